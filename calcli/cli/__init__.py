@@ -1,0 +1,1 @@
+"""The shell: parses, calls, shows."""

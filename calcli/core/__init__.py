@@ -1,0 +1,1 @@
+"""The mathematics of calcli: pure numpy, usable from a notebook as it is."""

@@ -1,0 +1,1 @@
+"""Calibrators: maps from log-probabilities to better ones, learned from labels."""

@@ -1,0 +1,13 @@
+"""The one family of exceptions; the command line turns each into a sentence and an exit status."""
+
+
+class CalcliError(Exception):
+    """Base of everything calcli raises on purpose; the message is a sentence for the user."""
+
+
+class InputError(CalcliError):
+    """The data are wrong: a file, a column, a row or a value."""
+
+
+class UsageError(CalcliError):
+    """The call is wrong: an unknown metric, an option that does not fit the data."""

@@ -1,0 +1,1 @@
+"""Files to predictions, and calibrator files in and out."""
