@@ -1,0 +1,121 @@
+"""Predictions: scores, labels and class names, delivered in blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["logits", "log-probs", "probs"]
+Array = NDArray[Any]
+Floats = NDArray[np.floating[Any]]
+
+
+class Scores(Protocol):
+    """An (N, K) table of scores that can be read block by block, again and again."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores as they were stored."""
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Yield (n, K) floating-point blocks, n <= rows, in order; a block is valid until the next one."""
+
+
+@dataclass(frozen=True)
+class ArrayScores:
+    """Scores that are in memory."""
+
+    array: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self.array.shape  # type: ignore[return-value]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores."""
+        return self.array.dtype
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Yield views of at most `rows` rows."""
+        for start in range(0, len(self.array), rows):
+            yield self.array[start : start + rows]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where predictions came from and how they were understood; shown at the head of every report.
+
+    Attributes
+    ----------
+    path
+        The file, folder or `-`; "arrays" for arrays handed over in Python.
+    labels
+        Where the labels came from: a file, a column or an option.
+    kind_reason
+        Why the scores were taken for logits, log-probabilities or probabilities.
+    files
+        The files read, for their hash.
+    notes
+        Further sentences for the reader: rows renormalized, classes reordered, a column ignored.
+    """
+
+    path: str
+    labels: str
+    kind_reason: str
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A classifier's saved scores with the labels they are judged by.
+
+    Attributes
+    ----------
+    scores
+        (N, K) scores, read in blocks.
+    kind
+        What the scores are: logits, log-probabilities or probabilities.
+    labels
+        (N,) integers in 0..K-1.
+    classes
+        K class names, in the order of the columns.
+    weights
+        (N,) non-negative row weights, or None.
+    columns
+        Other columns of the file by name, (N,) each, read when asked for.
+    provenance
+        Where all this came from.
+    """
+
+    scores: Scores
+    kind: Kind
+    labels: Array
+    classes: tuple[str, ...]
+    weights: Floats | None = None
+    columns: Mapping[str, Array] = field(default_factory=dict)
+    provenance: Provenance = Provenance("arrays", "arrays", "given")
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, N."""
+        return self.scores.shape[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, K."""
+        return self.scores.shape[1]
+
+    def as_kind(self, kind: Kind, reason: str) -> Predictions:
+        """Return the same scores understood as another kind."""
+        return replace(self, kind=kind, provenance=replace(self.provenance, kind_reason=reason))
