@@ -1,0 +1,113 @@
+"""What every calibrator is: settings, a fit that learns parameters, a map from scores to log-probabilities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.errors import UsageError
+from calcli.core.logspace import FloatArray
+
+Parameter: TypeAlias = NDArray[Any] | float
+Parameters: TypeAlias = Mapping[str, Parameter]
+
+SHOWN = 6  # a fitted array longer than this is shown by its shape only
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Calibrator(ABC):
+    """A recalibration of (N, K) scores; each method is a subclass, its settings are dataclass fields.
+
+    Scores are logits or log-probabilities; a method that a constant added to a row would change
+    calls `log_softmax` on them first. ``cls(**settings)`` with `parameters` assigned is the fitted calibrator
+    again, to the last bit.
+
+    Attributes
+    ----------
+    name : str
+        The name in the registry, the same for all instances.
+    parameters : dict of str to array or float
+        All that the fit learned; empty before it.
+    notes : list of str
+        What the fit wants said: safeguards used, convergence not reached. A sentence each.
+    """
+
+    name: ClassVar[str]
+
+    parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
+
+    @abstractmethod
+    def fit(
+        self,
+        scores: NDArray[Any],
+        labels: NDArray[np.integer[Any]],
+        weights: NDArray[Any] | None = None,
+        *,
+        start: Parameters | None = None,
+    ) -> Self:
+        """Learn `parameters`.
+
+        Parameters
+        ----------
+        scores : array (N, K)
+            Logits or log-probabilities; -inf is a probability of exactly 0.
+        labels : array of int (N,)
+            The true class of each row, 0 to K - 1.
+        weights : array (N,), optional
+            Weights of the rows, 0 or more; 2 is the same as the row twice. Default: all 1.
+        start : mapping, optional
+            Parameters of a fit to similar data, from which an iterative method starts.
+
+        Returns
+        -------
+        Calibrator
+            Itself, fitted.
+        """
+
+    @abstractmethod
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the recalibrated log-probabilities, (N, K) in float64, of `scores`, (N, K).
+
+        Raises
+        ------
+        UsageError
+            If the calibrator has not been fitted.
+        """
+
+    def predict_proba(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the recalibrated probabilities, (N, K), of logits or log-probabilities, (N, K)."""
+        return np.exp(self.apply(scores))
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the settings: the keyword arguments that make the same calibrator, not fitted."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
+    def learned(self, name: str) -> Any:
+        """Return the fitted parameter `name`.
+
+        Raises
+        ------
+        UsageError
+            If the calibrator has not been fitted.
+        """
+        if not self.parameters:
+            raise UsageError(f"{type(self).__name__} has not been fitted; call fit(scores, labels) first")
+        return self.parameters[name]
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key}={value!r}" for key, value in self.get_params().items())
+        fitted = ", ".join(f"{key}={_shown(value)}" for key, value in self.parameters.items())
+        return f"{type(self).__name__}({settings})" + (f" fitted: {fitted}" if fitted else "")
+
+
+def _shown(value: Parameter) -> str:
+    array: FloatArray = np.asarray(value)
+    if array.size > SHOWN:
+        return f"<array {' x '.join(map(str, array.shape))}>"
+    return np.array2string(array, precision=4, separator=", ")

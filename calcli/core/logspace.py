@@ -1,0 +1,68 @@
+"""Probabilities in log space: the softmax that neither overflows nor loses small probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+
+BLOCK_BYTES = 1 << 20  # a block and its temporaries stay in the cache of one core
+NARROW = 32  # below so many columns a reduction along rows is slow in numpy
+
+
+def row_blocks(scores: FloatArray) -> Iterator[slice]:
+    """Yield slices that cut the rows of `scores`, (N, K), into blocks of about one mebibyte."""
+    rows, columns = scores.shape
+    step = max(1, BLOCK_BYTES // (columns * scores.itemsize))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def as_floats(scores: NDArray[Any]) -> FloatArray:
+    """Return `scores` unchanged if float32 or float64, half floats as float32, all else as float64."""
+    if scores.dtype in (np.float32, np.float64):
+        return scores
+    return scores.astype(np.float32 if scores.dtype == np.float16 else np.float64)
+
+
+def row_max(scores: FloatArray) -> FloatArray:
+    """Return the largest entry of each row, (N, 1)."""
+    if scores.shape[1] < NARROW:
+        return np.ascontiguousarray(scores.T).max(axis=0)[:, None]
+    return scores.max(axis=1, keepdims=True)
+
+
+def log_sum_exp(scores: FloatArray) -> FloatArray:
+    """Return log(sum_k exp(scores_ik)) of each row, (N, 1), in the precision of `scores`.
+
+    Entries of -inf count as nothing; each row must have at least one finite entry.
+    """
+    top = row_max(scores)
+    exponentials = np.subtract(scores, top)
+    np.exp(exponentials, out=exponentials)
+    total = exponentials @ np.ones(scores.shape[1], scores.dtype)
+    return top + np.log(total)[:, None]
+
+
+def log_softmax(scores: NDArray[Any]) -> FloatArray:
+    """Return the log-probabilities of logits; of log-probabilities, the same up to rounding.
+
+    Parameters
+    ----------
+    scores : array (N, K)
+        Logits or log-probabilities; -inf is a probability of exactly 0 and stays so.
+
+    Returns
+    -------
+    array (N, K)
+        ``scores - log(sum(exp(scores)))`` row by row; float32 for float16 and float32 input, else float64.
+    """
+    values = as_floats(scores)
+    result = np.empty_like(values, order="C")
+    for rows in row_blocks(values):
+        np.subtract(values[rows], log_sum_exp(values[rows]), out=result[rows])
+    return result
