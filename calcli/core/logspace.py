@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
+from calcli.core.predictions import Array, Floats
 
 BLOCK_BYTES = 1 << 20  # a block and its temporaries stay in the cache of one core
 NARROW = 32  # below so many columns a reduction along rows is slow in numpy
 
 
-def row_blocks(scores: FloatArray) -> Iterator[slice]:
+def row_blocks(scores: Floats) -> Iterator[slice]:
     """Yield slices that cut the rows of `scores`, (N, K), into blocks of about one mebibyte."""
     rows, columns = scores.shape
     step = max(1, BLOCK_BYTES // (columns * scores.itemsize))
@@ -22,21 +20,21 @@ def row_blocks(scores: FloatArray) -> Iterator[slice]:
         yield slice(start, min(start + step, rows))
 
 
-def as_floats(scores: NDArray[Any]) -> FloatArray:
+def as_floats(scores: Array) -> Floats:
     """Return `scores` unchanged if float32 or float64, half floats as float32, all else as float64."""
     if scores.dtype in (np.float32, np.float64):
         return scores
     return scores.astype(np.float32 if scores.dtype == np.float16 else np.float64)
 
 
-def row_max(scores: FloatArray) -> FloatArray:
+def row_max(scores: Floats) -> Floats:
     """Return the largest entry of each row, (N, 1)."""
-    if scores.shape[1] < NARROW:
-        return np.ascontiguousarray(scores.T).max(axis=0)[:, None]
-    return scores.max(axis=1, keepdims=True)
+    narrow = scores.shape[1] < NARROW
+    top: Floats = np.ascontiguousarray(scores.T).max(axis=0) if narrow else scores.max(axis=1)
+    return top[:, None]
 
 
-def log_sum_exp(scores: FloatArray) -> FloatArray:
+def log_sum_exp(scores: Floats) -> Floats:
     """Return log(sum_k exp(scores_ik)) of each row, (N, 1), in the precision of `scores`.
 
     Entries of -inf count as nothing; each row must have at least one finite entry.
@@ -44,11 +42,12 @@ def log_sum_exp(scores: FloatArray) -> FloatArray:
     top = row_max(scores)
     exponentials = np.subtract(scores, top)
     np.exp(exponentials, out=exponentials)
-    total = exponentials @ np.ones(scores.shape[1], scores.dtype)
-    return top + np.log(total)[:, None]
+    total = exponentials @ np.ones((scores.shape[1], 1), scores.dtype)
+    result: Floats = top + np.log(total)
+    return result
 
 
-def log_softmax(scores: NDArray[Any]) -> FloatArray:
+def log_softmax(scores: Array) -> Floats:
     """Return the log-probabilities of logits; of log-probabilities, the same up to rounding.
 
     Parameters
@@ -62,7 +61,7 @@ def log_softmax(scores: NDArray[Any]) -> FloatArray:
         ``scores - log(sum(exp(scores)))`` row by row; float32 for float16 and float32 input, else float64.
     """
     values = as_floats(scores)
-    result = np.empty_like(values, order="C")
+    result = np.empty(values.shape, values.dtype)
     for rows in row_blocks(values):
         np.subtract(values[rows], log_sum_exp(values[rows]), out=result[rows])
     return result

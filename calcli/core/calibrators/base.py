@@ -1,4 +1,4 @@
-"""What every calibrator is: settings, a fit that learns parameters, a map from scores to log-probabilities."""
+"""What every calibrator is: settings, a fit that learns parameters, a map to log-probabilities."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.errors import UsageError
-from calcli.core.logspace import FloatArray
+from calcli.core.predictions import Array
 
-Parameter: TypeAlias = NDArray[Any] | float
+Parameter: TypeAlias = Array | float
 Parameters: TypeAlias = Mapping[str, Parameter]
 
 SHOWN = 6  # a fitted array longer than this is shown by its shape only
@@ -45,9 +45,9 @@ class Calibrator(ABC):
     @abstractmethod
     def fit(
         self,
-        scores: NDArray[Any],
+        scores: Array,
         labels: NDArray[np.integer[Any]],
-        weights: NDArray[Any] | None = None,
+        weights: Array | None = None,
         *,
         start: Parameters | None = None,
     ) -> Self:
@@ -71,7 +71,7 @@ class Calibrator(ABC):
         """
 
     @abstractmethod
-    def apply(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated log-probabilities, (N, K) in float64, of `scores`, (N, K).
 
         Raises
@@ -80,7 +80,7 @@ class Calibrator(ABC):
             If the calibrator has not been fitted.
         """
 
-    def predict_proba(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+    def predict_proba(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated probabilities, (N, K), of logits or log-probabilities, (N, K)."""
         return np.exp(self.apply(scores))
 
@@ -107,7 +107,7 @@ class Calibrator(ABC):
 
 
 def _shown(value: Parameter) -> str:
-    array: FloatArray = np.asarray(value)
+    array = np.asarray(value)
     if array.size > SHOWN:
         return f"<array {' x '.join(map(str, array.shape))}>"
     return np.array2string(array, precision=4, separator=", ")
