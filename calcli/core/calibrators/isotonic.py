@@ -1,0 +1,75 @@
+"""Isotonic calibration (Zadrozny & Elkan 2002)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
+from calcli.core.calibrators.pav import Blocks, pav, pool
+from calcli.core.calibrators.settings import check_choice, check_smoothing
+from calcli.core.predictions import Array
+
+Interpolation = Literal["linear", "steps"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Isotonic(OneDimensional):
+    """The non-decreasing map of a score that is nearest to the outcomes.
+
+    Parameters
+    ----------
+    smoothing : float
+        Rows added against the order, so that no unseen score gets probability 0 or 1: half of them below all
+        scores with the event, half above all scores without it. They reach the first and the last block, the
+        only ones whose frequency can be 0 or 1, and the result is still an isotonic fit. The default,
+        1 row in all, is the weight of Jeffreys' prior; 0 is the plain fit.
+    interpolation : {"linear", "steps"}
+        Between the blocks, a straight line, or the block below. Below the first and above the last, constant.
+    lens : str
+        See `OneDimensional`.
+
+    References
+    ----------
+    Zadrozny & Elkan 2002, Transforming classifier scores into accurate multiclass probability estimates.
+    """
+
+    name: ClassVar[str] = "isotonic"
+    tables: ClassVar[tuple[str, ...]] = ("scores", "values")
+
+    smoothing: float = 1.0
+    interpolation: Interpolation = "linear"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_smoothing(self.smoothing)
+        check_choice("interpolation", self.interpolation, Interpolation)
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return the corners of the fitted function, as `scores` and `values`."""
+        blocks = smooth_ends(pav(event.prob, outcome, weight), self.smoothing)
+        if self.interpolation == "steps":
+            return {"scores": blocks.lower.astype(np.float64), "values": blocks.value}
+        corners = np.column_stack([blocks.lower, blocks.upper]).astype(np.float64).ravel()
+        distinct = np.append(True, corners[1:] > corners[:-1])
+        return {"scores": corners[distinct], "values": np.repeat(blocks.value, 2)[distinct]}
+
+    def apply_map(self, parameters: MapParameters, event: Event) -> Event:
+        """Return the value of the fitted function at each score."""
+        scores, values = parameters["scores"], parameters["values"]
+        if self.interpolation == "linear":
+            return Event.of_probability(np.interp(event.prob, scores, values))
+        return Event.of_probability(values[np.searchsorted(scores[1:], event.prob, side="right")])
+
+
+def smooth_ends(blocks: Blocks, rows: float) -> Blocks:
+    """Return the isotonic fit with half of `rows` added below all scores as hits, half above as misses."""
+    hits, count = blocks.hits.copy(), blocks.count.copy()
+    hits[0] += rows / 2
+    count[0] += rows / 2
+    count[-1] += rows / 2
+    first, hits, count = pool(hits, count)
+    last = np.append(first[1:], len(blocks.upper)) - 1
+    return Blocks(blocks.lower[first], blocks.upper[last], hits, count)
