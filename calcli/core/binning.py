@@ -1,0 +1,74 @@
+"""Partitions of a one-dimensional score, with the one edge rule that everything shares.
+
+Equal-width edges are the doubles nearest to i/M; bin m holds [i/M, (i+1)/M), the last one also 1.0.
+Equal-mass cuts fall between distinct values. Every row is in exactly one bin, equal scores always in
+the same one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.predictions import Floats
+
+
+def equal_width_edges(bins: int) -> NDArray[np.float64]:
+    """Return the (bins + 1,) edges i / bins of the unit interval."""
+    return np.arange(bins + 1) / bins
+
+
+def bin_index(values: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the (n,) bin of each value: the number of inner edges at or below it.
+
+    Values below the first or above the last edge go to the first or last bin.
+    """
+    return np.searchsorted(edges[1:-1], values, side="right")
+
+
+def equal_width_index(values: Floats, bins: int) -> NDArray[np.intp]:
+    """Return `bin_index(values, equal_width_edges(bins))` for values in [0, 1], by arithmetic."""
+    guess = (values.astype(np.float64, copy=False) * bins).astype(np.int32)
+    np.minimum(guess, bins - 1, out=guess)
+    if values.dtype == np.float64 or bins >= 2**29:
+        # a product that was rounded may be one bin off; a float32 times a small integer is exact
+        edges = equal_width_edges(bins)
+        guess -= values < edges[guess]
+        guess += (values >= edges[guess + 1]) & (guess < bins - 1)
+    return guess.astype(np.intp)
+
+
+def equal_width_cuts(ordered: Floats, bins: int) -> NDArray[np.intp]:
+    """Return the (bins + 1,) positions that part ascending values into equal-width bins."""
+    return edge_cuts(ordered, equal_width_edges(bins))
+
+
+def edge_cuts(ordered: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the positions that part ascending values at explicit edges, each bin closed on the left."""
+    inner = np.searchsorted(ordered, edges[1:-1], side="left")
+    return np.concatenate([[0], inner, [len(ordered)]]).astype(np.intp)
+
+
+def equal_mass_cuts(ordered: Floats, bins: int) -> NDArray[np.intp]:
+    """Return the positions that part ascending values into bins of about equal counts.
+
+    The sizes are those of `numpy.array_split`; a cut inside a run of equal values moves to the end of
+    the run, and cuts that meet are one, so that there may be fewer bins than asked for.
+
+    Returns
+    -------
+    (m + 1,) positions, m <= bins, from 0 to n.
+    """
+    n = len(ordered)
+    sizes = np.full(bins, n // bins)
+    sizes[: n % bins] += 1
+    cuts = np.cumsum(sizes)
+    cuts = cuts[cuts > 0]
+    return np.unique(np.concatenate([[0], np.searchsorted(ordered, ordered[cuts - 1], side="right")]))
+
+
+def run_ends(ordered: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the positions just behind each run of equal values."""
+    return np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, len(ordered))

@@ -1,0 +1,200 @@
+"""One pass over the rows: each block is exponentiated once, and every collector takes what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.predictions import Array, Floats, Predictions
+
+DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
+BLOCK_BYTES = 512 * 1024  # a block and its temporaries stay in the second-level cache
+CLASS_MAJOR_LIMIT = 256  # numpy reduces over few classes far faster when each class is contiguous
+
+Precision = Literal["auto", "single", "double"]
+
+
+def working_dtype(predictions: Predictions, precision: Precision = "auto") -> np.dtype[Any]:
+    """Return the type a pass computes in: float64, but float32 for large float32 input."""
+    rows, classes = predictions.scores.shape
+    if precision == "auto":
+        single = rows * classes > DOUBLE_LIMIT and predictions.scores.dtype.itemsize <= 4
+    else:
+        single = precision == "single"
+    return np.dtype(np.float32 if single else np.float64)
+
+
+class Block:
+    """The class probabilities of a few rows, as `exp / total`.
+
+    `exp` is laid out class by class, (K, n), for few classes, and row by row, (n, K), for many;
+    `class_axis` says which.
+
+    Attributes
+    ----------
+    rows
+        Where the block stands in the data.
+    labels
+        (n,) integers.
+    weights
+        (n,) row weights, or None.
+    exp
+        Unnormalized probabilities.
+    top
+        (n,) largest of `exp` in each row; 1 where the scores are logits.
+    total
+        (n,) sum of `exp` over the classes.
+    log_sum
+        (n,) logarithm of the sum of the row's probabilities as they were given; 0 if they sum to one.
+    log_prob
+        (n,) natural logarithm of the label's probability, computed in log space; may be -inf.
+    """
+
+    def __init__(self, scores: Floats, rows: slice, predictions: Predictions, buffer: Floats) -> None:
+        self.rows = rows
+        self.labels = predictions.labels[rows]
+        self.weights = None if predictions.weights is None else predictions.weights[rows]
+        n, k = scores.shape
+        self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
+        source = scores.T if self.class_axis == 0 else scores
+        self.exp = exp = buffer[: n * k].reshape(source.shape)
+        if not source.flags.c_contiguous or predictions.kind == "probs":
+            np.copyto(exp, source)
+            source = exp
+        top = source.max(self.class_axis)
+        if predictions.kind == "probs":
+            self.top, self.total = top, self.sum_classes(exp)
+            self.log_sum = np.log(self.total)
+            with np.errstate(divide="ignore"):
+                self.log_prob = np.log(self._of_label(exp)) - self.log_sum
+        else:
+            np.subtract(source, self.per_row(top), out=exp, dtype=exp.dtype)
+            label_shift = self._of_label(exp)
+            np.exp(exp, out=exp)
+            self.top, self.total = np.ones(n, exp.dtype), self.sum_classes(exp)
+            log_total = np.log(self.total)
+            self.log_sum = top + log_total
+            self.log_prob = label_shift - log_total
+
+    def per_row(self, values: Floats) -> Floats:
+        """Shape one value a row so that it broadcasts against `exp`."""
+        return values if self.class_axis == 0 else values[:, None]
+
+    def sum_classes(self, table: Floats) -> Floats:
+        """Sum a table shaped like `exp` over the classes."""
+        ones = np.ones(table.shape[self.class_axis], table.dtype)
+        return ones @ table if self.class_axis == 0 else table @ ones
+
+    def sum_rows(self, values: Floats) -> Floats:
+        """Return (K,) sums over the rows of `exp`, each row times its value."""
+        values = values.astype(self.exp.dtype, copy=False)
+        return self.exp @ values if self.class_axis == 0 else values @ self.exp
+
+    def column(self, k: int) -> Floats:
+        """Return (n,) probabilities of class `k`."""
+        return np.take(self.exp, k, axis=self.class_axis) / self.total
+
+    def _of_label(self, table: Floats) -> Floats:
+        n = len(self.labels)
+        if self.class_axis == 0:
+            return table.ravel().take(self.labels.astype(np.intp) * n + np.arange(n))
+        return table.ravel().take(np.arange(n) * table.shape[1] + self.labels)
+
+    @cached_property
+    def label_prob(self) -> Floats:
+        """(n,) probability of the label."""
+        return self._of_label(self.exp) / self.total
+
+    @cached_property
+    def confidence(self) -> Floats:
+        """(n,) largest probability."""
+        return self.top / self.total
+
+    @cached_property
+    def _is_top(self) -> NDArray[np.bool_]:
+        return np.equal(self.exp, self.per_row(self.top))
+
+    @cached_property
+    def tied_rows(self) -> int:
+        """Number of rows whose largest probability is shared by two classes or more."""
+        if np.count_nonzero(self._is_top) == len(self.labels):
+            return 0
+        return int(np.count_nonzero(self._is_top.sum(self.class_axis) > 1))
+
+    @cached_property
+    def predicted(self) -> NDArray[np.intp]:
+        """(n,) most probable class, the first one on ties."""
+        if self.class_axis == 1:
+            return self.exp.argmax(1)
+        # a product with the class numbers finds the one top class of each row; ties are looked at apart
+        numbers = np.arange(len(self.exp), dtype=self.exp.dtype)
+        predicted = (numbers @ self._is_top.astype(self.exp.dtype)).astype(np.intp)
+        if self.tied_rows:
+            tied = np.flatnonzero(self._is_top.sum(0) > 1)
+            predicted[tied] = self._is_top[:, tied].argmax(0)
+        return predicted
+
+    @cached_property
+    def hit(self) -> NDArray[np.bool_]:
+        """(n,) whether the predicted class is the label."""
+        return self.predicted == self.labels
+
+    @cached_property
+    def brier(self) -> Floats:
+        """(n,) sum over the classes of (probability - [class is label])^2."""
+        if self.class_axis == 0:
+            squares = np.einsum("kn,kn->n", self.exp, self.exp)
+        else:
+            squares = np.vecdot(self.exp, self.exp)
+        # the three terms cancel for a sure and right row, which may leave a rounding error below zero
+        return np.maximum(squares / self.total**2 - 2 * self.label_prob + 1, 0)
+
+    def label_within(self, r: int) -> NDArray[np.bool_]:
+        """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""
+        within = self.hit.copy()
+        missed = np.flatnonzero(~within)
+        exp = np.take(self.exp, missed, axis=1 - self.class_axis)
+        exp = exp.T if self.class_axis == 0 else exp
+        label = self.labels[missed]
+        own = exp[np.arange(len(missed)), label][:, None]
+        surely = np.count_nonzero(exp >= own, axis=1) <= r
+        unsure = np.flatnonzero(~surely)
+        exp, own, label = exp[unsure], own[unsure], label[unsure]
+        earlier = np.arange(exp.shape[1]) < label[:, None]
+        rank = np.count_nonzero((exp > own) | ((exp == own) & earlier), axis=1)
+        within[missed[surely]] = True
+        within[missed[unsure]] = rank < r
+        return within
+
+
+class Collector(Protocol):
+    """Something that gathers statistics during the pass."""
+
+    def add(self, block: Block) -> None:
+        """Take what is needed from one block; the block is gone afterwards."""
+
+
+def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[Block]:
+    """Yield the predictions as softmax blocks; each is valid until the next one."""
+    dtype = working_dtype(predictions, precision)
+    rows = max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize))
+    buffer = np.empty(rows * predictions.n_classes, dtype)
+    start = 0
+    for scores in predictions.scores.blocks(rows):
+        stop = start + len(scores)
+        yield Block(scores, slice(start, stop), predictions, buffer)
+        start = stop
+
+
+def sweep(
+    predictions: Predictions, collectors: Iterable[Collector], precision: Precision = "auto"
+) -> None:
+    """Show every block of the predictions to every collector, reading the rows once."""
+    collectors = list(collectors)
+    for block in blocks(predictions, precision):
+        for collector in collectors:
+            collector.add(block)

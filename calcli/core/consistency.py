@@ -1,0 +1,131 @@
+"""Consistency resampling: what an error would be if the predictions were calibrated.
+
+Outcomes are drawn from the predictions themselves and the error is computed again (Broecker & Smith 2007;
+Vaicenavicius et al. 2019, section 4.2). The predictions stay fixed, which makes the p-value exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.lenses import Problem, segment_sums
+from calcli.core.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
+from calcli.core.rows import Bins
+
+ROW_LIMIT = 20_000  # up to which every row is drawn by itself
+CELLS = 2_000  # runs of nearly equal scores that are drawn together above that
+CHUNK = 500_000  # draws held in memory at once
+ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit of KS is used
+
+
+@dataclass(frozen=True)
+class Null:
+    """The distribution of an error under perfect calibration.
+
+    Attributes
+    ----------
+    mean, sd
+        Its moments.
+    p_value
+        Probability of an error at least as large as the one observed.
+    """
+
+    mean: float
+    sd: float
+    p_value: float
+
+
+def compare(value: float, draws: NDArray[np.float64]) -> Null:
+    """Summarize (B,) errors of simulated outcomes; the p-value is (1 + #{draws >= value}) / (1 + B)."""
+    at_least = int(np.count_nonzero(draws >= value * (1 - 1e-12)))  # equal sums may differ in the last bit
+    return Null(float(draws.mean()), float(draws.std(ddof=1)), (1 + at_least) / (1 + len(draws)))
+
+
+def binned_nulls(
+    problem: Problem, estimators: Sequence[BinnedError], resamples: int, rng: np.random.Generator
+) -> list[Null]:
+    """Return the null distribution of every estimator, all from the same draws."""
+    cut_sets = [estimator.cuts(problem) for estimator in estimators]
+    cuts = np.unique(np.concatenate(cut_sets))
+    simulated = outcome_sums(problem, cuts, resamples, rng)
+    nulls = []
+    for estimator, own in zip(estimators, cut_sets, strict=True):
+        observed = problem.binned(own)
+        outcome = segment_sums(simulated, np.searchsorted(cuts, own))
+        draws = binned_error(Bins(observed.count, observed.weight, observed.score, outcome), estimator.norm)
+        nulls.append(compare(float(binned_error(observed, estimator.norm)), draws))
+    return nulls
+
+
+def outcome_sums(
+    problem: Problem, cuts: NDArray[np.intp], resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw outcomes from the scores and sum them, weighted, between consecutive cuts.
+
+    Returns
+    -------
+    (resamples, len(cuts) - 1) sums.
+    """
+    n = len(problem.score)
+    if n > ROW_LIMIT and problem.weights is None:
+        # scores within a cell differ so little that a binomial with their mean has the same variance
+        fine = np.unique(np.concatenate([cuts, np.linspace(0, n, CELLS + 1).astype(np.intp)]))
+        count = np.diff(fine)
+        mean = np.clip(segment_sums(problem.score, fine) / count, 0, 1)
+        drawn = rng.binomial(count, mean, size=(resamples, len(count)))
+        return segment_sums(drawn, np.searchsorted(fine, cuts))
+    sums = np.empty((resamples, len(cuts) - 1))
+    threshold = np.minimum(problem.score.astype(np.float64) * 2**32, 2**32 - 1).astype(np.uint32)
+    certain = problem.score == 1
+    step = max(1, CHUNK // n)
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
+        drawn |= certain
+        outcome = drawn.astype(np.float32) if problem.weights is None else drawn * problem.weights
+        sums[start : start + size] = segment_sums(outcome, cuts)
+    return sums
+
+
+def ks_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
+    """Return the null distribution of the KS calibration error.
+
+    Where the sum of s (1 - s) is large enough, the cumulative gap behaves as Brownian motion (Arrieta-Ibarra
+    et al. 2022) and the distribution is known; below, outcomes are drawn.
+    """
+    value = KolmogorovSmirnov().value(problem)
+    score = problem.score.astype(np.float64, copy=False)
+    weights = 1.0 if problem.weights is None else problem.weights
+    variance = float(np.sum(np.square(weights) * score * (1 - score)))
+    if float(np.sum(score * (1 - score))) >= ENOUGH_VARIANCE:
+        scale = math.sqrt(variance) / problem.total_weight
+        mean, sd = math.sqrt(math.pi / 2), math.sqrt(2 * CATALAN - math.pi / 2)
+        return Null(mean * scale, sd * scale, brownian_supremum_tail(value / scale))
+    cuts = np.concatenate([[0], problem.run_ends])
+    drawn = outcome_sums(problem, cuts, resamples, rng)
+    path = np.cumsum(drawn - problem.binned(cuts).score, axis=1)
+    return compare(value, np.abs(path).max(1) / problem.total_weight)
+
+
+CATALAN = 0.915965594177219  # E sup|B|^2 on [0, 1] is twice Catalan's constant
+
+
+def brownian_supremum_tail(x: float) -> float:
+    """Return P(sup over [0, 1] of |B(t)| >= x) for Brownian motion B (Feller 1971, X.5)."""
+    if x <= 0:
+        return 1.0
+    if x < 1:  # the two series converge fast on opposite sides
+        below = sum(
+            (-1) ** k / (2 * k + 1) * math.exp(-((2 * k + 1) ** 2) * math.pi**2 / (8 * x * x)) for k in range(20)
+        )
+        return 1 - 4 / math.pi * below
+    return 4 * sum((-1) ** k * _normal_tail((2 * k + 1) * x) for k in range(20))
+
+
+def _normal_tail(x: float) -> float:
+    return 0.5 * math.erfc(x / math.sqrt(2))

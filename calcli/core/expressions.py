@@ -1,0 +1,94 @@
+"""Metric expressions: `ece:bins=20:binning=equal-mass` parses to a metric with arguments, and prints back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from calcli.core.errors import UsageError
+from calcli.core.registry import METRICS, Metric
+
+
+@dataclass(frozen=True)
+class MetricCall:
+    """A metric with all its arguments."""
+
+    metric: Metric
+    arguments: Mapping[str, str | int]
+
+    def __str__(self) -> str:
+        """Return the canonical expression: arguments in the registry's order, defaults left out."""
+        parts = [self.metric.name]
+        for name, default in self.metric.arguments.items():
+            if self.arguments[name] != default:
+                parts.append(f"{name}={self.arguments[name]}")
+        return ":".join(parts)
+
+
+def parse_metric(text: str, defaults: Mapping[str, str | int] | None = None) -> MetricCall:
+    """Parse one metric expression.
+
+    Parameters
+    ----------
+    text
+        `name` or `name:argument=value:...`.
+    defaults
+        Values that replace the registry's defaults where the metric has such an argument.
+
+    Raises
+    ------
+    UsageError
+        If the metric, an argument or a value is unknown; the nearest name is suggested.
+    """
+    name, *pairs = text.strip().split(":")
+    if name not in METRICS:
+        raise UsageError(f"unknown metric {name!r}{_nearest(name, METRICS)}; `calcli explain` lists them all")
+    metric = METRICS[name]
+    arguments = dict(metric.arguments)
+    arguments |= {key: value for key, value in (defaults or {}).items() if key in arguments}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or key not in arguments:
+            known = ", ".join(metric.arguments) or "none"
+            raise UsageError(f"metric {name!r} has no argument {pair!r}; it takes: {known}")
+        arguments[key] = _value(name, key, value)
+    return MetricCall(metric, arguments)
+
+
+def parse_metrics(texts: Iterable[str], defaults: Mapping[str, str | int] | None = None) -> list[MetricCall]:
+    """Parse several expressions and name all faults at once.
+
+    Raises
+    ------
+    UsageError
+        If any expression is wrong.
+    """
+    calls, faults = [], []
+    for text in texts:
+        try:
+            calls.append(parse_metric(text, defaults))
+        except UsageError as fault:
+            faults.append(str(fault))
+    if faults:
+        raise UsageError("; ".join(faults))
+    return list({str(call): call for call in calls}.values())
+
+
+CHOICES = {"binning": ("equal-width", "equal-mass"), "norm": ("1", "2", "max")}
+
+
+def _value(metric: str, key: str, text: str) -> str | int:
+    if key == "bins":
+        if not text.isdigit() or not 1 <= int(text) <= 100_000:
+            raise UsageError(f"{metric}: bins must be a whole number from 1 to 100000, not {text!r}")
+        return int(text)
+    if key in CHOICES and text not in CHOICES[key]:
+        nearest = _nearest(text, CHOICES[key])
+        raise UsageError(f"{metric}: {key} must be one of {', '.join(CHOICES[key])}, not {text!r}{nearest}")
+    return text
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f", did you mean {close[0]!r}" if close else ""

@@ -1,0 +1,126 @@
+"""Lenses: which aspect of calibration is looked at (Vaicenavicius et al. 2019, section 2).
+
+A one-dimensional lens maps predictions to an induced binary problem: a score in [0, 1] and an outcome.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.binning import run_ends
+from calcli.core.errors import UsageError
+from calcli.core.predictions import Array, Floats
+from calcli.core.rows import ROW_STATISTICS, Bins, RowStatistic
+
+
+@dataclass(frozen=True)
+class Lens:
+    """A one-dimensional lens: how a block becomes scores and outcomes.
+
+    Attributes
+    ----------
+    name
+        As written in metric expressions.
+    score, outcome
+        Names of the row statistics that are its score in [0, 1] and its outcome.
+    statistics
+        How they are computed from a block.
+    """
+
+    name: str
+    score: str
+    outcome: str
+    statistics: dict[str, RowStatistic]
+
+
+def find_lens(name: str, n_classes: int) -> Lens:
+    """Return the one-dimensional lens of that name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such lens for that number of classes.
+    """
+    if name == "top-1":
+        return Lens(name, "confidence", "hit", {key: ROW_STATISTICS[key] for key in ("confidence", "hit")})
+    kind, _, number = name.rpartition("-")
+    if kind == "class" and number.isdigit() and int(number) < n_classes:
+        k = int(number)
+        score, outcome = f"probability of {k}", f"label is {k}"
+        return Lens(
+            name, score, outcome, {score: lambda block: block.column(k), outcome: lambda block: block.labels == k}
+        )
+    raise UsageError(f"unknown lens {name!r}; it can be top-1, class-wise or class-0 to class-{n_classes - 1}")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An induced binary problem, its rows in ascending order of the score.
+
+    Attributes
+    ----------
+    score
+        (n,) ascending, in [0, 1].
+    outcome
+        (n,) booleans in the same order.
+    weights
+        (n,) row weights in the same order, or None.
+    """
+
+    score: Floats
+    outcome: NDArray[np.bool_]
+    weights: Floats | None = None
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights; the number of rows without weights."""
+        return float(len(self.score) if self.weights is None else self.weights.sum())
+
+    @cached_property
+    def run_ends(self) -> NDArray[np.intp]:
+        """Positions just behind each run of equal scores."""
+        return run_ends(self.score)
+
+    def binned(self, cuts: NDArray[np.intp]) -> Bins:
+        """Return the sums between consecutive cuts."""
+        count = np.diff(cuts)
+        if self.weights is None:
+            weight = count.astype(np.float64)
+            score, outcome = self.score.astype(np.float64, copy=False), self.outcome.astype(np.float32)
+        else:
+            weight = segment_sums(self.weights, cuts)
+            score, outcome = self.score * self.weights, self.outcome * self.weights
+        return Bins(count, weight, segment_sums(score, cuts), segment_sums(outcome, cuts))
+
+
+def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Sum values between consecutive cuts, the last of which is their number, along the last axis."""
+    starts = cuts[:-1]
+    filled = starts < cuts[1:]
+    sums = np.zeros((*values.shape[:-1], len(starts)))
+    if filled.any():
+        sums[..., filled] = np.add.reduceat(values, starts[filled], axis=-1)
+    return sums
+
+
+def ordered_problem(score: Floats, outcome: Array, weights: Floats | None = None) -> Problem:
+    """Sort an induced problem by its score.
+
+    Without weights the outcome is packed below the bits of the score, so that one plain sort of integers
+    does it; non-negative floats sort like their bits.
+    """
+    if weights is not None:
+        order = np.argsort(score, kind="stable")
+        return Problem(score[order], outcome[order].astype(bool), weights[order])
+    unsigned = np.uint32 if score.dtype == np.float32 else np.uint64
+    keys = (score + 0).view(unsigned)  # the sum makes a copy and turns -0.0 into 0.0
+    keys <<= 1
+    keys |= outcome
+    keys.sort()
+    hits = (keys & 1).astype(bool)
+    keys >>= 1
+    return Problem(keys.view(score.dtype), hits)

@@ -1,0 +1,95 @@
+"""Calibration errors of one-dimensional problems: binned (ECE and kin) and cumulative (KS)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.binning import equal_mass_cuts, equal_width_cuts
+from calcli.core.lenses import Problem
+from calcli.core.rows import Bins
+
+Norm = Literal["1", "2", "max"]
+
+
+def binned_error(bins: Bins, norm: Norm) -> Any:
+    """Aggregate the gaps between mean outcome and mean score over the last axis.
+
+    The error is sum_b w_b |gap_b| for norm 1, the root of sum_b w_b gap_b^2 for norm 2, and the largest
+    |gap_b| for norm max; w_b is the bin's share of the weight. Empty bins weigh nothing
+    (Naeini et al. 2015; Kumar et al. 2019; Vaicenavicius et al. 2019, eq. 6).
+
+    Returns
+    -------
+    (...) errors in [0, 1].
+    """
+    gap = np.abs(bins.outcome - bins.score)
+    total = bins.weight.sum(-1)
+    if norm == "1":
+        return gap.sum(-1) / total
+    mean_gap = np.divide(gap, bins.weight, out=np.zeros(gap.shape), where=bins.weight > 0)
+    if norm == "max":
+        return mean_gap.max(-1)
+    return np.sqrt((gap * mean_gap).sum(-1) / total)
+
+
+def class_wise_error(bins: Bins, norm: Norm) -> float:
+    """Aggregate the errors of all classes: their mean, root mean square or maximum.
+
+    Parameters
+    ----------
+    bins
+        Sums with a leading axis over the K classes.
+    norm
+        "1": mean over classes of the L1 errors; "2": root of the mean of the squared L2 errors
+        (van de Waterlaat 2021, CW-ECE); "max": the largest gap of any bin of any class.
+    """
+    errors = binned_error(bins, norm)
+    if norm == "2":
+        return float(np.sqrt(np.mean(errors**2)))
+    return float(errors.mean() if norm == "1" else errors.max())
+
+
+@dataclass(frozen=True)
+class BinnedError:
+    """The estimator lens x binning x norm; ECE with its default arguments."""
+
+    binning: Literal["equal-width", "equal-mass"] = "equal-width"
+    bins: int = 15
+    norm: Norm = "1"
+
+    def cuts(self, problem: Problem) -> NDArray[np.intp]:
+        """Return the positions at which the ordered problem is parted."""
+        cut = equal_width_cuts if self.binning == "equal-width" else equal_mass_cuts
+        return cut(problem.score, self.bins)
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        return float(binned_error(problem.binned(self.cuts(problem)), self.norm))
+
+
+@dataclass(frozen=True)
+class KolmogorovSmirnov:
+    """Largest gap between cumulative outcome and cumulative score (Gupta et al. 2021, eq. 11-12).
+
+    Equal scores count once, behind the last of them, so that the order of tied rows does not matter.
+    """
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        return float(np.abs(cumulative_gap(problem)).max())
+
+
+def cumulative_gap(problem: Problem) -> NDArray[np.float64]:
+    """Return the cumulative outcome minus the cumulative score at the end of each run of equal scores."""
+    gap = np.subtract(problem.outcome, problem.score, dtype=np.float64)
+    if problem.weights is not None:
+        gap *= problem.weights
+    np.cumsum(gap, out=gap)
+    if len(problem.run_ends) < len(gap):
+        gap = gap[problem.run_ends - 1]
+    gap /= problem.total_weight
+    return gap

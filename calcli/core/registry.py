@@ -1,0 +1,173 @@
+"""Every metric calcli knows, as data: what it is, where it comes from and what its arguments are.
+
+This module loads without numpy, so that help and completion are quick. A score has a function of the same
+name in `calcli.core.scoring`; an error is made of a lens and an estimator by its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Direction = Literal["lower", "higher", "zero"]
+
+BINNED = {"lens": "top-1", "binning": "equal-width", "bins": 15}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is to be known of a metric before it is computed.
+
+    Attributes
+    ----------
+    name
+        As written in metric expressions and as key of the JSON.
+    title
+        For the head of a table.
+    family
+        "score": a smooth function of means over rows, with a bootstrap interval; "error": a calibration
+        error, biased upward near zero, with its value under perfect calibration instead.
+    direction
+        Whether lower or higher is better, or the value nearest to zero.
+    range
+        Least and greatest possible value, as text.
+    unit
+        "nats", "fraction" or "ratio".
+    meaning
+        One line: what the number says.
+    formula
+        One line, in plain text.
+    source
+        Where it is defined.
+    misses
+        What it does not see, and what to use then.
+    arguments
+        Arguments with their defaults.
+    statistics
+        Row statistics a score needs, by name.
+    """
+
+    name: str
+    title: str
+    family: Literal["score", "error"]
+    direction: Direction
+    range: str
+    unit: str
+    meaning: str
+    formula: str
+    source: str
+    misses: str = ""
+    arguments: Mapping[str, str | int] = field(default_factory=dict)
+    statistics: tuple[str, ...] = ()
+
+
+def _scores() -> list[Metric]:
+    ferrer = "Ferrer & Ramos 2024"
+    return [
+        Metric(
+            "log_loss", "Log-loss", "score", "lower", "0 to inf", "nats",
+            "how good the probabilities are; a sure and wrong answer costs without bound",
+            "mean of -ln q[label]", "Good 1952; " + ferrer + ", section 2.2",
+            "one row of infinite loss hides all others; brier is bounded", statistics=("log_loss",),
+        ),
+        Metric(
+            "normalized_log_loss", "Log-loss, normalized", "score", "lower", "0 to inf", "ratio",
+            "log-loss over that of the class frequencies: 1 is useless, 0 perfect",
+            "log_loss / -sum_k P_k ln P_k", ferrer + ", section 3.2", statistics=("log_loss",),
+        ),
+        Metric(
+            "brier", "Brier score", "score", "lower", "0 to 2", "ratio",
+            "how good the probabilities are, summed over classes (two classes: twice the one-sided score)",
+            "mean of sum_k (q_k - [k is label])^2", "Brier 1950",
+            "rare events: small probabilities hardly count; log_loss sees them", statistics=("brier",),
+        ),
+        Metric(
+            "normalized_brier", "Brier score, normalized", "score", "lower", "0 to inf", "ratio",
+            "Brier score over that of the class frequencies: 1 is useless, 0 perfect",
+            "brier / (1 - sum_k P_k^2)", ferrer + ", section 3.2", statistics=("brier",),
+        ),
+        Metric(
+            "accuracy", "Accuracy", "score", "higher", "0 to 1", "fraction",
+            "share of rows whose most probable class is the label", "mean of [argmax q = label]",
+            "", "says nothing of the probabilities; log_loss does", statistics=("hit",),
+        ),
+        Metric(
+            "error_rate", "Error rate", "score", "lower", "0 to 1", "fraction",
+            "share of rows whose most probable class is not the label", "1 - accuracy", "",
+            statistics=("hit",),
+        ),
+        Metric(
+            "normalized_error_rate", "Error rate, normalized", "score", "lower", "0 to inf", "ratio",
+            "error rate over that of always deciding for the most frequent class",
+            "error_rate / (1 - max_k P_k)", ferrer + ", section 3.1", statistics=("hit",),
+        ),
+        Metric(
+            "top5_accuracy", "Top-5 accuracy", "score", "higher", "0 to 1", "fraction",
+            "share of rows whose label is among the five most probable classes",
+            "mean of [label among the 5 largest q]", "", statistics=("top5_hit",),
+        ),
+        Metric(
+            "auroc", "AUROC", "score", "higher", "0 to 1", "fraction",
+            "chance that a row of the class scores above one of another (mean over classes if more than two)",
+            "P(q+ > q-) + P(q+ = q-) / 2", "Hanley & McNeil 1982; DeLong et al. 1988 (interval)",
+            "any increasing map of the scores leaves it as it is; log_loss sees calibration",
+            statistics=("auroc",),
+        ),
+        Metric(
+            "mean_confidence", "Mean confidence", "score", "zero", "1/K to 1", "fraction",
+            "what accuracy the probabilities promise", "mean of max_k q_k", "", statistics=("confidence",),
+        ),
+        Metric(
+            "mean_gap", "Confidence - accuracy", "score", "zero", "-1 to 1", "fraction",
+            "above 0 the classifier promises more than it keeps: over-confident",
+            "mean_confidence - accuracy", "Panchenko et al. 2022",
+            "gaps of opposite sign cancel; ece adds them up", statistics=("confidence", "hit"),
+        ),
+    ]  # fmt: skip
+
+
+def _errors() -> list[Metric]:
+    thesis = "van de Waterlaat 2021"
+    cw = {**BINNED, "lens": "class-wise"}
+    gap = "|mean outcome - mean score|"
+    return [
+        Metric(
+            "ece", "ECE", "error", "lower", "0 to 1", "fraction",
+            "mean distance between confidence and accuracy over bins",
+            f"sum_b n_b/N {gap}", "Naeini et al. 2015; Guo et al. 2017",
+            "depends on the bins, biased upward on few rows, says nothing of sharpness; ks has no bins",
+            {**BINNED, "norm": "1"},
+        ),
+        Metric(
+            "ece_l2", "ECE, L2", "error", "lower", "0 to 1", "fraction",
+            "root mean square distance between confidence and accuracy over bins",
+            f"sqrt(sum_b n_b/N {gap}^2)", f"Kumar et al. 2019; {thesis}",
+            "biased upward like ece", {**BINNED, "norm": "2"},
+        ),
+        Metric(
+            "mce", "MCE", "error", "lower", "0 to 1", "fraction",
+            "largest distance between confidence and accuracy of any bin", f"max_b {gap}",
+            "Naeini et al. 2015", "one thin bin decides it; look at the reliability table",
+            {**BINNED, "norm": "max"},
+        ),
+        Metric(
+            "ks", "KS", "error", "lower", "0 to 1", "fraction",
+            "largest gap between cumulative confidence and cumulative accuracy, without bins",
+            "max_t |mean of (outcome - score) [score <= t]|", "Gupta et al. 2021, eq. 11-12",
+            "gaps of opposite sign cancel along the way; ece adds them up", {"lens": "top-1"},
+        ),
+        Metric(
+            "cw_ece", "Class-wise ECE", "error", "lower", "0 to 1", "fraction",
+            "ece of every class's probability, mean over classes", f"mean over k of sum_b n_kb/N {gap}",
+            f"Kull et al. 2019; {thesis}", "shrinks as 1/K when most probabilities are tiny", {**cw, "norm": "1"},
+        ),
+        Metric(
+            "cw_ece_l2", "Class-wise ECE, L2", "error", "lower", "0 to 1", "fraction",
+            "root mean square over classes and bins of the gap of every class's probability",
+            f"sqrt(mean over k of sum_b n_kb/N {gap}^2)", thesis, "", {**cw, "norm": "2"},
+        ),
+    ]  # fmt: skip
+
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in [*_scores(), *_errors()]}

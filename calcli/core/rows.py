@@ -1,0 +1,186 @@
+"""Collectors: what the pass keeps of every row, and the sums it keeps of every class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.binning import equal_width_index
+from calcli.core.blocks import Block
+from calcli.core.predictions import Array, Floats, Predictions
+
+RowStatistic = Callable[[Block], Array]
+
+ROW_STATISTICS: dict[str, RowStatistic] = {
+    "log_loss": lambda block: -block.log_prob,
+    "brier": lambda block: block.brier,
+    "confidence": lambda block: block.confidence,
+    "hit": lambda block: block.hit,
+    "top5_hit": lambda block: block.label_within(5),
+}
+
+FLUSH_ROWS = 100_000  # elements gathered before they are added to a table of sums
+
+
+class RowTable:
+    """Named statistics of every row, in the order of the rows.
+
+    Parameters
+    ----------
+    n_rows
+        Number of rows.
+    statistics
+        What to keep, by name: a function of a block that returns (n,) values.
+    """
+
+    def __init__(self, n_rows: int, statistics: Mapping[str, RowStatistic]) -> None:
+        self._n_rows = n_rows
+        self._statistics = dict(statistics)
+        self.columns: dict[str, Array] = {}
+
+    def add(self, block: Block) -> None:
+        """Store the block's statistics."""
+        for name, statistic in self._statistics.items():
+            values = statistic(block)
+            if name not in self.columns:
+                self.columns[name] = np.empty(self._n_rows, values.dtype)
+            self.columns[name][block.rows] = values
+
+    def __getitem__(self, name: str) -> Array:
+        """Return the (N,) values of one statistic."""
+        return self.columns[name]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Sums over bins; a leading axis may run over classes or resamples.
+
+    Attributes
+    ----------
+    count
+        (..., m) rows in each bin.
+    weight
+        (..., m) sum of the row weights; equal to `count` without weights.
+    score
+        (..., m) weighted sum of the scores.
+    outcome
+        (..., m) weighted sum of the outcomes.
+    """
+
+    count: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    score: NDArray[np.float64]
+    outcome: NDArray[np.float64]
+
+
+class ClassBins:
+    """Sums over equal-width bins of every class's probability, from one pass.
+
+    Only probabilities of at least 1 / bins are binned one by one, at most `bins` of a row; the first
+    bin is what they leave of the class's totals.
+    """
+
+    def __init__(self, predictions: Predictions, bins: int) -> None:
+        self._bins = bins
+        self._n_rows = predictions.n_rows
+        self._weights = predictions.weights
+        shape = (predictions.n_classes, bins)
+        self._count = np.zeros(shape, np.int64)
+        self._weight, self._score, self._outcome = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._total_score = np.zeros(predictions.n_classes)
+        self._pending: list[tuple[Array, Floats, Floats | None]] = []
+        self._pending_size = 0
+
+    def add(self, block: Block) -> None:
+        """Add one block to the sums."""
+        row_weight = 1 / block.total if block.weights is None else block.weights / block.total
+        self._total_score += block.sum_rows(row_weight)
+        # a hair below the edge: rounding must not hide a probability that belongs to the second bin
+        least = block.total * ((1 - 1e-6) / self._bins)
+        above = np.flatnonzero(block.exp >= block.per_row(least))
+        n, k = len(block.labels), len(self._count)
+        if block.class_axis == 0:
+            classes = np.repeat(np.arange(k), np.diff(np.searchsorted(above, np.arange(k + 1) * n)))
+            rows = above - classes * n
+        else:
+            rows = np.repeat(np.arange(n), np.diff(np.searchsorted(above, np.arange(n + 1) * k)))
+            classes = above - rows * k
+        prob = block.exp.ravel().take(above) / block.total.take(rows)
+        cells = classes * self._bins + equal_width_index(prob, self._bins)
+        weights = None if block.weights is None else block.weights[rows]
+        self._pending.append((cells, prob, weights))
+        self._pending_size += len(cells)
+        own = block.labels.astype(np.intp) * self._bins + equal_width_index(block.label_prob, self._bins)
+        self._outcome += _sums(own, block.weights, self._outcome)
+        if self._pending_size >= FLUSH_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        cells = np.concatenate([cells for cells, _, _ in self._pending])
+        prob = np.concatenate([prob for _, prob, _ in self._pending]).astype(np.float64, copy=False)
+        count = _sums(cells, None, self._count)
+        self._count += count
+        if self._weights is None:
+            self._score += _sums(cells, prob, self._score)
+        else:
+            weights = np.concatenate([w for _, _, w in self._pending if w is not None])
+            self._weight += _sums(cells, weights, self._weight)
+            self._score += _sums(cells, prob * weights, self._score)
+        self._pending, self._pending_size = [], 0
+
+    def bins(self) -> Bins:
+        """Return the sums, each (K, bins)."""
+        self._flush()
+        count, score = self._count.copy(), self._score.copy()
+        count[:, 0] = self._n_rows - count[:, 1:].sum(1)
+        score[:, 0] = self._total_score - score[:, 1:].sum(1)
+        if self._weights is None:
+            weight = count.astype(np.float64)
+        else:
+            weight = self._weight.copy()
+            weight[:, 0] = self._weights.sum() - weight[:, 1:].sum(1)
+        return Bins(count, weight, score, self._outcome)
+
+
+def _sums(cells: Array, values: Array | None, like: Array) -> Array:
+    return np.bincount(cells, values, minlength=like.size).reshape(like.shape)
+
+
+class InputFacts:
+    """What the pass notices about the scores themselves.
+
+    Attributes
+    ----------
+    worst_row_sum
+        The sum of probabilities farthest from one, as given (for logits: 1).
+    zeros, ones
+        Elements that are exactly 0, rows that give one class exactly 1.
+    tied_rows
+        Rows whose largest probability is shared by several classes.
+    """
+
+    def __init__(self, predictions: Predictions) -> None:
+        self._kind = predictions.kind
+        self._worst_log_sum = 0.0
+        self.zeros = self.ones = self.tied_rows = 0
+
+    def add(self, block: Block) -> None:
+        """Look at one block."""
+        self.tied_rows += block.tied_rows
+        self.ones += int(np.count_nonzero(block.confidence == 1))
+        if self._kind == "logits":
+            return
+        self.zeros += int(np.count_nonzero(block.exp == 0))
+        worst = float(block.log_sum[np.abs(block.log_sum).argmax()])
+        if abs(worst) > abs(self._worst_log_sum):
+            self._worst_log_sum = worst
+
+    @property
+    def worst_row_sum(self) -> float:
+        """The sum of probabilities farthest from one."""
+        return float(np.exp(self._worst_log_sum))
+
