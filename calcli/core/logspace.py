@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calcli.core.predictions import Array, Floats
 
@@ -47,6 +49,10 @@ def log_sum_exp(scores: Floats) -> Floats:
     return result
 
 
+@overload
+def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]: ...
+@overload
+def log_softmax(scores: Array) -> Floats: ...
 def log_softmax(scores: Array) -> Floats:
     """Return the log-probabilities of logits; of log-probabilities, the same up to rounding.
 

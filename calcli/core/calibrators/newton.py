@@ -1,0 +1,155 @@
+"""Newton's method with conjugate gradients, for smooth convex functions of very many parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+MAX_ITERATIONS = 100
+MAX_PRODUCTS = 1500  # Hessian-vector products in all
+MAX_CG = 300  # of them in one iteration
+MAX_HALVINGS = 30
+ARMIJO = 1e-4
+LOOSEST = 0.1  # share of the residual that conjugate gradients may leave far from the optimum
+RUNAWAY = 0.5  # a last step that still moves a score by so much was not the end of the way
+
+
+class Objective(Protocol):
+    """A convex function that remembers its curvature where it was last evaluated."""
+
+    rounding: float
+    refresh_cost: int
+
+    def evaluate(self, x: Vector) -> tuple[float, Vector]:
+        """Return the value and the gradient at `x`."""
+
+    def curve(self, v: Vector) -> Vector:
+        """Return the Hessian times `v`."""
+
+    def refresh(self) -> None:
+        """Rebuild the preconditioner; costs about `refresh_cost` products."""
+
+    def precondition(self, g: Vector) -> Vector:
+        """Return roughly the inverse Hessian times `g`."""
+
+    def unbounded(self) -> bool:
+        """Return whether the last evaluation shows that no finite optimum exists."""
+
+    def reach(self, v: Vector) -> float:
+        """Return the largest change of a score that the step `v` makes."""
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where a minimization ended.
+
+    Attributes
+    ----------
+    x
+        The parameters.
+    gradient
+        Largest entry of the gradient, relative to the value.
+    converged
+        Whether `gradient` is within the tolerance.
+    at_infinity
+        Whether the value keeps falling as the parameters grow without limit.
+    """
+
+    x: Vector
+    gradient: float
+    converged: bool
+    at_infinity: bool
+
+
+def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
+    """Minimize a convex function by inexact Newton steps with backtracking.
+
+    The Newton equations are solved by preconditioned conjugate gradients, ever more exactly as the gradient
+    falls, so that the convergence stays superlinear (Nocedal & Wright, Numerical Optimization, 2006,
+    algorithm 7.1).
+
+    Parameters
+    ----------
+    objective : Objective
+        The function.
+    x : array (P,)
+        Where to start.
+    tolerance : float
+        Largest entry of the gradient over the value at which to stop.
+
+    Returns
+    -------
+    Minimum
+        The last point, and whether it is the minimum.
+    """
+    value, gradient = objective.evaluate(x)
+    step = np.zeros_like(x)
+    products = spent = 0
+    for iteration in range(MAX_ITERATIONS):
+        relative = _relative(gradient, value)
+        if relative <= tolerance or objective.unbounded() or products >= MAX_PRODUCTS:
+            break
+        if iteration == 0 or spent >= objective.refresh_cost:
+            objective.refresh()
+            spent = 0
+        direction, used = _newton_direction(objective, gradient, min(LOOSEST, relative**0.5))
+        products, spent = products + used, spent + used
+        found = _backtrack(objective, x, value, direction, slope=float(gradient @ direction))
+        if found is None:
+            break
+        size, value, gradient = found
+        step = size * direction
+        x = x + step
+    relative = _relative(gradient, value)
+    return Minimum(
+        x,
+        relative,
+        converged=relative <= tolerance,
+        at_infinity=objective.unbounded() or objective.reach(step) > RUNAWAY,
+    )
+
+
+def _relative(gradient: Vector, value: float) -> float:
+    return float(np.abs(gradient).max()) / max(value, np.finfo(np.float64).tiny)
+
+
+def _newton_direction(objective: Objective, gradient: Vector, accuracy: float) -> tuple[Vector, int]:
+    """Return a descent direction that solves the Newton equations to `accuracy`, and the products it took."""
+    direction = np.zeros_like(gradient)
+    residual = -gradient
+    scaled = objective.precondition(residual)
+    search = scaled
+    norm = first = float(residual @ scaled)
+    for used in range(1, MAX_CG + 1):
+        product = objective.curve(search)
+        curvature = float(search @ product)
+        if curvature <= 0:  # flat to rounding: only the first search direction is worth a step
+            return (direction if used > 1 else search), used
+        size = norm / curvature
+        direction = direction + size * search
+        residual = residual - size * product
+        scaled = objective.precondition(residual)
+        previous, norm = norm, float(residual @ scaled)
+        if norm <= accuracy**2 * first:
+            break
+        search = scaled + norm / previous * search
+    return direction, used
+
+
+def _backtrack(
+    objective: Objective, x: Vector, value: float, direction: Vector, slope: float
+) -> tuple[float, float, Vector] | None:
+    """Return the first step of 1, 1/2, 1/4, ... that lowers the value enough; value and gradient there."""
+    noise = objective.rounding * abs(value)
+    size = 1.0
+    for _ in range(MAX_HALVINGS):
+        new_value, gradient = objective.evaluate(x + size * direction)
+        if new_value <= value + ARMIJO * size * slope + noise:
+            return size, new_value, gradient
+        size /= 2
+    return None

@@ -1,0 +1,241 @@
+"""Calibrators that are a softmax of a linear map of log-probabilities: bias, DP affine, vector, matrix."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
+from calcli.core.calibrators.linear import AffineMap, BiasMap, LinearMap, MatrixMap, SoftmaxLoss, VectorMap
+from calcli.core.calibrators.newton import Minimum, Vector, minimize
+from calcli.core.calibrators.temperature import first_guess
+from calcli.core.calibrators.training import Training, prepare, smallest_log_prob
+from calcli.core.errors import InputError
+from calcli.core.logspace import log_softmax
+from calcli.core.predictions import Array, Floats
+
+Input = Literal["log-probs", "raw"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearSoftmax(Calibrator):
+    """What the linear calibrators share: one convex fit, and a safeguard where it has no finite optimum.
+
+    The optimum is at infinity when a class has no row, or when the map can separate the labels. Then, and
+    only then, the parameters are drawn towards the identity by a ridge with the weight of one row,
+    ``|theta - identity|^2 / (2 n)``, and a note says so.
+    """
+
+    @abstractmethod
+    def _map(self, classes: int) -> LinearMap:
+        """Return the linear map."""
+
+    @abstractmethod
+    def _pack(self, parameters: Parameters) -> Vector:
+        """Return named parameters as one vector."""
+
+    @abstractmethod
+    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+        """Return the vector as named parameters."""
+
+    def _penalty(self, classes: int) -> Vector:
+        return np.zeros(self._map(classes).scaled_identity(1).size)
+
+    def _training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
+        return prepare(scores, labels, weights, normalize=True)
+
+    def fit(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None = None,
+        *,
+        start: Parameters | None = None,
+    ) -> Self:
+        """Learn the map by log-loss; see `Calibrator.fit`."""
+        rows = self._training(scores, labels, weights)
+        linear = self._map(scores.shape[1])
+        theta = self._pack(start) if start else linear.scaled_identity(first_guess(rows))
+        objective = SoftmaxLoss(
+            rows, linear, penalty=self._penalty(scores.shape[1]), centre=linear.scaled_identity(1)
+        )
+        best, notes = fit_or_guard(objective, theta)
+        self.notes = [*rows.notes, *notes]
+        self.parameters = self._unpack(best.x, rows)
+        return self
+
+    def _known_classes(self, scores: Array, fitted: int) -> None:
+        if scores.shape[1] != fitted:
+            raise InputError(
+                f"{self.name} calibrator was fitted on {fitted} classes, the scores have {scores.shape[1]}"
+            )
+
+
+def fit_or_guard(objective: SoftmaxLoss, theta: Vector) -> tuple[Minimum, list[str]]:
+    """Minimize from `theta`; where there is no finite optimum, minimize with a ridge, and say why."""
+    rows = objective.rows
+    absent = rows.absent_classes()
+    reason = ""
+    if absent.size:
+        reason = f"no row of class {', '.join(map(str, absent))}"
+    else:
+        best = minimize(objective, theta, rows.tolerance)
+        if best.at_infinity:
+            reason = "the rows can be separated"
+    notes = []
+    if reason:
+        objective.penalty = objective.penalty + rows.ridge
+        best = minimize(objective, objective.centre, rows.tolerance)
+        notes.append(
+            f"{reason}, so that no finite optimum exists: the parameters are drawn towards the identity "
+            "by the weight of one row"
+        )
+    if not best.converged:
+        notes.append(f"the fit stopped at a relative gradient of {best.gradient:.1e}")
+    return best, notes
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BiasOnly(LinearSoftmax):
+    """softmax(log-probabilities + beta), beta summing to 0: other class priors, K - 1 parameters.
+
+    References
+    ----------
+    Saerens et al., Adjusting the outputs of a classifier to new a priori probabilities, 2002; here fitted by
+    log-loss.
+    """
+
+    name: ClassVar[str] = "bias"
+
+    def _map(self, classes: int) -> LinearMap:
+        return BiasMap(classes)
+
+    def _pack(self, parameters: Parameters) -> Vector:
+        return np.asarray(parameters["beta"])
+
+    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+        return {"beta": theta - theta.mean()}
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return log-probabilities, (N, K); a probability of 0 stays 0."""
+        beta = self.learned("beta")
+        self._known_classes(scores, len(beta))
+        return log_softmax(scores.astype(np.float64, copy=False) + beta)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DPAffine(LinearSoftmax):
+    """softmax(alpha * log-probabilities + beta), beta summing to 0: K parameters.
+
+    References
+    ----------
+    Ferrer & Ramos, Evaluating posterior probabilities: decision theory, proper scoring rules, and
+    calibration, TMLR 2025.
+    """
+
+    name: ClassVar[str] = "dp"
+
+    def _map(self, classes: int) -> LinearMap:
+        return AffineMap(classes)
+
+    def _pack(self, parameters: Parameters) -> Vector:
+        return np.concatenate([[parameters["alpha"]], np.asarray(parameters["beta"])])
+
+    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+        return {"alpha": float(theta[0]), "beta": theta[1:] - theta[1:].mean()}
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return log-probabilities, (N, K); a probability of 0 stays 0, even where alpha is not positive."""
+        alpha, beta = self.learned("alpha"), self.learned("beta")
+        self._known_classes(scores, len(beta))
+        scores = scores.astype(np.float64, copy=False)
+        scaled = np.full(scores.shape, -np.inf)
+        np.multiply(scores, alpha, out=scaled, where=scores > -np.inf)
+        return log_softmax(scaled + beta)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _FeatureSoftmax(LinearSoftmax):
+    """What vector and matrix scaling share: features that are log-probabilities, or raw logits if told so."""
+
+    input: Input = "log-probs"
+
+    def _training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
+        return prepare(scores, labels, weights, normalize=self.input == "log-probs")
+
+    def _features(self, scores: Array, classes: int) -> Floats:
+        self._known_classes(scores, classes)
+        scores = scores.astype(np.float64, copy=False)
+        features = log_softmax(scores) if self.input == "log-probs" else scores
+        return np.where(features == -np.inf, self.learned("floor"), features)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VectorScaling(_FeatureSoftmax):
+    """softmax(w_k * log-probability_k + b_k): 2K - 1 parameters.
+
+    A constant added to a row of raw logits changes the model, hence the log-probabilities; `input="raw"` is
+    the model of the paper. A probability of 0 counts as `floor`, half the smallest positive one of the fit.
+
+    References
+    ----------
+    Guo et al., On calibration of modern neural networks, ICML 2017, section 4.2.
+    """
+
+    name: ClassVar[str] = "vector"
+
+    def _map(self, classes: int) -> LinearMap:
+        return VectorMap(classes)
+
+    def _pack(self, parameters: Parameters) -> Vector:
+        return np.stack([parameters["scale"], parameters["intercept"]], axis=1).ravel()
+
+    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+        scale, intercept = theta.reshape(-1, 2).T.copy()
+        floor = smallest_log_prob(rows.scores)
+        return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": floor}
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return log-probabilities, (N, K)."""
+        scale = self.learned("scale")
+        return log_softmax(self._features(scores, len(scale)) * scale + self.learned("intercept"))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MatrixScaling(_FeatureSoftmax):
+    """softmax(W log-probabilities + b): K (K + 1) parameters, without a penalty.
+
+    Of the matrices that differ by the same row added to all rows, and so give the same probabilities, the one
+    whose columns sum to 1, as those of the identity do, is reported.
+
+    References
+    ----------
+    Guo et al., On calibration of modern neural networks, ICML 2017, section 4.2.
+    """
+
+    name: ClassVar[str] = "matrix"
+
+    def _map(self, classes: int) -> MatrixMap:
+        return MatrixMap(classes)
+
+    def _pack(self, parameters: Parameters) -> Vector:
+        return np.column_stack([parameters["matrix"], parameters["intercept"]]).ravel()
+
+    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+        classes = rows.scores.shape[1]
+        matrix, intercept = self._map(classes).split(theta)
+        floor = smallest_log_prob(rows.scores)
+        return {
+            "matrix": matrix - matrix.mean(axis=0) + 1 / classes,
+            "intercept": intercept - intercept.mean(),
+            "floor": floor,
+        }
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return log-probabilities, (N, K)."""
+        matrix = self.learned("matrix")
+        return log_softmax(self._features(scores, len(matrix)) @ matrix.T + self.learned("intercept"))

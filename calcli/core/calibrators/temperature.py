@@ -1,0 +1,192 @@
+"""Temperature scaling, and the ensemble of temperatures of Mix-n-Match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.base import Calibrator, Parameters
+from calcli.core.calibrators.mixture import mixture_weights
+from calcli.core.calibrators.training import Training, prepare
+from calcli.core.logspace import log_softmax, row_blocks, row_max
+from calcli.core.predictions import Array
+
+HOTTEST = 1e3  # scores without information would have an infinite or a negative temperature
+SAMPLE_ROWS = 1000  # rows, at least, of the sample on which the search begins
+SAMPLE_SHARE = 20
+MAX_ITERATIONS = 100
+
+
+@dataclass(frozen=True)
+class _Slope:
+    """Log-loss of softmax(alpha x): derivatives in alpha, and whether all labels have the largest score."""
+
+    loss: float
+    first: float
+    second: float
+    all_hit: bool
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Temperature(Calibrator):
+    """softmax(scores / T): one parameter, T > 0, learned by log-loss; keeps the order of the classes.
+
+    Adding a constant to a row of scores changes nothing, so that logits and log-probabilities give the same
+    T. If every label has the largest score, T would run to 0: then 1/T is drawn towards 1 by the weight of
+    one row. If the scores say nothing about the labels, T would be infinite or negative: it stays at 1,000.
+
+    References
+    ----------
+    Guo et al., On calibration of modern neural networks, ICML 2017, section 4.2.
+    """
+
+    name: ClassVar[str] = "temperature"
+
+    def fit(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None = None,
+        *,
+        start: Parameters | None = None,
+    ) -> Self:
+        """Learn the temperature; see `Calibrator.fit`."""
+        rows = prepare(scores, labels, weights, normalize=False)
+        self.notes = list(rows.notes)
+        alpha = 1 / float(start["temperature"]) if start else first_guess(rows)
+        alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
+        self.notes += notes
+        self.parameters = {"temperature": 1 / alpha}
+        return self
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return log-probabilities, (N, K); a probability of 0 stays 0."""
+        return scaled_log_softmax(scores, 1 / self.learned("temperature"))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EnsembleTemperature(Calibrator):
+    """w_1 softmax(scores / T) + w_2 softmax(scores) + w_3 / K, the weights on the simplex.
+
+    T is that of temperature scaling, the weights then minimize the log-loss. Keeps the order of the classes.
+
+    References
+    ----------
+    Zhang et al., Mix-n-Match: ensemble and compositional methods for uncertainty calibration in deep
+    learning, ICML 2020, equation 13.
+    """
+
+    name: ClassVar[str] = "ensemble-temperature"
+
+    def fit(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None = None,
+        *,
+        start: Parameters | None = None,
+    ) -> Self:
+        """Learn the temperature and the three weights; see `Calibrator.fit`."""
+        rows = prepare(scores, labels, weights, normalize=False)
+        alpha = 1 / float(start["temperature"]) if start else first_guess(rows)
+        alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
+        members = np.exp([_label_log_probs(rows, alpha), _label_log_probs(rows, 1.0)]).T
+        uniform = np.full((len(members), 1), 1 / rows.scores.shape[1])
+        mixture = mixture_weights(np.hstack([members, uniform]), rows.weights)
+        self.notes = [*rows.notes, *notes]
+        self.parameters = {"temperature": 1 / alpha, "weights": mixture}
+        return self
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return log-probabilities, (N, K)."""
+        with np.errstate(divide="ignore"):
+            scaled, plain, uniform = np.log(self.learned("weights"))
+        mixed = np.logaddexp(
+            scaled_log_softmax(scores, 1 / self.learned("temperature")) + scaled,
+            scaled_log_softmax(scores, 1.0) + plain,
+        )
+        result: NDArray[np.float64] = np.logaddexp(mixed, uniform - np.log(scores.shape[1]))
+        return result
+
+
+def scaled_log_softmax(scores: Array, alpha: float) -> NDArray[np.float64]:
+    """Return log(softmax(alpha * scores)), (N, K), in float64."""
+    scaled: NDArray[np.float64] = np.multiply(scores, alpha, dtype=np.float64)
+    return log_softmax(scaled)
+
+
+def first_guess(rows: Training) -> float:
+    """Return 1/T of a small part of the rows, roughly: where a search on all rows begins."""
+    step = min(SAMPLE_SHARE, len(rows.labels) // SAMPLE_ROWS)
+    return solve_temperature(rows.every(step), 1.0, tolerance=1e-3)[0] if step > 1 else 1.0
+
+
+def solve_temperature(rows: Training, alpha: float, tolerance: float) -> tuple[float, list[str]]:
+    """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it.
+
+    Newton's method on a convex function of one number. The sign of the slope keeps the optimum between two
+    bounds; a step beyond one of them is replaced by their geometric mean.
+    """
+    low, high = 1 / HOTTEST, np.inf
+    lowest = low
+    notes: list[str] = []
+    for _ in range(MAX_ITERATIONS):
+        at = _slope(rows, alpha)
+        ridge = rows.ridge if at.all_hit else 0.0
+        slope, curvature = at.first + ridge * (alpha - 1), at.second + ridge
+        if abs(slope) <= tolerance * at.loss:
+            break
+        if slope > 0:
+            high = alpha
+        else:
+            low = alpha
+        if high <= lowest:
+            notes = [f"the scores say nothing about the labels: the temperature stays at {HOTTEST:g}"]
+            break
+        new = alpha - slope / curvature if curvature > 0 else np.inf
+        if new >= high:
+            new = np.sqrt(low * high)
+        elif new <= low:
+            new = lowest if low == lowest else np.sqrt(low * high)
+        if new == alpha:
+            break
+        alpha = float(new)
+    else:
+        notes = [f"the temperature stopped at a relative gradient of {abs(slope) / at.loss:.1e}"]
+    if at.all_hit:
+        notes = ["every label has the largest score, so that the temperature would run to 0: "
+                 "1/T is drawn towards 1 by the weight of one row"]  # fmt: skip
+    return alpha, notes
+
+
+def _slope(rows: Training, alpha: float) -> _Slope:
+    loss = first = second = 0.0
+    all_hit = True
+    ones = np.ones(rows.scores.shape[1], rows.scores.dtype)
+    for block in row_blocks(rows.scores):
+        x = rows.scores[block]
+        x = x - row_max(x)
+        own = x[np.arange(len(x)), rows.labels[block]]
+        e = x * x.dtype.type(alpha)
+        np.exp(e, out=e)
+        total = e @ ones
+        mean = np.vecdot(e, x) / total
+        e *= x
+        square = np.vecdot(e, x) / total
+        w = rows.weights[block]
+        loss += float(w @ (np.log(total) - alpha * own))
+        first += float(w @ (mean - own))
+        second += float(w @ (square - mean * mean))
+        all_hit = all_hit and not own.any()
+    return _Slope(loss, first, second, all_hit)
+
+
+def _label_log_probs(rows: Training, alpha: float) -> NDArray[np.float64]:
+    result = np.empty(len(rows.labels))
+    for block in row_blocks(rows.scores):
+        log_probs = scaled_log_softmax(rows.scores[block], alpha)
+        result[block] = log_probs[np.arange(len(log_probs)), rows.labels[block]]
+    return result
