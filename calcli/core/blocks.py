@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.predictions import Array, Floats, Predictions
+from calcli.core.predictions import Floats, Predictions
 
 DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
 BLOCK_BYTES = 512 * 1024  # a block and its temporaries stay in the second-level cache

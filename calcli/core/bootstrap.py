@@ -66,7 +66,7 @@ class Sums:
         parts += [infinite[name] & carried for name in self._infinite]
         if n <= ROW_LIMIT:
             self._sums = np.stack([np.asarray(part, np.float64) for part in parts], axis=1)
-            units = np.arange(n)
+            units: Array = np.arange(n)
         else:
             units = deal_of_rows(0, n)
             self._sums = np.stack([np.bincount(units, part, DEALS) for part in parts], axis=1)
@@ -111,7 +111,8 @@ class _ClassSums:
         self._table: NDArray[np.float64] | None = None
         if n_units < len(units):
             cells = units.astype(np.intp) * n_classes + labels
-            self._table = np.bincount(cells, weights, n_units * n_classes).reshape(n_units, n_classes)
+            table = np.bincount(cells, weights, n_units * n_classes).astype(np.float64)
+            self._table = table.reshape(n_units, n_classes)
             return
         # every row is a unit: sorted by class, one reduceat sums a resample's counts
         self._order = np.argsort(labels, kind="stable")

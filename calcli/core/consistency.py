@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.lenses import Problem, segment_sums
-from calcli.core.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
+from calcli.core.miscalibration import BinnedError, Estimator, KolmogorovSmirnov, binned_error
 from calcli.core.rows import Bins
 
 ROW_LIMIT = 20_000  # up to which every row is drawn by itself
@@ -46,30 +46,41 @@ def compare(value: float, draws: NDArray[np.float64]) -> Null:
     return Null(float(draws.mean()), float(draws.std(ddof=1)), (1 + at_least) / (1 + len(draws)))
 
 
-def binned_nulls(
-    problem: Problem, estimators: Sequence[BinnedError], resamples: int, rng: np.random.Generator
+def null_distributions(
+    problem: Problem, estimators: Sequence[Estimator], draws: int, rng: np.random.Generator
 ) -> list[Null]:
-    """Return the null distribution of every estimator, all from the same draws."""
+    """Return the null distribution of every estimator; the binned ones share their draws."""
+    binned = [estimator for estimator in estimators if isinstance(estimator, BinnedError)]
+    nulls = dict(zip(binned, _binned_nulls(problem, binned, draws, rng), strict=True)) if binned else {}
+    return [
+        nulls[estimator] if isinstance(estimator, BinnedError) else _ks_null(problem, draws, rng)
+        for estimator in estimators
+    ]
+
+
+def _binned_nulls(
+    problem: Problem, estimators: Sequence[BinnedError], draws: int, rng: np.random.Generator
+) -> list[Null]:
     cut_sets = [estimator.cuts(problem) for estimator in estimators]
     cuts = np.unique(np.concatenate(cut_sets))
-    simulated = outcome_sums(problem, cuts, resamples, rng)
+    simulated = outcome_sums(problem, cuts, draws, rng)
     nulls = []
     for estimator, own in zip(estimators, cut_sets, strict=True):
         observed = problem.binned(own)
         outcome = segment_sums(simulated, np.searchsorted(cuts, own))
-        draws = binned_error(Bins(observed.count, observed.weight, observed.score, outcome), estimator.norm)
-        nulls.append(compare(float(binned_error(observed, estimator.norm)), draws))
+        errors = binned_error(Bins(observed.count, observed.weight, observed.score, outcome), estimator.norm)
+        nulls.append(compare(float(binned_error(observed, estimator.norm)), errors))
     return nulls
 
 
 def outcome_sums(
-    problem: Problem, cuts: NDArray[np.intp], resamples: int, rng: np.random.Generator
+    problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Draw outcomes from the scores and sum them, weighted, between consecutive cuts.
 
     Returns
     -------
-    (resamples, len(cuts) - 1) sums.
+    (draws, len(cuts) - 1) sums.
     """
     n = len(problem.score)
     if n > ROW_LIMIT and problem.weights is None:
@@ -77,14 +88,14 @@ def outcome_sums(
         fine = np.unique(np.concatenate([cuts, np.linspace(0, n, CELLS + 1).astype(np.intp)]))
         count = np.diff(fine)
         mean = np.clip(segment_sums(problem.score, fine) / count, 0, 1)
-        drawn = rng.binomial(count, mean, size=(resamples, len(count)))
-        return segment_sums(drawn, np.searchsorted(fine, cuts))
-    sums = np.empty((resamples, len(cuts) - 1))
+        totals = rng.binomial(count, mean, size=(draws, len(count)))
+        return segment_sums(totals, np.searchsorted(fine, cuts))
+    sums = np.empty((draws, len(cuts) - 1))
     threshold = np.minimum(problem.score.astype(np.float64) * 2**32, 2**32 - 1).astype(np.uint32)
     certain = problem.score == 1
     step = max(1, CHUNK // n)
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
+    for start in range(0, draws, step):
+        size = min(step, draws - start)
         drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
         drawn |= certain
         outcome = drawn.astype(np.float32) if problem.weights is None else drawn * problem.weights
@@ -92,7 +103,7 @@ def outcome_sums(
     return sums
 
 
-def ks_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
+def _ks_null(problem: Problem, draws: int, rng: np.random.Generator) -> Null:
     """Return the null distribution of the KS calibration error.
 
     Where the sum of s (1 - s) is large enough, the cumulative gap behaves as Brownian motion (Arrieta-Ibarra
@@ -107,7 +118,7 @@ def ks_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
         mean, sd = math.sqrt(math.pi / 2), math.sqrt(2 * CATALAN - math.pi / 2)
         return Null(mean * scale, sd * scale, brownian_supremum_tail(value / scale))
     cuts = np.concatenate([[0], problem.run_ends])
-    drawn = outcome_sums(problem, cuts, resamples, rng)
+    drawn = outcome_sums(problem, cuts, draws, rng)
     path = np.cumsum(drawn - problem.binned(cuts).score, axis=1)
     return compare(value, np.abs(path).max(1) / problem.total_weight)
 
@@ -120,10 +131,9 @@ def brownian_supremum_tail(x: float) -> float:
     if x <= 0:
         return 1.0
     if x < 1:  # the two series converge fast on opposite sides
-        below = sum(
-            (-1) ** k / (2 * k + 1) * math.exp(-((2 * k + 1) ** 2) * math.pi**2 / (8 * x * x)) for k in range(20)
-        )
-        return 1 - 4 / math.pi * below
+        odd = [2 * k + 1 for k in range(20)]
+        terms = [math.exp(-((j * math.pi / x) ** 2) / 8) / j for j in odd]
+        return 1 - 4 / math.pi * (sum(terms[::2]) - sum(terms[1::2]))
     return 4 * sum((-1) ** k * _normal_tail((2 * k + 1) * x) for k in range(20))
 
 

@@ -17,6 +17,11 @@ class MetricCall:
     metric: Metric
     arguments: Mapping[str, str | int]
 
+    @property
+    def lens(self) -> str:
+        """The lens the metric looks through; "" for scores, which need none."""
+        return str(self.arguments.get("lens", ""))
+
     def __str__(self) -> str:
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
         parts = [self.metric.name]

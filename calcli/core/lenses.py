@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,10 +52,13 @@ def find_lens(name: str, n_classes: int) -> Lens:
     if kind == "class" and number.isdigit() and int(number) < n_classes:
         k = int(number)
         score, outcome = f"probability of {k}", f"label is {k}"
-        return Lens(
-            name, score, outcome, {score: lambda block: block.column(k), outcome: lambda block: block.labels == k}
-        )
-    raise UsageError(f"unknown lens {name!r}; it can be top-1, class-wise or class-0 to class-{n_classes - 1}")
+        statistics: dict[str, RowStatistic] = {
+            score: lambda block: block.column(k),
+            outcome: lambda block: block.labels == k,
+        }
+        return Lens(name, score, outcome, statistics)
+    known = f"top-1, class-wise, class-0 to class-{n_classes - 1}"
+    raise UsageError(f"unknown lens {name!r}; it can be {known}")
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,8 @@ def ordered_problem(score: Floats, outcome: Array, weights: Floats | None = None
         order = np.argsort(score, kind="stable")
         return Problem(score[order], outcome[order].astype(bool), weights[order])
     unsigned = np.uint32 if score.dtype == np.float32 else np.uint64
-    keys = (score + 0).view(unsigned)  # the sum makes a copy and turns -0.0 into 0.0
+    # the sum makes a copy and turns -0.0 into 0.0
+    keys: NDArray[np.unsignedinteger[Any]] = (score + 0).view(unsigned)
     keys <<= 1
     keys |= outcome
     keys.sort()

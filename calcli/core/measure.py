@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from calcli.core.blocks import Block, Collector, Precision, sweep, working_dtype
 from calcli.core.expressions import MetricCall
 from calcli.core.lenses import Problem, find_lens, ordered_problem
+from calcli.core.miscalibration import (
+    BinnedError,
+    KolmogorovSmirnov,
+    binned_error,
+    class_wise_error,
+    find_estimator,
+)
 from calcli.core.predictions import Floats, Predictions
 from calcli.core.ranking import auroc_shares, one_versus_rest_shares
 from calcli.core.rows import ROW_STATISTICS, Bins, ClassBins, InputFacts, RowTable
@@ -47,7 +54,7 @@ class Measurements:
         self.dtype: np.dtype[Any] = working_dtype(predictions, precision)
         self.facts = InputFacts(predictions)
         wanted = {name for call in calls for name in call.metric.statistics} | {"hit"}
-        lenses = {"top-1", *(str(call.arguments["lens"]) for call in calls if "lens" in call.arguments)}
+        lenses = {"top-1", *(call.lens for call in calls if call.lens)}
         if "auroc" in wanted and k == 2:
             lenses.add("class-1")
         self._lenses = {name: find_lens(name, k) for name in lenses - {"class-wise"}}
@@ -55,10 +62,12 @@ class Measurements:
         for lens in self._lenses.values():
             statistics |= lens.statistics
         self.rows = RowTable(n, statistics)
-        class_wise = {call.arguments["bins"] for call in calls if call.arguments.get("lens") == "class-wise"}
-        self._class_bins = {int(m): ClassBins(predictions, int(m)) for m in class_wise | {bins}}
+        class_wise = [find_estimator(call) for call in calls if call.lens == "class-wise"]
+        summed = {estimator.bins for estimator in class_wise if _from_sums(estimator)}
+        self._class_bins = {m: ClassBins(predictions, m) for m in summed | {bins}}
         collectors: list[Collector] = [self.facts, self.rows, *self._class_bins.values()]
-        self._probs = _ProbTable(predictions, self.dtype) if "auroc" in wanted and k > 2 else None
+        ordered = ("auroc" in wanted and k > 2) or not all(_from_sums(estimator) for estimator in class_wise)
+        self._probs = _ProbTable(predictions, self.dtype) if ordered else None
         if self._probs is not None:
             collectors.append(self._probs)
         if watch is not None:
@@ -80,6 +89,17 @@ class Measurements:
         """Return equal-width sums of every class's probability, (K, bins)."""
         return self._class_bins[bins].bins()
 
+    def class_wise(self, estimator: BinnedError | KolmogorovSmirnov) -> float:
+        """Return the mean error over the classes (root mean square for norm 2, largest for max)."""
+        if _from_sums(estimator):
+            errors = binned_error(self.class_bins(estimator.bins), estimator.norm)
+            return class_wise_error(errors, estimator.norm)
+        assert self._probs is not None
+        labels, weights = self.predictions.labels, self.predictions.weights
+        problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(self._probs.table))
+        errors = np.array([estimator.value(problem) for problem in problems])
+        return class_wise_error(errors, getattr(estimator, "norm", "1"))
+
     def _auroc_shares(self) -> Floats:
         labels, weights = self.predictions.labels, self.predictions.weights
         if self._probs is not None:
@@ -88,6 +108,11 @@ class Measurements:
             score = self.rows[self._lenses["class-1"].score]
             shares = auroc_shares(score, labels == 1, weights)
         return np.full(len(labels), np.nan) if shares is None else shares
+
+
+def _from_sums(estimator: BinnedError | KolmogorovSmirnov) -> TypeGuard[BinnedError]:
+    """Tell whether sums over equal-width bins are enough, so that no class must be put in order."""
+    return isinstance(estimator, BinnedError) and estimator.binning == "equal-width"
 
 
 class _ProbTable:

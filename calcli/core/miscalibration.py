@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.binning import equal_mass_cuts, equal_width_cuts
+from calcli.core.expressions import MetricCall
 from calcli.core.lenses import Problem
 from calcli.core.rows import Bins
 
 Norm = Literal["1", "2", "max"]
+
+
+class Estimator(Protocol):
+    """A configured calibration error of a one-dimensional problem."""
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
 
 
 def binned_error(bins: Bins, norm: Norm) -> Any:
@@ -36,18 +44,17 @@ def binned_error(bins: Bins, norm: Norm) -> Any:
     return np.sqrt((gap * mean_gap).sum(-1) / total)
 
 
-def class_wise_error(bins: Bins, norm: Norm) -> float:
+def class_wise_error(errors: NDArray[np.float64], norm: Norm) -> float:
     """Aggregate the errors of all classes: their mean, root mean square or maximum.
 
     Parameters
     ----------
-    bins
-        Sums with a leading axis over the K classes.
+    errors
+        (K,) errors, one a class.
     norm
-        "1": mean over classes of the L1 errors; "2": root of the mean of the squared L2 errors
-        (van de Waterlaat 2021, CW-ECE); "max": the largest gap of any bin of any class.
+        "1": their mean; "2": the root of their mean square (van de Waterlaat 2021, CW-ECE); "max": the
+        largest.
     """
-    errors = binned_error(bins, norm)
     if norm == "2":
         return float(np.sqrt(np.mean(errors**2)))
     return float(errors.mean() if norm == "1" else errors.max())
@@ -93,3 +100,9 @@ def cumulative_gap(problem: Problem) -> NDArray[np.float64]:
         gap = gap[problem.run_ends - 1]
     gap /= problem.total_weight
     return gap
+
+
+def find_estimator(call: MetricCall) -> BinnedError | KolmogorovSmirnov:
+    """Return the estimator that a metric expression asks for."""
+    arguments: dict[str, Any] = {key: value for key, value in call.arguments.items() if key != "lens"}
+    return KolmogorovSmirnov() if call.metric.name == "ks" else BinnedError(**arguments)

@@ -38,7 +38,7 @@ class ArrayScores:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and classes."""
-        return self.array.shape  # type: ignore[return-value]
+        return self.array.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:

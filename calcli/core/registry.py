@@ -12,7 +12,7 @@ from typing import Literal
 
 Direction = Literal["lower", "higher", "zero"]
 
-BINNED = {"lens": "top-1", "binning": "equal-width", "bins": 15}
+BINNED: dict[str, str | int] = {"lens": "top-1", "binning": "equal-width", "bins": 15}
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,8 @@ def _errors() -> list[Metric]:
         Metric(
             "cw_ece", "Class-wise ECE", "error", "lower", "0 to 1", "fraction",
             "ece of every class's probability, mean over classes", f"mean over k of sum_b n_kb/N {gap}",
-            f"Kull et al. 2019; {thesis}", "shrinks as 1/K when most probabilities are tiny", {**cw, "norm": "1"},
+            f"Kull et al. 2019; {thesis}", "shrinks as 1/K when most probabilities are tiny",
+            {**cw, "norm": "1"},
         ),
         Metric(
             "cw_ece_l2", "Class-wise ECE, L2", "error", "lower", "0 to 1", "fraction",

@@ -1,0 +1,158 @@
+"""What an evaluation is asked for, and what it returns: values with their definition and spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.blocks import Precision
+from calcli.core.consistency import Null
+from calcli.core.expressions import MetricCall
+from calcli.core.lenses import Problem
+from calcli.core.predictions import Predictions
+from calcli.core.rows import Bins, InputFacts
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A percentile bootstrap interval.
+
+    Attributes
+    ----------
+    low, high
+        Its ends.
+    level
+        Its nominal coverage, such as 0.95.
+    """
+
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The value of a metric with its definition.
+
+    Attributes
+    ----------
+    call
+        The metric and its arguments.
+    value
+        The number, a fraction or nats; may be inf or nan.
+    signature
+        Everything the number depends on, in one line.
+    interval
+        A bootstrap interval, for scores.
+    if_calibrated
+        The error under perfect calibration and the p-value, for calibration errors that were tested.
+    """
+
+    call: MetricCall
+    value: float
+    signature: str
+    interval: Interval | None = None
+    if_calibrated: Null | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is to be computed, and how.
+
+    Attributes
+    ----------
+    metrics
+        Metric expressions; empty for the default report.
+    bins
+        Number of bins where an expression does not say.
+    level
+        Nominal coverage of the intervals.
+    resamples
+        Bootstrap resamples; 0 for no intervals.
+    draws
+        Simulated data sets behind each p-value; 0 for no tests.
+    seed
+        Seed of both.
+    precision
+        "single", "double", or "auto": double up to 5 million elements.
+    """
+
+    metrics: tuple[str, ...] = ()
+    bins: int = 15
+    level: float = 0.95
+    resamples: int = 1000
+    draws: int = 999
+    seed: int = 0
+    precision: Precision = "auto"
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class: how often it occurs, what it is given, and how far that is off.
+
+    Attributes
+    ----------
+    name
+        The class.
+    rows
+        How many rows have it as label.
+    frequency, mean_prob
+        Weighted share of the labels, and mean probability.
+    recall
+        Weighted share of its rows that are predicted as it; nan without rows.
+    ece
+        Equal-width L1 error of its probability.
+    """
+
+    name: str
+    rows: int
+    frequency: float
+    mean_prob: float
+    recall: float
+    ece: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everything found out about one set of predictions.
+
+    Attributes
+    ----------
+    predictions
+        What was evaluated.
+    settings
+        How.
+    dtype
+        The type the pass computed in.
+    facts
+        What the pass noticed about the scores.
+    estimates
+        Metric values in the order asked for, by canonical expression.
+    per_class
+        One entry a class.
+    confidence
+        The top-1 problem: confidence and hit of every row, in ascending order.
+    reliability
+        Its equal-width bins.
+    infinite_rows
+        Rows whose label has probability 0.
+    finite_log_loss
+        Log-loss of the other rows; nan if there are none.
+    skipped
+        A sentence for each metric of the default report that was left out.
+    """
+
+    predictions: Predictions
+    settings: Settings
+    dtype: np.dtype[Any]
+    facts: InputFacts
+    estimates: dict[str, Estimate]
+    per_class: list[ClassRow]
+    confidence: Problem
+    reliability: Bins
+    infinite_rows: NDArray[np.intp]
+    finite_log_loss: float
+    skipped: tuple[str, ...] = ()
