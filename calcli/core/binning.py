@@ -51,22 +51,25 @@ def edge_cuts(ordered: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.concatenate([[0], inner, [len(ordered)]]).astype(np.intp)
 
 
-def equal_mass_cuts(ordered: Floats, bins: int) -> NDArray[np.intp]:
-    """Return the positions that part ascending values into bins of about equal counts.
+def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -> NDArray[np.intp]:
+    """Return the positions that part ascending values into bins of about equal counts or weights.
 
-    The sizes are those of `numpy.array_split`; a cut inside a run of equal values moves to the end of
-    the run, and cuts that meet are one, so that there may be fewer bins than asked for.
+    The sizes are those of `numpy.array_split`, also of whole weights, which are counts of equal rows; a cut
+    inside a run of equal values moves to the end of the run, and cuts that meet are one, so that there may
+    be fewer bins than asked for.
 
     Returns
     -------
     (m + 1,) positions, m <= bins, from 0 to n.
     """
     n = len(ordered)
-    sizes = np.full(bins, n // bins)
-    sizes[: n % bins] += 1
-    cuts = np.cumsum(sizes)
-    cuts = cuts[cuts > 0]
-    return np.unique(np.concatenate([[0], np.searchsorted(ordered, ordered[cuts - 1], side="right")]))
+    mass = np.arange(1, n + 1) if weights is None else np.cumsum(weights, dtype=np.float64)
+    whole = weights is None or not np.mod(weights, 1).any()
+    extra = mass[-1] % bins if whole else 0
+    number = np.arange(1, bins + 1)
+    targets = number * ((mass[-1] - extra) / bins) + np.minimum(number, extra)
+    last = np.minimum(np.searchsorted(mass, targets), n - 1)
+    return np.unique(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
 
 
 def run_ends(ordered: NDArray[Any]) -> NDArray[np.intp]:

@@ -66,10 +66,10 @@ class Isotonic(OneDimensional):
 
 def smooth_ends(blocks: Blocks, rows: float) -> Blocks:
     """Return the isotonic fit with half of `rows` added below all scores as hits, half above as misses."""
-    hits, count = blocks.hits.copy(), blocks.count.copy()
+    hits, weight = blocks.hits.copy(), blocks.weight.copy()
     hits[0] += rows / 2
-    count[0] += rows / 2
-    count[-1] += rows / 2
-    first, hits, count = pool(hits, count)
+    weight[0] += rows / 2
+    weight[-1] += rows / 2
+    first, hits, weight = pool(hits, weight)
     last = np.append(first[1:], len(blocks.upper)) - 1
-    return Blocks(blocks.lower[first], blocks.upper[last], hits, count)
+    return Blocks(blocks.lower[first], blocks.upper[last], hits, weight)

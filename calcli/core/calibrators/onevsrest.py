@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,8 +123,17 @@ class OneDimensional(Calibrator):
             problems = iter([(event, np.take_along_axis(members, labels[:, None], axis=1)[:, 0])])
         else:
             problems = ((event, labels == k) for k, event in class_events(log_probs))
-        self.parameters = self._packed([self.fit_map(e, outcome, weights) for e, outcome in problems])
+        maps = [self.fit_map(event, outcome, weights) for event, outcome in problems]
+        self.parameters = self._packed(maps)
+        self.notes = [
+            text if len(maps) == 1 else f"{times} of {len(maps)} classes: {text}"
+            for text, times in Counter(self.notes).items()
+        ]
         return self
+
+    def remark(self, text: str) -> None:
+        """Note something about the map being fitted; equal remarks of several maps become one note."""
+        self.notes.append(text)
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
@@ -205,7 +215,8 @@ def _log_sum(log_probs: Floats, members: Bools) -> Floats:
     top = masked.max(axis=1, keepdims=True)
     top[np.isneginf(top)] = 0
     with np.errstate(divide="ignore"):
-        return (top + np.log(np.exp(masked - top).sum(axis=1, keepdims=True)))[:, 0]
+        total: Floats = top + np.log(np.exp(masked - top).sum(axis=1, keepdims=True))
+    return total[:, 0]
 
 
 def _log_one_minus(prob: Array) -> Any:

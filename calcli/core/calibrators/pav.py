@@ -30,19 +30,19 @@ class Blocks(NamedTuple):
         Smallest and largest score in each block.
     hits : array (B,)
         Weight of the rows whose outcome is 1.
-    count : array (B,)
+    weight : array (B,)
         Weight of all rows.
     """
 
     lower: Floats
     upper: Floats
     hits: Doubles
-    count: Doubles
+    weight: Doubles
 
     @property
     def value(self) -> Doubles:
         """Frequency of the outcome in each block, (B,), increasing."""
-        return self.hits / self.count
+        return self.hits / self.weight
 
 
 def pav(score: Floats, outcome: Array, weight: Floats | None = None) -> Blocks:
@@ -72,19 +72,19 @@ def isotonic_blocks(problem: Problem) -> Blocks:
     if problem.weights is None:
         start = _run_starts(problem)
         hits = np.add.reduceat(problem.outcome, start, dtype=np.float64)
-        count = np.diff(start, append=len(problem.score)).astype(np.float64)
+        weight = np.diff(start, append=len(problem.score)).astype(np.float64)
     else:
         cuts = np.append(0, problem.run_ends)
         start = cuts[:-1]
         hits = segment_sums(problem.weights * problem.outcome, cuts)
-        count = segment_sums(problem.weights, cuts)
-    first, hits, count = pool(hits, count)
+        weight = segment_sums(problem.weights, cuts)
+    first, hits, weight = pool(hits, weight)
     start = start[first]
     last = np.append(start[1:], len(problem.score)) - 1
-    return Blocks(problem.score[start], problem.score[last], hits, count)
+    return Blocks(problem.score[start], problem.score[last], hits, weight)
 
 
-def pool(hits: Doubles, count: Doubles) -> tuple[Positions, Doubles, Doubles]:
+def pool(hits: Doubles, weight: Doubles) -> tuple[Positions, Doubles, Doubles]:
     """Pool adjacent blocks until their frequencies increase strictly.
 
     All chains of falling neighbors are merged at once while that removes many blocks; what is left is
@@ -92,25 +92,25 @@ def pool(hits: Doubles, count: Doubles) -> tuple[Positions, Doubles, Doubles]:
 
     Parameters
     ----------
-    hits, count : array (B,)
+    hits, weight : array (B,)
         Weight of the outcomes 1 and of all rows in each block.
 
     Returns
     -------
     first : array of int (C,)
         The old block with which each new one begins.
-    hits, count : array (C,)
+    hits, weight : array (C,)
         Sums over the new blocks.
     """
     first = np.arange(len(hits))
     while len(hits) > FEW:
-        frequency = hits / count
+        frequency = hits / weight
         rising = np.flatnonzero(np.append(True, frequency[1:] > frequency[:-1]))
         if len(rising) > 0.9 * len(hits):
             break
-        first, hits, count = first[rising], np.add.reduceat(hits, rising), np.add.reduceat(count, rising)
+        first, hits, weight = first[rising], np.add.reduceat(hits, rising), np.add.reduceat(weight, rising)
     pooled: list[tuple[int, float, float]] = []
-    for begin, hit, size in zip(first.tolist(), hits.tolist(), count.tolist(), strict=True):
+    for begin, hit, size in zip(first.tolist(), hits.tolist(), weight.tolist(), strict=True):
         while pooled and pooled[-1][1] * size >= hit * pooled[-1][2]:
             begin, hits_before, size_before = pooled.pop()
             hit, size = hit + hits_before, size + size_before

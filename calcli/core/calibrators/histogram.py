@@ -1,0 +1,157 @@
+"""Calibrators that are constant on bins of the score: histogram binning and scaling-binning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.binning import bin_index, equal_mass_cuts, equal_width_edges
+from calcli.core.calibrators.logistic import Platt
+from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
+from calcli.core.calibrators.settings import check_at_least, check_choice, check_smoothing
+from calcli.core.predictions import Array, Floats
+
+Doubles = NDArray[np.float64]
+Binning = Literal["equal-mass", "equal-width"]
+
+TINIEST = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Histogram(OneDimensional):
+    """The frequency of the event in each bin of the score.
+
+    Parameters
+    ----------
+    bins : int
+        Number of bins; fewer where many scores are equal.
+    binning : {"equal-mass", "equal-width"}
+        How the scores are binned.
+    smoothing : float
+        Rows with the overall frequency of the event added to each bin: the frequency is
+        (hits + m * overall) / (count + m), the m-estimate of Cestnik 1990, which Zadrozny & Elkan use for
+        calibration. The overall frequency has Jeffreys' prior of the same weight, so that no score gets a
+        probability of 0 or 1 even if the event never happened. 0 is the plain frequency.
+    lens : str
+        See `OneDimensional`.
+
+    Notes
+    -----
+    In a bin without rows nothing is known, and the scores stay as they are.
+
+    References
+    ----------
+    Zadrozny & Elkan 2001, Obtaining calibrated probability estimates from decision trees and naive Bayesian
+    classifiers.
+    """
+
+    name: ClassVar[str] = "histogram"
+    tables: ClassVar[tuple[str, ...]] = ("lower_edges", "values")
+
+    bins: int = 15
+    binning: Binning = "equal-mass"
+    smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least("bins", self.bins, 1)
+        check_choice("binning", self.binning, Binning)
+        check_smoothing(self.smoothing)
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return the lower edge and the value of each bin; the value of an empty bin is nan."""
+        score = event.prob
+        if self.binning == "equal-width":
+            edges = equal_width_edges(self.bins)
+        else:
+            edges = equal_mass_edges(score, self.bins, weight)
+        index = bin_index(score, edges)
+        weights = np.ones(len(outcome)) if weight is None else weight
+        count = np.bincount(index, weights, minlength=len(edges) - 1)
+        hits = np.bincount(index, weights * outcome, minlength=len(edges) - 1)
+        overall = (hits.sum() + self.smoothing / 2) / (count.sum() + self.smoothing)
+        with np.errstate(invalid="ignore"):
+            values = (hits + self.smoothing * overall) / (count + self.smoothing)
+        return {"lower_edges": edges[:-1], "values": np.where(count > 0, values, np.nan)}
+
+    def apply_map(self, parameters: MapParameters, event: Event) -> Event:
+        """Return the event after calibration."""
+        values = parameters["values"][_bin(event.prob, parameters)]
+        return Event.of_probability(np.where(np.isnan(values), event.prob, values))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScalingBinning(OneDimensional):
+    """Platt scaling, then the mean of the scaled scores in each of their equal-mass bins.
+
+    The values are those of a smooth curve, not frequencies, so that few rows a bin suffice and none of
+    them is 0 or 1; and there are few of them, so that their calibration error can be measured.
+
+    Parameters
+    ----------
+    bins : int
+        Number of bins; fewer where many scores are equal.
+    lens : str
+        See `OneDimensional`.
+
+    References
+    ----------
+    Kumar, Liang & Ma 2019, Verified uncertainty calibration, section 4. As in their experiments, the same
+    rows serve for the curve, the bins and the means.
+    """
+
+    name: ClassVar[str] = "scaling-binning"
+    tables: ClassVar[tuple[str, ...]] = ("lower_edges", "log_probs", "log_complements")
+
+    bins: int = 15
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least("bins", self.bins, 1)
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return the curve, and of each bin the lower edge in log-odds and the logarithms of the means."""
+        platt = Platt()
+        curve = platt.fit_map(event, outcome, weight)
+        self.notes += platt.notes
+        scaled = platt.apply_map(curve, event)
+        log_odds = scaled.log_prob - scaled.log_complement  # saturates nowhere, unlike the probability
+        edges = equal_mass_edges(log_odds, self.bins, weight)
+        index = bin_index(log_odds, edges)
+        weights = np.ones(len(outcome)) if weight is None else weight
+        count = np.bincount(index, weights)
+        mean = np.bincount(index, weights * scaled.prob) / count
+        complement = np.bincount(index, weights * np.exp(scaled.log_complement)) / count
+        return {
+            **curve,
+            "lower_edges": edges[:-1],
+            "log_probs": np.log(np.maximum(mean, TINIEST)),
+            "log_complements": np.log(np.maximum(complement, TINIEST)),
+        }
+
+    def apply_map(self, parameters: MapParameters, event: Event) -> Event:
+        """Return the event after calibration."""
+        scaled = Platt().apply_map(parameters, event)
+        index = _bin(scaled.log_prob - scaled.log_complement, parameters)
+        return Event(parameters["log_probs"][index], lambda: parameters["log_complements"][index])
+
+
+def equal_mass_edges(score: Floats, bins: int, weight: Array | None) -> Doubles:
+    """Return the (m + 1,) edges of at most `bins` equal-mass bins, halfway between scores around a cut."""
+    if weight is not None:
+        order = np.argsort(score, kind="stable")
+        score, weight = score[order], weight[order]
+    ordered = np.sort(score).astype(np.float64, copy=False)
+    cuts = equal_mass_cuts(ordered, bins, weight)
+    below, above = ordered[cuts[1:-1] - 1], ordered[cuts[1:-1]]
+    halfway = below + (above - below) / 2
+    # of two neighboring doubles the half may be the lower one, which belongs below the edge
+    inner = np.where(halfway > below, halfway, above)
+    return np.concatenate([ordered[:1], inner, ordered[-1:]])
+
+
+def _bin(score: Floats, parameters: MapParameters) -> NDArray[np.intp]:
+    return bin_index(score, np.append(parameters["lower_edges"], np.inf))

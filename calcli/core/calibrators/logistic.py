@@ -1,0 +1,298 @@
+"""Logistic regression on logarithms of the score: Platt scaling and beta calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.newton import minimize
+from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
+from calcli.core.calibrators.settings import check_choice
+from calcli.core.predictions import Array, Floats
+
+Doubles = NDArray[np.float64]
+Variant = Literal["abm", "ab", "am"]
+
+TOLERANCE = 1e-8
+LOG_2 = float(np.log(2))
+LOG_EPSILON = -52 * LOG_2  # stands for a probability of 0 where no positive one was seen
+
+
+class LogisticLoss:
+    """Mean log-loss of sigmoid(features @ x), for few features, with its full Hessian.
+
+    Parameters
+    ----------
+    features : array (N, P)
+        Finite.
+    target : array (N,)
+        0 to 1.
+    weight : array (N,)
+        Weights that sum to 1.
+    """
+
+    rounding = 1e-14
+    refresh_cost = 0  # the Hessian is P x P: inverting it costs nothing
+
+    def __init__(self, features: Doubles, target: Doubles, weight: Doubles) -> None:
+        self.features, self.target, self.weight = features, target, weight
+        self.hessian: Doubles = np.eye(features.shape[1])
+
+    def evaluate(self, x: Doubles) -> tuple[float, Doubles]:
+        """Return the value and the gradient at `x`, (P,)."""
+        logit = self.features @ x
+        small = np.exp(-np.abs(logit))
+        self.prob: Doubles = np.where(logit >= 0, 1, small) / (1 + small)
+        loss = np.maximum(logit, 0) + np.log1p(small) - self.target * logit
+        return float(self.weight @ loss), self.features.T @ (self.weight * (self.prob - self.target))
+
+    def refresh(self) -> None:
+        """Compute the Hessian at the last evaluation."""
+        curvature = self.weight * self.prob * (1 - self.prob)
+        self.hessian = self.features.T @ (curvature[:, None] * self.features)
+
+    def curve(self, v: Doubles) -> Doubles:
+        """Return the Hessian times `v`."""
+        product: Doubles = self.hessian @ v
+        return product
+
+    def precondition(self, g: Doubles) -> Doubles:
+        """Return the inverse Hessian times `g`; the shortest solution where it has none."""
+        return np.linalg.lstsq(self.hessian, g, rcond=None)[0].astype(np.float64, copy=False)
+
+    def unbounded(self) -> bool:
+        """Return False: separable problems are seen before the fit."""
+        return False
+
+    def reach(self, v: Doubles) -> float:
+        """Return the largest change of a logit by the step `v`."""
+        return float(np.abs(self.features @ v).max())
+
+
+@dataclass(frozen=True)
+class LogisticProblem:
+    """The rows of one event, with finite logarithms.
+
+    Attributes
+    ----------
+    log_prob, log_complement
+        (N,) logarithms of the score and of 1 - score, those of exactly 0 replaced.
+    outcome
+        (N,) booleans.
+    weight
+        (N,) weights, all 1 if none were given.
+    """
+
+    log_prob: Doubles
+    log_complement: Doubles
+    outcome: Bools
+    weight: Doubles
+
+    @property
+    def log_odds(self) -> Doubles:
+        """(N,) log-odds of the scores."""
+        return self.log_prob - self.log_complement
+
+    def fit(self, features: Doubles, target: Doubles) -> tuple[Doubles, float]:
+        """Return the maximum-likelihood coefficients of (N, P) features, and the mean log-loss."""
+        loss = LogisticLoss(features, target, self.weight / self.weight.sum())
+        best = np.zeros(features.shape[1])
+        if len(best):
+            best = minimize(loss, best, TOLERANCE).x
+        return best, loss.evaluate(best)[0]
+
+    def smoothed_targets(self) -> Doubles:
+        """Return Platt's targets: (n1 + 1) / (n1 + 2) for the n1 hits, 1 / (n0 + 2) for the n0 misses."""
+        hits = self.weight[self.outcome].sum()
+        misses = self.weight.sum() - hits
+        targets: Doubles = np.where(self.outcome, (hits + 1) / (hits + 2), 1 / (misses + 2))
+        return targets
+
+    def separable(self, *, rising: bool, threshold: float | None = None) -> bool:
+        """Return whether a step in the score fits the outcomes perfectly, so that no finite fit is the best.
+
+        Parameters
+        ----------
+        rising : bool
+            Whether only a step upward counts.
+        threshold : float, optional
+            The only log-odds at which the step can be. Default: anywhere.
+        """
+        score = self.log_odds if threshold is None else self.log_odds - threshold
+        hits, misses = score[self.outcome], score[~self.outcome]
+        if not len(hits) or not len(misses):
+            alone = np.concatenate([hits, -misses])
+            return threshold is None or bool(alone.min() >= 0 and alone.max() > 0)
+        if score.min() == score.max():
+            return False
+        low, high = misses.max(), hits.min()
+        if threshold is not None:
+            return bool(low <= 0 <= high)
+        return bool(low <= high or (not rising and hits.max() <= misses.min()))
+
+
+def zero_levels(event: Event) -> MapParameters:
+    """Return what stands for the logarithm of 0: that of half the smallest positive probability seen."""
+    levels = {}
+    for key, logs in (("zero_log_prob", event.log_prob), ("zero_log_complement", event.log_complement)):
+        finite = np.isfinite(logs)
+        smallest = logs.min(where=finite, initial=np.inf) if finite.any() else LOG_EPSILON
+        levels[key] = np.array(smallest - LOG_2, dtype=np.float64)
+    return levels
+
+
+def finite_logs(parameters: MapParameters, event: Event) -> tuple[Doubles, Doubles]:
+    """Return the log-probabilities of an event and of its complement, (N,) each, those of 0 replaced."""
+
+    def finite(logs: Floats, level: Doubles) -> Doubles:
+        return np.where(np.isneginf(logs), level, logs).astype(np.float64, copy=False)
+
+    return (
+        finite(event.log_prob, parameters["zero_log_prob"]),
+        finite(event.log_complement, parameters["zero_log_complement"]),
+    )
+
+
+def sigmoid_event(logit: Doubles) -> Event:
+    """Return the event whose log-odds are `logit`, (N,)."""
+    return Event(-np.logaddexp(0, -logit), lambda: -np.logaddexp(0, logit))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Logistic(OneDimensional):
+    """What Platt scaling and beta calibration share: finite logarithms, and the way out of separable data."""
+
+    def problem(
+        self, levels: MapParameters, event: Event, outcome: Bools, weight: Array | None
+    ) -> LogisticProblem:
+        """Return the rows to fit to, and remark on probabilities of exactly 0."""
+        if np.isneginf(event.log_prob).any() or np.isneginf(event.log_complement).any():
+            self.remark("probabilities of exactly 0 count as half the smallest positive one of the fit")
+        weights = np.ones(len(outcome)) if weight is None else weight.astype(np.float64)
+        return LogisticProblem(*finite_logs(levels, event), outcome, weights)
+
+    def safe_targets(self, problem: LogisticProblem, separable: bool) -> Doubles:
+        """Return the outcomes as they are, or smoothed as by Platt where no finite fit would be the best."""
+        if not separable:
+            return problem.outcome.astype(np.float64)
+        self.remark("the score separates the outcomes and the best slope is infinite; targets were smoothed")
+        return problem.smoothed_targets()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Platt(Logistic):
+    """sigmoid(slope * log-odds + intercept), fitted by maximum likelihood.
+
+    Parameters
+    ----------
+    target_smoothing : bool
+        Whether the targets are Platt's, (n1 + 1) / (n1 + 2) and 1 / (n0 + 2), or 1 and 0. With 1 and 0
+        there is no finite optimum where the score separates the outcomes; Platt's are taken there.
+    lens : str
+        See `OneDimensional`.
+
+    References
+    ----------
+    Platt 1999, Probabilistic outputs for support vector machines. The score is the log-odds here, so that
+    slope 1 and intercept 0 change nothing.
+    """
+
+    name: ClassVar[str] = "platt"
+
+    target_smoothing: bool = True
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return `slope` and `intercept`, and the levels that stand for the logarithm of 0."""
+        levels = zero_levels(event)
+        problem = self.problem(levels, event, outcome, weight)
+        if self.target_smoothing:
+            target = problem.smoothed_targets()
+        else:
+            target = self.safe_targets(problem, problem.separable(rising=False))
+        features = np.column_stack([problem.log_odds, np.ones(len(outcome))])
+        slope, intercept = problem.fit(features, target)[0]
+        return {"slope": slope, "intercept": intercept, **levels}
+
+    def apply_map(self, parameters: MapParameters, event: Event) -> Event:
+        """Return the event after calibration."""
+        log_prob, log_complement = finite_logs(parameters, event)
+        return sigmoid_event(parameters["slope"] * (log_prob - log_complement) + parameters["intercept"])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Beta(Logistic):
+    """sigmoid(a ln s - b ln(1 - s) + c) with a, b >= 0, fitted by maximum likelihood.
+
+    Parameters
+    ----------
+    variant : {"abm", "ab", "am"}
+        All three free; c such that 1/2 stays 1/2, c = (a - b) ln 2; or a = b, which is logistic regression on
+        the log-odds.
+    lens : str
+        See `OneDimensional`.
+
+    References
+    ----------
+    Kull, Silva Filho & Flach 2017, Beyond sigmoids: how to obtain well-calibrated probabilities from binary
+    classifiers with beta calibration.
+    """
+
+    name: ClassVar[str] = "beta"
+
+    variant: Variant = "abm"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("variant", self.variant, Variant)
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return `a`, `b` and `c`, and the levels that stand for the logarithm of 0."""
+        levels = zero_levels(event)
+        problem = self.problem(levels, event, outcome, weight)
+        threshold = 0.0 if self.variant == "ab" else None
+        target = self.safe_targets(problem, problem.separable(rising=True, threshold=threshold))
+        ones = np.ones(len(outcome))
+        if self.variant == "am":
+            slope, c = _fit_rising(problem, np.column_stack([problem.log_odds, ones]), target, slopes=1)
+            a = b = slope
+        elif self.variant == "ab":
+            features = np.column_stack([problem.log_prob + LOG_2, -problem.log_complement - LOG_2])
+            a, b = _fit_rising(problem, features, target, slopes=2)
+            c = (a - b) * LOG_2
+        else:
+            features = np.column_stack([problem.log_prob, -problem.log_complement, ones])
+            a, b, c = _fit_rising(problem, features, target, slopes=2)
+        return {"a": a, "b": b, "c": c, **levels}
+
+    def apply_map(self, parameters: MapParameters, event: Event) -> Event:
+        """Return the event after calibration."""
+        log_prob, log_complement = finite_logs(parameters, event)
+        return sigmoid_event(parameters["a"] * log_prob - parameters["b"] * log_complement + parameters["c"])
+
+
+def _fit_rising(problem: LogisticProblem, features: Doubles, target: Doubles, slopes: int) -> Doubles:
+    """Return the best coefficients whose first `slopes` are not negative.
+
+    The function is convex, so that the best of the fits with some of the slopes held at 0 is exact, and
+    if the fit without any is allowed, it is the best.
+    """
+    best, best_loss = np.zeros(features.shape[1]), np.inf
+    for held in _subsets(range(slopes)):
+        free = [j for j in range(features.shape[1]) if j not in held]
+        coefficients = np.zeros(features.shape[1])
+        coefficients[free], loss = problem.fit(features[:, free], target)
+        allowed = bool((coefficients[:slopes] >= 0).all())
+        if allowed and loss < best_loss:
+            best, best_loss = coefficients, loss
+        if allowed and not held:
+            break
+    return best
+
+
+def _subsets(items: range) -> Iterator[tuple[int, ...]]:
+    return chain.from_iterable(combinations(items, size) for size in range(len(items) + 1))
