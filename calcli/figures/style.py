@@ -1,0 +1,112 @@
+"""One look for all figures: sizes for a paper's column, colours that survive grey print and colour blindness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
+
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLUMN = 3.3  # inches: one column of a two-column paper
+PANEL = 2.9  # width of each further system drawn beside the first
+MAX_WIDTH = 13.0
+
+# Okabe & Ito 2008, in an order whose lightness differs as well
+INK = "#222222"
+MUTED = "#6b6b6b"
+GRID = "#e4e4e4"
+BAR = "#d3d7dc"
+OVER = "#d55e00"  # more is promised than kept; also hatched
+UNDER = "#0072b2"
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#e69f00", "#56b4e9")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
+MARKERS = "osD^vPX"
+
+STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.size": 7.5,
+    "axes.titlesize": 8.5,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 6.8,
+    "legend.frameon": False,
+    "legend.handlelength": 1.4,
+    "legend.columnspacing": 1.2,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "hatch.linewidth": 0.7,
+    "lines.linewidth": 1.2,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "calcli",
+}
+
+P = ParamSpec("P")
+
+
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Let a function draw in the style of calcli, whatever the caller's settings, and leave those alone."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with matplotlib.style.context(["default", STYLE]):
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of that size, in inches, that keeps its labels inside."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)  # type: ignore[union-attr, call-arg]
+    return figure
+
+
+def unit_square(axes: Axes) -> None:
+    """Make both axes run from 0 to 1 at the same scale."""
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1])
+    axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1])
+
+
+def short(name: str, length: int = 34) -> str:
+    """Return a name that fits above a panel: the end of long ones, where file names differ."""
+    return name if len(name) <= length else "…" + name[-(length - 1) :]
+
+
+def panels(columns: int, heights: tuple[float, ...], height: float) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure with a column of panels for each system, and its axes row by row, on common scales.
+
+    Parameters
+    ----------
+    columns
+        Number of systems.
+    heights
+        Relative heights of the rows.
+    height
+        Of the figure, in inches.
+    """
+    figure = new_figure(min(COLUMN + PANEL * (columns - 1), MAX_WIDTH), height)
+    grid = figure.subplots(
+        len(heights), columns, sharex=True, sharey="row", squeeze=False, height_ratios=list(heights)
+    )
+    return figure, [list(row) for row in grid]

@@ -1,0 +1,43 @@
+"""What the axes are called under each lens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calcli.figures.style import short
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words for a lens.
+
+    Attributes
+    ----------
+    score, frequency
+        Labels of the axes.
+    mean_score, overall
+        Names of their means.
+    over, under
+        What a gap of either sign means.
+    """
+
+    score: str
+    frequency: str
+    mean_score: str = "mean probability"
+    overall: str = "frequency"
+    over: str = "predicted too high"
+    under: str = "predicted too low"
+
+
+def words(lens: str, classes: Sequence[str] = ()) -> Words:
+    """Return the words for a one-dimensional lens; class lenses use the class names where given."""
+    if lens == "top-1":
+        return Words(
+            "Confidence (top-1)", "Accuracy", "mean confidence", "accuracy", "over-confident", "under-confident"
+        )
+    kind, _, number = lens.rpartition("-")
+    if kind == "class":
+        name = short(classes[int(number)], 20) if classes else number
+        return Words(f"Predicted probability of {name}", f"Observed frequency of {name}")
+    return Words(f"Predicted probability ({lens})", f"Observed frequency ({lens})")
