@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
-from calcli.core.errors import UsageError
+from calcli.core.errors import InputError, UsageError
 from calcli.core.logspace import log_softmax
 from calcli.core.predictions import Array, Floats
 
@@ -23,6 +23,9 @@ Bools: TypeAlias = NDArray[np.bool_]
 CLASS_WISE = "class-wise"
 TOP = ("top-1", "reduced")  # for one score, the problem of Panchenko et al. 2022 is that of the top class
 WITHIN_TOP = "within-top-"
+
+CLASSES = "classes"  # parameter: how many classes the scores had
+SIZES = "sizes"  # parameter: how long the tables of each map are; they are stored end to end
 
 
 class Event:
@@ -118,17 +121,20 @@ class OneDimensional(Calibrator):
             scores, labels, weights = scores[counted], labels[counted], weights[counted]
         self.notes = []
         log_probs = log_softmax(scores)
+        absent = np.flatnonzero(np.bincount(labels, minlength=log_probs.shape[1]) == 0)
         if size := self._top_size(log_probs.shape[1]):
             members, event = top_event(log_probs, size)
             problems = iter([(event, np.take_along_axis(members, labels[:, None], axis=1)[:, 0])])
         else:
             problems = ((event, labels == k) for k, event in class_events(log_probs))
         maps = [self.fit_map(event, outcome, weights) for event, outcome in problems]
-        self.parameters = self._packed(maps)
+        self.parameters = self._packed(maps, log_probs.shape[1])
         self.notes = [
             text if len(maps) == 1 else f"{times} of {len(maps)} classes: {text}"
             for text, times in Counter(self.notes).items()
         ]
+        if len(absent):
+            self.notes.append(f"no row of class {', '.join(map(str, absent))}")
         return self
 
     def remark(self, text: str) -> None:
@@ -137,8 +143,8 @@ class OneDimensional(Calibrator):
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
-        maps = self._unpacked()
         log_probs = log_softmax(scores)
+        maps = self._unpacked(log_probs.shape[1])
         if size := self._top_size(log_probs.shape[1]):
             members, before = top_event(log_probs, size)
             return _rescaled(log_probs, members, before, self.apply_map(maps[0], before))
@@ -159,19 +165,24 @@ class OneDimensional(Calibrator):
             raise UsageError(f"lens {self.lens!r} needs more than {size} classes, the scores have {classes}")
         return size
 
-    def _packed(self, maps: list[MapParameters]) -> dict[str, Parameter]:
-        packed: dict[str, Parameter] = {}
+    def _packed(self, maps: list[MapParameters], classes: int) -> dict[str, Parameter]:
+        packed: dict[str, Parameter] = {CLASSES: classes}
         for key in maps[0]:
             join = np.concatenate if key in self.tables else np.stack
             packed[key] = join([one[key] for one in maps])
         if self.tables:
-            packed["sizes"] = np.array([len(one[self.tables[0]]) for one in maps])
+            packed[SIZES] = np.array([len(one[self.tables[0]]) for one in maps])
         return packed
 
-    def _unpacked(self) -> list[MapParameters]:
-        packed: dict[str, Any] = {key: self.learned(key) for key in self.parameters if key != "sizes"}
+    def _unpacked(self, classes: int) -> list[MapParameters]:
+        fitted = int(self.learned(CLASSES))
+        if self.lens == CLASS_WISE and classes != fitted:
+            raise InputError(
+                f"{self.name} calibrator was fitted on {fitted} classes, the scores have {classes}"
+            )
+        packed: dict[str, Any] = {k: v for k, v in self.parameters.items() if k not in (CLASSES, SIZES)}
         for key in self.tables:
-            packed[key] = np.split(self.learned(key), np.cumsum(self.learned("sizes"))[:-1])
+            packed[key] = np.split(packed[key], np.cumsum(self.learned(SIZES))[:-1])
         return [dict(zip(packed, values, strict=True)) for values in zip(*packed.values(), strict=True)]
 
 

@@ -85,7 +85,8 @@ class Spline(OneDimensional):
 @cache
 def _least_squares(knots: int, runout: Runout) -> Doubles:
     """Return the matrix that turns values on the grid into the heights of the nearest spline."""
-    return np.linalg.pinv(spline_basis(np.linspace(0, 1, GRID + 1), knots, runout))
+    basis = spline_basis(np.linspace(0, 1, GRID + 1), knots, runout)
+    return np.linalg.pinv(basis).astype(np.float64, copy=False)
 
 
 def _cumulative_share(problem: Problem) -> Doubles:
