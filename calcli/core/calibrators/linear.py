@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +27,7 @@ class LinearMap(ABC):
     Parameters are one flat vector; `shape`, (B, m), says in which B blocks of m they curve together.
     """
 
-    offset = False  # whether the scores themselves are added to the map
+    offset: ClassVar[bool] = False  # whether the scores themselves are added to the map
 
     def __init__(self, classes: int) -> None:
         self.classes = classes
@@ -45,12 +47,12 @@ class LinearMap(ABC):
         """Return the parameters that multiply the scores by `factor`."""
 
     @abstractmethod
-    def forward(self, x: Floats, theta: Vector) -> Floats:
-        """Return the map of the rows `x`, (n, K)."""
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
+        """Write the map of the rows `x`, (n, K), to `out`."""
 
     @abstractmethod
     def adjoint(self, x: Floats, r: Floats) -> Vector:
-        """Return the gradient of sum(r * forward(x, theta)) in theta."""
+        """Return the gradient in theta of sum(r * map of x)."""
 
     @abstractmethod
     def moments(self, x: Floats, v: Floats) -> Floats:
@@ -58,7 +60,7 @@ class LinearMap(ABC):
 
 
 class BiasMap(LinearMap):
-    """x + beta."""
+    """beta, to be added to the scores."""
 
     offset = True
 
@@ -69,8 +71,8 @@ class BiasMap(LinearMap):
     def scaled_identity(self, factor: float) -> Vector:
         return np.zeros(self.classes)
 
-    def forward(self, x: Floats, theta: Vector) -> Floats:
-        return np.broadcast_to(theta.astype(x.dtype), x.shape)
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
+        out[:] = theta
 
     def adjoint(self, x: Floats, r: Floats) -> Vector:
         return column_sums(r)
@@ -89,11 +91,10 @@ class AffineMap(LinearMap):
     def scaled_identity(self, factor: float) -> Vector:
         return np.concatenate([[factor], np.zeros(self.classes)])
 
-    def forward(self, x: Floats, theta: Vector) -> Floats:
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
         theta = theta.astype(x.dtype)
-        z: Floats = theta[0] * x
-        z += theta[1:]
-        return z
+        np.multiply(x, theta[0], out=out)
+        out += theta[1:]
 
     def adjoint(self, x: Floats, r: Floats) -> Vector:
         return np.concatenate([[np.vdot(r, x)], column_sums(r)])
@@ -112,11 +113,10 @@ class VectorMap(LinearMap):
     def scaled_identity(self, factor: float) -> Vector:
         return np.tile([factor, 0.0], self.classes)
 
-    def forward(self, x: Floats, theta: Vector) -> Floats:
-        w, b = theta.reshape(self.shape).T.astype(x.dtype)
-        z = x * w
-        z += b
-        return z
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
+        w, b = theta.reshape(self.shape).T.astype(x.dtype, order="C")
+        np.multiply(x, w, out=out)
+        out += b
 
     def adjoint(self, x: Floats, r: Floats) -> Vector:
         return np.stack([column_sums(r * x), column_sums(r)], axis=1).ravel()
@@ -149,11 +149,10 @@ class MatrixMap(LinearMap):
         table = theta.reshape(self.classes, self.classes + 1)
         return table[:, :-1], table[:, -1]
 
-    def forward(self, x: Floats, theta: Vector) -> Floats:
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
         w, b = self.split(theta.astype(x.dtype))
-        z: Floats = x @ w.T
-        z += b
-        return z
+        np.matmul(x, w.T, out=out)
+        out += b
 
     def adjoint(self, x: Floats, r: Floats) -> Vector:
         return np.concatenate([r.T @ x, column_sums(r)[:, None]], axis=1, dtype=np.float64).ravel()
@@ -175,8 +174,8 @@ def column_sums(r: Floats) -> Vector:
 class SoftmaxLoss:
     """Weighted mean log-loss of softmax(map of the scores), plus sum(penalty / 2 * (theta - centre)^2).
 
-    Keeps the probabilities of the last evaluation, one array of the size of the scores, so that a product
-    with the Hessian needs no exponential.
+    Keeps the probabilities of the last evaluation, each times the weight of its row: one array of the size of
+    the scores, with which a product with the Hessian needs no exponential.
 
     Attributes
     ----------
@@ -192,88 +191,89 @@ class SoftmaxLoss:
     map: LinearMap
     penalty: Vector
     centre: Vector
-    probabilities: Floats = field(init=False)
-    worst: float = field(init=False)
-    inverse_roots: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.probabilities = np.empty_like(self.rows.scores)
         self.rounding = 4 * float(np.finfo(self.rows.scores.dtype).eps)
         self.refresh_cost = self.map.refresh_cost
+        self._weighted = np.empty_like(self.rows.scores)
+        self._worst = np.inf
+        self._inverse_roots: Floats = np.empty(0)
+
+    def _blocks(self) -> Iterator[tuple[slice, Floats, Floats, Floats]]:
+        """Yield rows, scores, weights of the rows as a column, and weighted probabilities."""
+        weights = self.rows.weights.astype(self.rows.scores.dtype, copy=False)[:, None]
+        for block in row_blocks(self.rows.scores):
+            yield block, self.rows.scores[block], weights[block], self._weighted[block]
 
     def evaluate(self, theta: Vector) -> tuple[float, Vector]:
         """Return the loss in nats and its gradient."""
-        scores, labels = self.rows.scores, self.rows.labels
-        weights = self.rows.weights.astype(scores.dtype, copy=False)
         away = theta - self.centre
         loss = 0.5 * float(self.penalty @ (away * away))
         gradient = self.penalty * away
-        self.worst = 0.0
-        ones = np.ones(scores.shape[1], scores.dtype)
-        for block in row_blocks(scores):
-            x, w, z = scores[block], weights[block], self.probabilities[block]
-            own = np.arange(len(x)), labels[block]
-            np.copyto(z, self.map.forward(x, theta))
+        self._worst = 0.0
+        ones = np.ones((self.rows.scores.shape[1], 1), self.rows.scores.dtype)
+        for block, x, w, z in self._blocks():
+            own = np.arange(len(x)), self.rows.labels[block]
+            self.map.forward(x, theta, out=z)
             if self.map.offset:
                 z += x
             z -= row_max(z)
             z_own = z[own]
             np.exp(z, out=z)
             total = z @ ones
-            losses = np.log(total) - z_own
+            losses = np.log(total[:, 0]) - z_own
             loss += float(self.rows.weights[block] @ losses)
-            self.worst = max(self.worst, float(losses.max()))
-            z *= (1 / total)[:, None]
-            residual = z * w[:, None]
-            residual[own] -= w
-            gradient += self.map.adjoint(x, residual)
+            self._worst = max(self._worst, float(losses.max()))
+            z *= w / total
+            p_own = z[own]
+            z[own] -= w[:, 0]
+            gradient += self.map.adjoint(x, z)
+            z[own] = p_own
         return loss, gradient
 
     def curve(self, v: Vector) -> Vector:
         """Return the Hessian at the last evaluation times `v`."""
-        scores = self.rows.scores
-        weights = self.rows.weights.astype(scores.dtype, copy=False)
         product = self.penalty * v
-        for block in row_blocks(scores):
-            x, p = scores[block], self.probabilities[block]
-            t = self.map.forward(x, v)
-            t = t - np.vecdot(p, t)[:, None]
+        for _, x, w, p in self._blocks():
+            t = np.empty_like(p)
+            self.map.forward(x, v, out=t)
+            t -= np.vecdot(p, t)[:, None] / w
             t *= p
-            t *= weights[block][:, None]
             product += self.map.adjoint(x, t)
         return product
 
     def refresh(self) -> None:
-        """Factorize the blocks of the Hessian in which the classes do not couple."""
+        """Factorize the blocks of the Hessian, the coupling of the classes left out."""
         count, size = self.map.shape
         blocks = np.zeros((count, size, size))
         blocks[:, range(size), range(size)] = self.penalty.reshape(count, size)
-        weights = self.rows.weights.astype(self.rows.scores.dtype, copy=False)
-        for block in row_blocks(self.rows.scores):
-            p = self.probabilities[block]
-            v = p * (1 - p)
-            v *= weights[block][:, None]
-            blocks += self.map.moments(self.rows.scores[block], v)
+        for _, x, w, p in self._blocks():
+            v = p / -w
+            v += 1
+            v *= p
+            blocks += self.map.moments(x, v)
         diagonal = np.diagonal(blocks, axis1=1, axis2=2)
         floor = JITTER * diagonal.max() + np.finfo(np.float64).tiny
         scale = 1 / np.sqrt(np.maximum(diagonal, floor))
         scaled = blocks * scale[:, :, None] * scale[:, None, :] + JITTER * np.eye(size)
-        self.inverse_roots = np.linalg.inv(np.linalg.cholesky(scaled)) * scale[:, None, :]
+        self._inverse_roots = np.linalg.inv(np.linalg.cholesky(scaled)) * scale[:, None, :]
 
     def precondition(self, g: Vector) -> Vector:
         """Return `g` divided by the factorized blocks."""
-        roots = self.inverse_roots
+        roots = self._inverse_roots
         solved: Vector = roots.transpose(0, 2, 1) @ (roots @ g.reshape(*self.map.shape, 1))
         return solved.ravel()
 
     def unbounded(self) -> bool:
         """Return whether all labels win: scaling the parameters up then lowers the loss without end."""
-        return self.worst < WELL_SEPARATED and not self.map.offset and not self.penalty.any()
+        return self._worst < WELL_SEPARATED and not self.map.offset and not self.penalty.any()
 
     def reach(self, v: Vector) -> float:
         """Return the largest change of a score, against the mean of its row, that the step `v` makes."""
         largest = 0.0
-        for block in row_blocks(self.rows.scores):
-            t = self.map.forward(self.rows.scores[block], v)
-            largest = max(largest, float(np.abs(t - t.mean(axis=1, keepdims=True)).max()))
+        for _, x, _, _ in self._blocks():
+            t = np.empty_like(x)
+            self.map.forward(x, v, out=t)
+            t -= t.mean(axis=1, keepdims=True)
+            largest = max(largest, float(t.max()), -float(t.min()))
         return largest

@@ -89,7 +89,7 @@ def fit_or_guard(objective: SoftmaxLoss, theta: Vector) -> tuple[Minimum, list[s
     notes = []
     if reason:
         objective.penalty = objective.penalty + rows.ridge
-        best = minimize(objective, objective.centre, rows.tolerance)
+        best = minimize(objective, theta, rows.tolerance)
         notes.append(
             f"{reason}, so that no finite optimum exists: the parameters are drawn towards the identity "
             "by the weight of one row"
