@@ -16,7 +16,8 @@ MAX_CG = 300  # of them in one iteration
 MAX_HALVINGS = 30
 ARMIJO = 1e-4
 LOOSEST = 0.1  # share of the residual that conjugate gradients may leave far from the optimum
-RUNAWAY = 0.5  # a last step that still moves a score by so much was not the end of the way
+RUNAWAY = 0.5  # a last step that still moves a score by so much was not the end of the way,
+SETTLED = 1e-6  # unless a rough fit stopped it above this relative gradient
 
 
 class Objective(Protocol):
@@ -106,12 +107,10 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
         step = size * direction
         x = x + step
     relative = _relative(gradient, value)
-    return Minimum(
-        x,
-        relative,
-        converged=relative <= tolerance,
-        at_infinity=objective.unbounded() or objective.reach(step) > RUNAWAY,
-    )
+    converged = relative <= tolerance
+    on_the_way = converged and relative > SETTLED
+    at_infinity = objective.unbounded() or (not on_the_way and objective.reach(step) > RUNAWAY)
+    return Minimum(x, relative, converged, at_infinity)
 
 
 def _relative(gradient: Vector, value: float) -> float:

@@ -45,7 +45,8 @@ class LinearSoftmax(Calibrator):
     def _penalty(self, classes: int) -> Vector:
         return np.zeros(self._map(classes).scaled_identity(1).size)
 
-    def _training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
+    def training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
+        """Return the rows prepared for the fit."""
         return prepare(scores, labels, weights, normalize=True)
 
     def fit(
@@ -57,13 +58,16 @@ class LinearSoftmax(Calibrator):
         start: Parameters | None = None,
     ) -> Self:
         """Learn the map by log-loss; see `Calibrator.fit`."""
-        rows = self._training(scores, labels, weights)
-        linear = self._map(scores.shape[1])
+        rows = self.training(scores, labels, weights)
+        return self.fit_rows(rows, start, rows.tolerance)
+
+    def fit_rows(self, rows: Training, start: Parameters | None, tolerance: float) -> Self:
+        """Learn the map from prepared rows, up to a relative gradient of `tolerance`."""
+        classes = rows.scores.shape[1]
+        linear = self._map(classes)
         theta = self._pack(start) if start else linear.scaled_identity(first_guess(rows))
-        objective = SoftmaxLoss(
-            rows, linear, penalty=self._penalty(scores.shape[1]), centre=linear.scaled_identity(1)
-        )
-        best, notes = fit_or_guard(objective, theta)
+        objective = SoftmaxLoss(rows, linear, self._penalty(classes), centre=linear.scaled_identity(1))
+        best, notes = fit_or_guard(objective, theta, tolerance)
         self.notes = [*rows.notes, *notes]
         self.parameters = self._unpack(best.x, rows)
         return self
@@ -75,7 +79,7 @@ class LinearSoftmax(Calibrator):
             )
 
 
-def fit_or_guard(objective: SoftmaxLoss, theta: Vector) -> tuple[Minimum, list[str]]:
+def fit_or_guard(objective: SoftmaxLoss, theta: Vector, tolerance: float) -> tuple[Minimum, list[str]]:
     """Minimize from `theta`; where there is no finite optimum, minimize with a ridge, and say why."""
     rows = objective.rows
     absent = rows.absent_classes()
@@ -83,13 +87,13 @@ def fit_or_guard(objective: SoftmaxLoss, theta: Vector) -> tuple[Minimum, list[s
     if absent.size:
         reason = f"no row of class {', '.join(map(str, absent))}"
     else:
-        best = minimize(objective, theta, rows.tolerance)
+        best = minimize(objective, theta, tolerance)
         if best.at_infinity:
             reason = "the rows can be separated"
     notes = []
     if reason:
         objective.penalty = objective.penalty + rows.ridge
-        best = minimize(objective, theta, rows.tolerance)
+        best = minimize(objective, theta, tolerance)
         notes.append(
             f"{reason}, so that no finite optimum exists: the parameters are drawn towards the identity "
             "by the weight of one row"
@@ -164,7 +168,8 @@ class _FeatureSoftmax(LinearSoftmax):
 
     input: Input = "log-probs"
 
-    def _training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
+    def training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
+        """Return the rows prepared for the fit."""
         return prepare(scores, labels, weights, normalize=self.input == "log-probs")
 
     def _features(self, scores: Array, classes: int) -> Floats:
@@ -209,8 +214,8 @@ class VectorScaling(_FeatureSoftmax):
 class MatrixScaling(_FeatureSoftmax):
     """softmax(W log-probabilities + b): K (K + 1) parameters, without a penalty.
 
-    Of the matrices that differ by the same row added to all rows, and so give the same probabilities, the one
-    whose columns sum to 1, as those of the identity do, is reported.
+    Of the matrices that differ by one row added to all rows, and so give the same probabilities, the one with
+    the smallest off-diagonal entries is reported: in each column their mean is 0.
 
     References
     ----------
@@ -228,12 +233,9 @@ class MatrixScaling(_FeatureSoftmax):
     def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
         classes = rows.scores.shape[1]
         matrix, intercept = self._map(classes).split(theta)
+        common = (matrix.sum(axis=0) - matrix.diagonal()) / (classes - 1)
         floor = smallest_log_prob(rows.scores)
-        return {
-            "matrix": matrix - matrix.mean(axis=0) + 1 / classes,
-            "intercept": intercept - intercept.mean(),
-            "floor": floor,
-        }
+        return {"matrix": matrix - common, "intercept": intercept - intercept.mean(), "floor": floor}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""

@@ -1,0 +1,140 @@
+"""Matrix scaling with off-diagonal and intercept regularization (ODIR), and Dirichlet calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.base import Parameters
+from calcli.core.calibrators.newton import Vector
+from calcli.core.calibrators.softmax import MatrixScaling
+from calcli.core.errors import UsageError
+from calcli.core.folds import stratified_folds
+from calcli.core.predictions import Array
+
+ROUGH = 1e-4  # relative gradient that is enough to compare penalties
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MatrixODIR(MatrixScaling):
+    """Matrix scaling that pays for off-diagonal entries and intercepts.
+
+    ``off_diagonal_penalty * mean(W_kl^2, k != l) + intercept_penalty * mean(b_k^2)`` is added to the mean
+    log-loss. The defaults suit 100 classes on a few thousand rows; `Dirichlet` chooses its own.
+
+    Parameters
+    ----------
+    off_diagonal_penalty : float
+        Lambda of the paper, 0 or more.
+    intercept_penalty : float
+        Mu of the paper, 0 or more.
+
+    References
+    ----------
+    Kull et al., Beyond temperature scaling: obtaining well-calibrated multi-class probabilities with
+    Dirichlet calibration, NeurIPS 2019, section 3.
+    """
+
+    name: ClassVar[str] = "matrix-odir"
+
+    off_diagonal_penalty: float = 1000.0
+    intercept_penalty: float = 0.01
+
+    def __post_init__(self) -> None:
+        _check_penalties("off_diagonal_penalty", (self.off_diagonal_penalty,))
+        _check_penalties("intercept_penalty", (self.intercept_penalty,))
+
+    def _penalty(self, classes: int) -> Vector:
+        pairs = classes * (classes - 1)
+        penalty = np.full((classes, classes + 1), 2 * self.off_diagonal_penalty / pairs)
+        penalty[:, -1] = 2 * self.intercept_penalty / classes
+        np.fill_diagonal(penalty, 0)
+        return penalty.ravel()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Dirichlet(MatrixScaling):
+    """Dirichlet calibration: `MatrixODIR` whose penalties are chosen by cross-validated log-loss.
+
+    For each intercept penalty the off-diagonal penalties are tried from the strongest on, each fit starting
+    from the one before, until the held-out log-loss rises.
+
+    Parameters
+    ----------
+    off_diagonal_penalties : tuple of float
+        Values of lambda to choose from, 0 or more.
+    intercept_penalties : tuple of float
+        Values of mu to choose from, 0 or more.
+    folds : int
+        Number of stratified folds, 2 or more.
+    seed : int
+        Seed of the folds.
+
+    References
+    ----------
+    Kull et al., Beyond temperature scaling: obtaining well-calibrated multi-class probabilities with
+    Dirichlet calibration, NeurIPS 2019.
+    """
+
+    name: ClassVar[str] = "dirichlet"
+
+    off_diagonal_penalties: tuple[float, ...] = (1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01)
+    intercept_penalties: tuple[float, ...] = (1.0, 0.01)
+    folds: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_penalties("off_diagonal_penalties", self.off_diagonal_penalties)
+        _check_penalties("intercept_penalties", self.intercept_penalties)
+        if self.folds < 2:
+            raise UsageError(f"folds must be 2 or more; got {self.folds!r}")
+
+    def fit(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None = None,
+        *,
+        start: Parameters | None = None,
+    ) -> Self:
+        """Choose the penalties, then learn the map; see `Calibrator.fit`."""
+        weights = np.ones(len(labels)) if weights is None else weights
+        paths = (self._path(scores, labels, weights, mu) for mu in self.intercept_penalties)
+        _, lambda_, mu = min(chain.from_iterable(paths))
+        chosen = self._model(lambda_, mu).fit(scores, labels, weights, start=start)
+        self.notes = chosen.notes
+        self.parameters = {**chosen.parameters, "off_diagonal_penalty": lambda_, "intercept_penalty": mu}
+        return self
+
+    def _model(self, lambda_: float, mu: float) -> MatrixODIR:
+        return MatrixODIR(input=self.input, off_diagonal_penalty=lambda_, intercept_penalty=mu)
+
+    def _path(
+        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array, mu: float
+    ) -> list[tuple[float, float, float]]:
+        """Return (held-out log-loss, lambda, mu) from the strongest lambda to the first that is worse."""
+        fold = stratified_folds(labels, self.folds, np.random.default_rng(self.seed))
+        kept = [np.flatnonzero(fold != i) for i in range(self.folds)]
+        rows = [self.training(scores[k], labels[k], weights[k]) for k in kept]
+        fits: list[Parameters | None] = [None] * self.folds
+        path: list[tuple[float, float, float]] = []
+        for lambda_ in sorted(self.off_diagonal_penalties, reverse=True):
+            log_probs = np.empty(len(labels))
+            for i in range(self.folds):
+                model = self._model(lambda_, mu).fit_rows(rows[i], fits[i], ROUGH)
+                fits[i] = model.parameters
+                out = np.flatnonzero(fold == i)
+                log_probs[out] = model.apply(scores[out])[np.arange(len(out)), labels[out]]
+            path.append((-float(np.average(log_probs, weights=weights)), lambda_, mu))
+            if len(path) > 1 and path[-1][0] > path[-2][0]:
+                break
+        return path
+
+
+def _check_penalties(setting: str, values: tuple[float, ...]) -> None:
+    if not values or not all(0 <= value < np.inf for value in values):
+        raise UsageError(f"{setting} must be 0 or more and finite; got {values!r}")
