@@ -28,6 +28,9 @@ class Scores(Protocol):
     def blocks(self, rows: int) -> Iterator[Floats]:
         """Yield (n, K) floating-point blocks, n <= rows, in order; a block is valid until the next one."""
 
+    def as_kind(self, kind: Kind) -> Scores:
+        """Return the same scores, to be checked as another kind from now on."""
+
 
 @dataclass(frozen=True)
 class ArrayScores:
@@ -49,6 +52,10 @@ class ArrayScores:
         """Yield views of at most `rows` rows."""
         for start in range(0, len(self.array), rows):
             yield self.array[start : start + rows]
+
+    def as_kind(self, kind: Kind) -> ArrayScores:
+        """Return itself: arrays are checked elsewhere."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -118,4 +125,5 @@ class Predictions:
 
     def as_kind(self, kind: Kind, reason: str) -> Predictions:
         """Return the same scores understood as another kind."""
-        return replace(self, kind=kind, provenance=replace(self.provenance, kind_reason=reason))
+        provenance = replace(self.provenance, kind_reason=reason)
+        return replace(self, scores=self.scores.as_kind(kind), kind=kind, provenance=provenance)

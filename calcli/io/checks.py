@@ -1,0 +1,198 @@
+"""Scores are checked while they stream past: finite, and where they are probabilities, distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from calcli.core.errors import InputError, KindContradicted
+from calcli.core.logspace import as_floats
+from calcli.core.predictions import Array, Floats, Kind
+from calcli.io.kinds import TOLERANCE, sums_to_one
+from calcli.io.places import Place
+from calcli.io.rawscores import RawScores
+
+
+@dataclass(frozen=True)
+class CheckedScores:
+    """Scores of a known kind; a block that cannot be of that kind raises as it is read.
+
+    Attributes
+    ----------
+    raw
+        (N, K) scores of any numeric type, or (N, 1) of the second class of two.
+    kind
+        What they are.
+    sure
+        False if `kind` was judged by the first values only, so that later ones may contradict it.
+    classes
+        Class names.
+    place
+        Files, for messages.
+    renormalize
+        Accept rows of probabilities that do not sum to one.
+    swapped
+        The two columns of `raw` are in the other order than `classes`.
+    """
+
+    raw: RawScores
+    kind: Kind
+    sure: bool
+    classes: tuple[str, ...]
+    place: Place
+    renormalize: bool = False
+    swapped: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self.raw.shape[0], len(self.classes)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores as they were stored."""
+        return self.raw.dtype
+
+    def as_kind(self, kind: Kind) -> CheckedScores:
+        """Return the same scores, checked as another kind."""
+        return replace(self, kind=kind, sure=True)
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Yield checked (n, K) blocks, float32 for half and single precision input and float64 otherwise.
+
+        Raises
+        ------
+        InputError
+            If a score is missing or infinite, negative where it is a probability, or a row of
+            probabilities does not sum to one.
+        KindContradicted
+            If the kind was judged by the first values and these are of another.
+        """
+        start = 0
+        single = self.raw.shape[1] == 1
+        pair = np.empty((2, 0))
+        for stored in self.raw.blocks(rows):
+            block = as_floats(stored)
+            with np.errstate(all="ignore"):  # what overflows is found, and said, by the checks
+                self._check(block, start)
+            start += len(block)
+            if single:
+                if pair.shape[1] < len(block) or pair.dtype != block.dtype:
+                    pair = np.empty((2, rows), block.dtype)
+                block = _two_columns(block[:, 0], self.kind, pair[:, : len(block)])
+            yield block[:, ::-1] if self.swapped else block
+
+    def _check(self, block: Floats, start: int) -> None:
+        if self.kind == "logits":
+            sums = block @ np.ones(block.shape[1], block.dtype)
+            if not np.isfinite(sums).all():  # a sum may also overflow
+                self._refuse_non_finite(~np.isfinite(block), block, start)
+        elif self.kind == "log-probs":
+            self._check_log_probs(block, start)
+        elif block.shape[1] == 1:
+            if not (block.min() >= 0 and block.max() <= 1):
+                self._refuse_probs(block, start)
+        elif not (block.min() >= 0 and sums_to_one(block).all()):
+            self._refuse_probs(block, start)
+
+    def _check_log_probs(self, block: Floats, start: int) -> None:
+        if not block.max() <= 0:
+            self._refuse_non_finite(~(block < np.inf), block, start)
+            row, k = _first(block > TOLERANCE)
+            if row >= 0:
+                self._contradict(f"{self.place.row(start + row)} has a value above 0")
+                raise InputError(
+                    f"{self._score(start + row, k)} is {block[row, k]:g}; the logarithm of a probability is at "
+                    "most 0; if the scores are logits say --kind logits"
+                )
+        elif block.shape[1] > 1 and not np.isfinite(block.min()):
+            impossible = np.isneginf(block).all(1)
+            if impossible.any():
+                raise InputError(
+                    f"{self.place.row(start + int(impossible.argmax()))} gives every class the log-probability "
+                    "-inf; expected at least one finite value; repair or remove such rows"
+                )
+
+    def _refuse_probs(self, block: Floats, start: int) -> None:
+        """Say what is wrong with probabilities that failed the quick check; return if only their sums are, as told."""
+        self._refuse_non_finite(~np.isfinite(block), block, start)
+        off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block)
+        outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
+        if outside.any():
+            first = self.place.row(start + int(outside.argmax()))
+            self._contradict(f"{first} has a value outside [0, 1]")
+        row, k = _first(block < 0)
+        if row >= 0:
+            raise InputError(
+                f"{self._score(start + row, k)} is {block[row, k]:g}, a negative probability; "
+                "if the scores are not probabilities say --kind logits or --kind log-probs"
+            )
+        sums = block.sum(1, dtype=np.float64)
+        if block.shape[1] > 1 and self.renormalize:
+            off = sums <= 0
+        if off.any():
+            self._refuse_sum(start, off, sums, block.max() <= 1)
+
+    def _refuse_sum(self, start: int, off: Array, sums: Array, bounded: bool) -> NoReturn:
+        first = int(off.argmax())
+        row = self.place.row(start + first)
+        if self.raw.shape[1] == 1:
+            raise InputError(
+                f"{row} has the probability {sums[first]:g}; expected at most 1; "
+                "if the scores are logits say --kind logits"
+            )
+        said = f"{row} has probabilities that sum to {sums[first]:.6g}; expected 1 within {TOLERANCE:g}"
+        often = off.mean() > 0.5
+        if often and bounded and np.median(sums[off]) > 1:
+            raise InputError(
+                f"{said}, and so do most rows: these look like multi-label sigmoid outputs, where several classes may "
+                "be true at once; evaluate each class by itself as a two-class file, or, if one class only "
+                "is true, divide each row by its sum with --renormalize"
+            )
+        if often and np.median(sums[off]) < 1:
+            raise InputError(
+                f"{said}, and so do most rows: these look like the largest scores of more classes (a sparse top-k "
+                "dump); save the scores of all classes, or divide each row by its sum with --renormalize"
+            )
+        raise InputError(f"{said}; divide each row by its sum with --renormalize, or say --kind logits if they are logits")
+
+    def _refuse_non_finite(self, wrong: Array, block: Floats, start: int) -> None:
+        row, k = _first(wrong)
+        if row < 0:
+            return
+        found = f"{self._score(start + row, k)} is {'missing (nan)' if np.isnan(block[row, k]) else block[row, k]}"
+        mend = "say --kind log-probs if -inf is the logarithm of probability 0" if np.isneginf(block[row, k]) else ""
+        raise InputError(f"{found}; every score must be a finite number; {mend or 'repair or remove such rows'}")
+
+    def _contradict(self, reason: str) -> None:
+        if not self.sure:
+            raise KindContradicted("logits", reason)
+
+    def _score(self, row: int, k: int) -> str:
+        if self.raw.shape[1] == 1 or self.swapped:
+            k = 1 - k
+        return f'{self.place.row(row)}: the score of class "{self.classes[k]}"'
+
+
+def _first(wrong: Array) -> tuple[int, int]:
+    """Return row and column of the first True, or (-1, -1)."""
+    if not wrong.any():
+        return -1, -1
+    row = int(wrong.any(1).argmax())
+    return row, int(wrong[row].argmax())
+
+
+def _two_columns(second: Floats, kind: Kind, pair: Floats) -> Floats:
+    """Write both classes' scores, each class contiguous, from those of the second; return (n, 2)."""
+    pair[1] = second
+    if kind == "probs":
+        np.subtract(1, second, out=pair[0])
+    elif kind == "logits":
+        pair[0] = 0
+    else:
+        with np.errstate(divide="ignore"):
+            np.log(-np.expm1(second), out=pair[0])
+    return pair.T

@@ -1,0 +1,42 @@
+"""What scores are, judged by their values: probabilities, log-probabilities or logits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from numpy.typing import NDArray
+
+from calcli.core.predictions import Floats, Kind
+
+TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
+
+REASONS: dict[Kind, str] = {
+    "probs": "all values lie in [0, 1]",
+    "log-probs": "no value is above 0 and the exponentials of each row sum to one",
+    "logits": "they are neither probabilities nor log-probabilities",
+}
+
+
+def kind_of(block: Floats) -> Kind:
+    """Judge (n, K) scores by their values; one column is the score of the second class.
+
+    All in [0, 1] is probabilities, never logits; so are rows that all sum to one, even if a value lies outside,
+    which is then an error in the probabilities. All at most 0 with logsumexp 0 is log-probabilities.
+    """
+    with np.errstate(all="ignore"):
+        if block.min() >= 0 and block.max() <= 1:
+            return "probs"
+        if block.shape[1] == 1:
+            return "logits"
+        if sums_to_one(block).all():
+            return "probs"
+        if block.max() <= 0 and sums_to_one(np.exp(block)).all():
+            return "log-probs"
+    return "logits"
+
+
+def sums_to_one(block: Floats) -> NDArray[np.bool_]:
+    """Return for each row whether it sums to one, up to rounding; never true for a row with nan."""
+    sums = block @ np.ones(block.shape[1], block.dtype)
+    close: NDArray[np.bool_] = np.abs(sums - 1) <= TOLERANCE
+    return close

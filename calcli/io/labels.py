@@ -1,0 +1,177 @@
+"""Label values as they are stored, and their match with the classes of the scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calcli.core.errors import InputError
+from calcli.core.predictions import Array
+from calcli.io.places import Place, listed
+
+MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
+MISSING_NAMES = ("", "nan", "none", "null", "<na>")
+INTEGER = re.compile(r"[+-]?\d+")
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One label a row, as stored.
+
+    Attributes
+    ----------
+    codes
+        (N,) integers: the labels themselves, or positions in `names`.
+    names
+        The distinct labels if they are text, else None.
+    """
+
+    codes: Array
+    names: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def labels_from_array(values: Array, place: Place) -> Labels:
+    """Take (N,) integers, booleans, whole floats or text for labels.
+
+    Raises
+    ------
+    InputError
+        If a label is missing (nan) or not a class at all.
+    """
+    if values.dtype.kind == "b":
+        return Labels(values.view(np.uint8))
+    if values.dtype.kind in "iu":
+        return Labels(values)
+    if values.dtype.kind == "f":
+        _refuse_fractions(values, place)
+        return Labels(values.astype(np.int64))
+    if values.dtype.kind == "O":
+        for row, value in enumerate(values):
+            if not isinstance(value, str):
+                raise InputError(missing_label(place, row, repr(value)))
+        values = values.astype(str)
+    if values.dtype.kind != "U":
+        raise InputError(f"{place.name}: labels of type {values.dtype}; expected integers or text")
+    names, codes = np.unique(values, return_inverse=True)
+    return Labels(codes, tuple(names.tolist()))
+
+
+def join_labels(parts: Sequence[Labels]) -> Labels:
+    """Put the labels of several files one after the other."""
+    if all(part.names is None for part in parts):
+        return Labels(np.concatenate([part.codes for part in parts]))
+    position: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        if part.names is None:
+            values, inverse = np.unique(part.codes, return_inverse=True)
+            part = Labels(inverse, tuple(map(str, values.tolist())))
+        assert part.names is not None
+        moved = [position.setdefault(name, len(position)) for name in part.names]
+        codes.append(np.array(moved, np.int64)[part.codes])
+    return Labels(np.concatenate(codes), tuple(position))
+
+
+def match(labels: Labels, classes: Sequence[str], place: Place) -> Array:
+    """Return the labels as positions in `classes`.
+
+    Text is looked up among the class names; integers are looked up if all class names are integers, and
+    are positions otherwise.
+
+    Returns
+    -------
+    array (N,) of int32
+
+    Raises
+    ------
+    InputError
+        If labels are missing, unknown, out of range or counted from 1.
+    """
+    if labels.names is not None:
+        table = _positions_of_names(labels.names, classes)
+        matched = table[labels.codes]
+        if matched.min() < 0:
+            _refuse_names(labels, matched < 0, classes, place)
+        return matched
+    values = _class_numbers(classes)
+    codes = labels.codes
+    if values == list(range(len(classes))):
+        if codes.min() < 0 or codes.max() >= len(classes):
+            _refuse_numbers(codes, (codes < 0) | (codes >= len(classes)), classes, place)
+        return codes.astype(np.int32)
+    order = np.argsort(values)
+    ordered = np.asarray(values)[order]
+    found = np.minimum(np.searchsorted(ordered, codes), len(classes) - 1)
+    wrong = ordered[found] != codes
+    if wrong.any():
+        _refuse_numbers(codes, wrong, classes, place)
+    return order[found].astype(np.int32)
+
+
+def _positions_of_names(names: Sequence[str], classes: Sequence[str]) -> Array:
+    position = {name: k for k, name in enumerate(classes)}
+    return np.array([position.get(name, -1) for name in names], np.int32)
+
+
+def _class_numbers(classes: Sequence[str]) -> list[int]:
+    """Return the integer that stands for each class."""
+    if all(INTEGER.fullmatch(name) for name in classes):
+        return [int(name) for name in classes]
+    if {name.casefold() for name in classes} == {"false", "true"}:
+        return [int(name.casefold() == "true") for name in classes]
+    return list(range(len(classes)))
+
+
+def _refuse_fractions(values: Array, place: Place) -> None:
+    missing = np.isnan(values)
+    if missing.any():
+        raise InputError(missing_label(place, int(missing.argmax()), "nan"))
+    fractional = values != np.floor(values)
+    if fractional.any():
+        row = int(fractional.argmax())
+        raise InputError(
+            f"{place.row(row)} has the label {values[row]:g}; expected a class, as an integer or as text; "
+            "if the labels are elsewhere, name them with --label-column or --labels"
+        )
+
+
+def _refuse_names(labels: Labels, wrong: Array, classes: Sequence[str], place: Place) -> None:
+    assert labels.names is not None
+    row = int(wrong.argmax())
+    first = labels.names[labels.codes[row]]
+    if first.strip().casefold() in MISSING_NAMES:
+        raise InputError(missing_label(place, row, repr(first)))
+    unknown = sorted({labels.names[code] for code in np.unique(labels.codes[wrong])})
+    others = f" (unknown in all: {listed(unknown)})" if len(unknown) > 1 else ""
+    raise InputError(
+        f'{place.row(row)} has the label "{first}", which is not one of the classes {listed(tuple(classes))}{others}; '
+        "name the classes in the order of their scores with --classes"
+    )
+
+
+def _refuse_numbers(codes: Array, wrong: Array, classes: Sequence[str], place: Place) -> None:
+    row = int(wrong.argmax())
+    value, k = int(codes[row]), len(classes)
+    if value in MISSING_NUMBERS:
+        raise InputError(missing_label(place, row, str(value)))
+    if codes.min() >= 1 and codes.max() == k:
+        raise InputError(
+            f"{place.name}: labels run from 1 to {k}, but classes are counted from 0 to {k - 1}; "
+            f"subtract 1, or name the classes with --classes {listed(tuple(str(c + 1) for c in range(k)), 4)}"
+        )
+    raise InputError(
+        f"{place.row(row)} has the label {value}, but the {k} scores of a row belong to the classes "
+        f"{listed(tuple(classes))}; name the classes with --classes, or, if only the largest scores of more "
+        "classes were saved (a top-k dump), save the scores of all classes"
+    )
+
+
+def missing_label(place: Place, row: int, found: str) -> str:
+    """Say that a row has no label."""
+    return f"{place.row(row)} has no label ({found} marks a missing one); remove the rows without a label"

@@ -1,0 +1,104 @@
+"""Archives of numpy arrays: scores, labels, weights and class names by their usual names or by the options."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from calcli.core.errors import InputError, UsageError
+from calcli.core.predictions import Array, ArrayScores
+from calcli.io.assemble import Found, LazyColumns
+from calcli.io.columns import ALONE, LABEL_NAMES, kind_by_name
+from calcli.io.files import refuse_wrong_content
+from calcli.io.labels import labels_from_array
+from calcli.io.npy import native, refuse_indicators
+from calcli.io.options import ReadOptions
+from calcli.io.places import Place, listed
+from calcli.io.rawscores import rows_and_columns
+
+CLASS_NAMES = ("classes", "class_names")
+
+
+def found_in_npz(path: Path, options: ReadOptions) -> Found:
+    """Read scores, labels and weights from an .npz archive; other arrays with one value a row are columns.
+
+    Raises
+    ------
+    InputError
+        If the archive is damaged, or scores or labels are missing or ambiguous.
+    UsageError
+        If an option names an array that is not there.
+    """
+    refuse_wrong_content(path, "npz")
+    with _damage_said(path), np.load(path, allow_pickle=False) as archive:
+        names = list(archive)
+    name = _choose(path, names, options.scores, "--scores", lambda array: bool(ALONE.fullmatch(array)))
+    scores = _read(path, name)
+    if scores.dtype.kind not in "iufb":
+        raise InputError(f"{path}: the array {name} holds values of type {scores.dtype}; expected scores, as numbers")
+    shape = rows_and_columns(scores.shape, f"{path}: the array {name}", options.positive)
+    place = Place(((str(path), shape[0]),))
+    label = None
+    if options.labels is None or options.labels in names:
+        label = _choose(path, names, options.labels, "--labels", lambda array: array.casefold() in LABEL_NAMES)
+    if options.weights is not None and options.weights not in names:
+        raise UsageError(f'--weights: {path} has no array "{options.weights}"; it has {listed(names)}')
+    kind, reason = kind_by_name((name,))
+    listing = next((array for array in CLASS_NAMES if array in names), None)
+    taken = {name, label, listing}
+    return Found(
+        place,
+        ArrayScores(scores.reshape(shape)),
+        None if label is None else labels_from_array(_labels(path, label, scores), place),
+        f'array "{label}"',
+        None if listing is None else tuple(map(str, _read(path, listing).tolist())),
+        kind,
+        reason,
+        None if options.weights is None else _read(path, options.weights).reshape(-1),
+        LazyColumns({array: _column(path, array) for array in names if array not in taken}),
+        (str(path),),
+    )
+
+
+def _choose(path: Path, names: list[str], wanted: str | None, option: str, usual: Callable[[str], bool]) -> str:
+    if wanted is not None:
+        if wanted not in names:
+            raise UsageError(f'{option}: {path} has no array "{wanted}"; it has {listed(names)}')
+        return wanted
+    found = [name for name in names if usual(name)]
+    if len(found) != 1:
+        several = f"{len(found)} arrays that may be meant, {listed(found)}" if found else f"only {listed(names)}"
+        raise InputError(f"{path} has {several}; name the one with {option}")
+    return found[0]
+
+
+def _labels(path: Path, name: str, scores: Array) -> Array:
+    labels = _read(path, name)
+    refuse_indicators(labels, scores.shape, f"{path}: the array {name}")
+    return labels.reshape(-1)
+
+
+def _column(path: Path, name: str) -> Callable[[], Array]:
+    return lambda: _read(path, name)
+
+
+def _read(path: Path, name: str) -> Array:
+    with _damage_said(path, name), np.load(path, allow_pickle=False) as archive:
+        return native(archive[name])
+
+
+@contextmanager
+def _damage_said(path: Path, name: str = "") -> Iterator[None]:
+    try:
+        yield
+    except (zipfile.BadZipFile, EOFError, OSError) as error:
+        raise InputError(f"{path} is truncated or damaged; copy it again") from error
+    except ValueError as error:  # what numpy raises where it would need pickle
+        raise InputError(
+            f"{path}: the array {name} holds Python objects (a pickle), which could run any code and is never loaded; "
+            "expected an array of numbers or text; save it with such a dtype"
+        ) from error

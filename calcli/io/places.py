@@ -1,0 +1,39 @@
+"""Where a row stands, for messages: data in several files is counted file by file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """The files that make up one data set.
+
+    Attributes
+    ----------
+    parts
+        Name and number of rows of each file, in reading order.
+    """
+
+    parts: tuple[tuple[str, int], ...]
+
+    @property
+    def name(self) -> str:
+        """Name the data set."""
+        first = self.parts[0][0]
+        return first if len(self.parts) == 1 else f"{first} and {len(self.parts) - 1} more"
+
+    def row(self, index: int) -> str:
+        """Name a row: the file it is in, and its number there, counted from 0."""
+        for name, rows in self.parts[:-1]:
+            if index < rows:
+                return f"{name}: row {index}"
+            index -= rows
+        return f"{self.parts[-1][0]}: row {index}"
+
+
+def listed(names: list[str] | tuple[str, ...], limit: int = 8) -> str:
+    """Join names for a message, leaving out the middle of a long list."""
+    if len(names) <= limit:
+        return ", ".join(names)
+    return f"{', '.join(names[: limit - 2])}, ..., {names[-1]} ({len(names)} in all)"

@@ -1,0 +1,224 @@
+"""Tables on disk or in memory, read as Arrow record batches: only the columns asked for, a bounded part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from calcli.core.errors import InputError
+from calcli.io.files import refuse_wrong_content
+from calcli.io.places import Place, listed
+
+GROUP_BYTES = 1 << 28  # a row group up to this size is decoded at once, a larger one in slices
+SLICE_ROWS = 8192
+READ_BYTES = 1 << 16
+
+
+class Table(Protocol):
+    """Rows and named columns of one or several files."""
+
+    @property
+    def place(self) -> Place:
+        """The files, for messages."""
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns, a pyarrow.Schema."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield pyarrow.RecordBatches of these columns, in this order."""
+
+    def head(self, columns: Sequence[str]) -> Any:
+        """Return a pyarrow.RecordBatch of the first rows, reading little more; None if there are no rows."""
+
+
+@contextmanager
+def arrow_errors(name: str, what: str) -> Iterator[None]:
+    """Turn what pyarrow says about a damaged file into an InputError."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        said = " ".join(str(error).split())
+        raise InputError(f"{name} is not a complete and valid {what}: {said.rstrip('.')}") from error
+
+
+@dataclass(frozen=True)
+class MemoryTable:
+    """A table that is in memory: text formats and standard input."""
+
+    name: str
+    table: Any
+
+    @property
+    def place(self) -> Place:
+        """The file."""
+        return Place(((self.name, self.table.num_rows),))
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns."""
+        return self.table.schema
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the batches it was parsed in."""
+        yield from self.table.select(list(columns)).to_batches()
+
+    def head(self, columns: Sequence[str]) -> Any:
+        """Return its first batch."""
+        return next((batch for batch in self.batches(columns) if batch.num_rows), None)
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """A parquet file, opened anew for each pass so that thousands of them hold no handles."""
+
+    path: Path
+    metadata: Any
+    schema: Any
+
+    @property
+    def place(self) -> Place:
+        """The file."""
+        return Place(((str(self.path), self.metadata.num_rows),))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield a row group at a time, zero-copy columns; slices of it if it is large."""
+        names = list(columns)
+        with arrow_errors(str(self.path), "parquet file"), pq.ParquetFile(self.path, metadata=self.metadata) as file:
+            for group in range(self.metadata.num_row_groups):
+                if self._bytes(group, names) <= GROUP_BYTES:
+                    yield from file.read_row_group(group, names).select(names).to_batches()
+                else:
+                    yield from self._slices(group, names)
+
+    def head(self, columns: Sequence[str]) -> Any:
+        """Return the first slice of the first row group."""
+        with arrow_errors(str(self.path), "parquet file"):
+            return next(self._slices(0, list(columns)), None) if self.metadata.num_rows else None
+
+    def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
+        with pq.ParquetFile(self.path, metadata=self.metadata, buffer_size=READ_BYTES) as file:
+            for batch in file.iter_batches(SLICE_ROWS, [group], names):
+                yield batch.select(names)
+
+    def _bytes(self, group: int, names: list[str]) -> float:
+        """Estimate the decoded size of some columns of a row group from that of all."""
+        share = len(names) / len(self.schema)
+        return float(self.metadata.row_group(group).total_byte_size) * share
+
+
+@dataclass(frozen=True)
+class ArrowTable:
+    """An Arrow IPC (Feather) file, read one record batch at a time."""
+
+    path: Path
+    schema: Any
+    rows: int
+
+    @property
+    def place(self) -> Place:
+        """The file."""
+        return Place(((str(self.path), self.rows),))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the file's record batches."""
+        names = list(columns)
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(self.schema.get_field_index(name) for name in names))
+        with arrow_errors(str(self.path), "Arrow file"), pa.OSFile(str(self.path)) as source:
+            reader = pa.ipc.open_file(source, options=options)
+            for i in range(reader.num_record_batches):
+                yield reader.get_batch(i).select(names)
+
+    def head(self, columns: Sequence[str]) -> Any:
+        """Return its first batch."""
+        return next((batch for batch in self.batches(columns) if batch.num_rows), None)
+
+
+@dataclass(frozen=True)
+class JoinedTable:
+    """Several tables with the same columns, one after the other."""
+
+    parts: tuple[Table, ...]
+
+    @property
+    def place(self) -> Place:
+        """The files in reading order."""
+        return Place(tuple(entry for part in self.parts for entry in part.place.parts))
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns of the first table."""
+        return self.parts[0].schema
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the batches of each part in turn."""
+        for part in self.parts:
+            yield from part.batches(columns)
+
+    def head(self, columns: Sequence[str]) -> Any:
+        """Return the first rows of the first part that has any."""
+        heads = (part.head(columns) for part in self.parts)
+        return next((head for head in heads if head is not None), None)
+
+
+def join_tables(parts: Sequence[Table]) -> Table:
+    """Put tables one after the other.
+
+    Raises
+    ------
+    InputError
+        If they do not have the same columns.
+    """
+    first = parts[0]
+    for part in parts[1:]:
+        different = set(first.schema.names) ^ set(part.schema.names)
+        if different:
+            raise InputError(
+                f"{part.place.name} and {first.place.name} do not have the same columns: {listed(sorted(different))} "
+                "in one only; parts of one data set must be alike; without --concat files are evaluated one by one"
+            )
+    return first if len(parts) == 1 else JoinedTable(tuple(parts))
+
+
+def open_parquet(path: Path) -> Table:
+    """Read the schema of a parquet file.
+
+    Raises
+    ------
+    InputError
+        If it is not one, or is truncated.
+    """
+    refuse_wrong_content(path, "parquet")
+    with arrow_errors(str(path), "parquet file"), pq.ParquetFile(path) as file:
+        return ParquetTable(path, file.metadata, file.schema_arrow)
+
+
+def open_arrow(path: Path) -> Table:
+    """Read the schema of an Arrow IPC file; one in the streaming format is read whole.
+
+    Raises
+    ------
+    InputError
+        If it is not one, or is truncated.
+    """
+    refuse_wrong_content(path, "arrow")
+    with arrow_errors(str(path), "Arrow file"), pa.OSFile(str(path)) as source:
+        if source.read(6) != b"ARROW1":
+            source.seek(0)
+            return MemoryTable(str(path), pa.ipc.open_stream(source).read_all())
+        source.seek(0)
+        reader = pa.ipc.open_file(source)
+        return ArrowTable(path, reader.schema, reader.count_rows())
+
+
+def read_column(table: Table, name: str) -> Any:
+    """Return one whole column as a pyarrow.ChunkedArray."""
+    chunks = [batch.column(0) for batch in table.batches([name])]
+    kind = chunks[0].type if chunks else table.schema.field(name).type
+    return pa.chunked_array([chunk.cast(kind) for chunk in chunks], kind)

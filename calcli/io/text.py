@@ -1,0 +1,103 @@
+"""CSV, JSON lines and standard input: parsed whole, into an Arrow table in memory."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyarrow import csv, json
+
+from calcli.core.errors import InputError
+from calcli.io.files import sniff
+from calcli.io.tables import MemoryTable, Table, arrow_errors
+
+BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
+STDIN = "standard input"
+
+
+def open_csv(path: Path) -> Table:
+    """Parse a .csv or .tsv file, perhaps compressed by gzip.
+
+    Raises
+    ------
+    InputError
+        If a line has more or fewer fields than the header, or is not text.
+    """
+    tabs = ".tsv" in (suffix.lower() for suffix in path.suffixes[-2:])
+    return MemoryTable(str(path), _parse_csv(lambda: str(path), str(path), "\t" if tabs else ","))
+
+
+def open_jsonl(path: Path) -> Table:
+    """Parse a file of JSON lines, perhaps compressed by gzip.
+
+    Raises
+    ------
+    InputError
+        If a line is not a JSON object, or a field is of different types.
+    """
+    return MemoryTable(str(path), _parse_json(str(path), str(path)))
+
+
+def open_stdin() -> Table:
+    """Read standard input: an Arrow stream or file, JSON lines or CSV, told apart by the first bytes.
+
+    Raises
+    ------
+    InputError
+        If it is empty, or in a format that cannot be piped.
+    """
+    data = sys.stdin.buffer.read()
+    if not data.strip():
+        raise InputError(f"{STDIN} is empty; expected CSV, JSON lines or an Arrow stream")
+    found = sniff(data)
+    if found == "arrow":
+        with arrow_errors(STDIN, "Arrow stream"):
+            opened = pa.ipc.open_file(data) if data.startswith(b"ARROW1") else pa.ipc.open_stream(data)
+            return MemoryTable(STDIN, opened.read_all())
+    if found == "jsonl":
+        return MemoryTable(STDIN, _parse_json(io.BytesIO(data), STDIN))
+    if found == "csv":
+        header = data.split(b"\n", 1)[0]
+        delimiter = "\t" if b"\t" in header and b"," not in header else ","
+        return MemoryTable(STDIN, _parse_csv(lambda: io.BytesIO(data), STDIN, delimiter))
+    raise InputError(f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats as files")
+
+
+def _parse_csv(source: Callable[[], str | BinaryIO], name: str, delimiter: str) -> Any:
+    ragged = []
+
+    def note(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    def parse(threads: bool) -> Any:
+        return csv.read_csv(
+            source(),
+            csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=threads),
+            csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
+        )
+
+    with arrow_errors(name, "CSV file"):
+        try:
+            return parse(threads=True)
+        except pa.ArrowInvalid:
+            if not ragged:
+                raise
+    ragged.clear()
+    try:
+        parse(threads=False)  # one thread alone can count rows
+    except pa.ArrowInvalid as error:
+        row = ragged[0]
+        raise InputError(
+            f"{name}: line {row.number} has {row.actual_columns} fields; expected {row.expected_columns}, as in the "
+            "header; put fields that hold a comma in quotes"
+        ) from error
+
+
+def _parse_json(source: str | BinaryIO, name: str) -> Any:
+    with arrow_errors(name, "file of JSON lines"):
+        return json.read_json(source, json.ReadOptions(block_size=BLOCK_BYTES))
