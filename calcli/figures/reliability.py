@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,11 +12,15 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
 from calcli.core.reliability import Error, Reliability
-from calcli.figures.style import BAR, INK, MUTED, OVER, UNDER, panels, short, styled, unit_square
+from calcli.figures.style import BAR, INK, MUTED, OVER, UNDER, boxes, panels, short, styled, unit_square
 from calcli.figures.wording import Words, words
 
 FAINT = 0.3  # opacity of bins too thin to say anything
-GAP_WIDTH = 0.42  # of the bar it stands on
+GAP_WIDTH = 0.36  # of the bar it stands on
+THINNEST_GAP = 0.008
+BARS: dict[str, Any] = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
+OVERS: dict[str, Any] = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
+UNDERS: dict[str, Any] = {"facecolor": UNDER, "linewidth": 0}
 
 
 @styled
@@ -33,13 +38,14 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
     classes
         Class names, for the axes of class lenses.
     """
-    figure, rows = panels(len(results), heights=(3.1, 1.0), height=4.2)
+    figure, rows = panels(len(results), heights=(3.1, 1.0), height=4.5)
+    tallest = max(result.share.max() for result in results.values())
     for column, (name, result) in enumerate(results.items()):
         text = words(result.lens, classes)
         diagram, below = rows[0][column], rows[1][column]
         _bars(diagram, result)
         _corner(diagram, result)
-        _distribution(below, result, text)
+        _distribution(below, result, text, tallest)
         diagram.set_title(short(name), loc="left")
         diagram.tick_params(labelbottom=False)
         below.set_xlabel(text.score)
@@ -51,20 +57,16 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
 
 
 def _bars(axes: Axes, result: Reliability) -> None:
-    filled = np.flatnonzero(result.bins.count)
-    left, width = result.edges[:-1], np.diff(result.edges)
-    for b in filled:
-        alpha = FAINT if result.thin[b] else 1.0
-        frequency, score = result.frequency[b], result.mean_score[b]
-        axes.bar(
-            left[b], frequency, width[b], align="edge", color=BAR, edgecolor="white", linewidth=0.5, alpha=alpha
-        )
-        over = score > frequency
-        axes.bar(
-            score, score - frequency, max(width[b] * GAP_WIDTH, 0.008), bottom=frequency, alpha=alpha,
-            color=OVER if over else UNDER, hatch="////" if over else None, edgecolor="white", linewidth=0,
-        )  # fmt: skip
-        axes.hlines(frequency, left[b], left[b] + width[b], color=INK, linewidth=1.0, alpha=alpha)
+    left, right, middle = result.edges[:-1], result.edges[1:], result.mean_score
+    frequency, over = result.frequency, result.mean_score > result.frequency
+    half = np.maximum((right - left) * GAP_WIDTH, THINNEST_GAP) / 2
+    for alpha, bins in ((1.0, ~result.thin & (result.bins.count > 0)), (FAINT, result.thin)):
+        boxes(axes, (left[bins], right[bins]), (0 * frequency[bins], frequency[bins]), alpha=alpha, **BARS)
+        axes.hlines(frequency[bins], left[bins], right[bins], color=INK, linewidth=1.0, alpha=alpha)
+        for sign, look in ((over, OVERS), (~over, UNDERS)):
+            b = bins & sign
+            x, y = (middle[b] - half[b], middle[b] + half[b]), (frequency[b], middle[b])
+            boxes(axes, x, y, alpha=alpha, clip_on=False, **look)
     axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, dashes=(4, 2))
     unit_square(axes)
 
@@ -72,11 +74,11 @@ def _bars(axes: Axes, result: Reliability) -> None:
 def _corner(axes: Axes, result: Reliability) -> None:
     lines = [_described("ECE", result.binned), _described("KS", result.ks)]
     lines.append(f"{result.bins.count.sum():,} rows, {len(result.bins.count)} {_binning(result)} bins")
-    drawn_high = np.fmax(result.frequency, result.mean_score)[result.edges[:-1] < 0.75]
-    free = not np.any(drawn_high > 0.74)
-    x, y, align = (0.03, 0.97, "left") if free else (0.975, 0.03, "right")
+    top = np.fmax(result.frequency, result.mean_score)[result.edges[:-1] < 0.62]
+    free = not np.any(top > 0.8)
+    x, y, align = (0.03, 0.975, "left") if free else (0.975, 0.03, "right")
     axes.text(
-        x, y, "\n".join(lines), transform=axes.transAxes, ha=align, va="top" if free else "bottom", fontsize=6.8,
+        x, y, "\n".join(lines), transform=axes.transAxes, ha=align, va="top" if free else "bottom", fontsize=6.5,
         linespacing=1.35, bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
     )  # fmt: skip
 
@@ -85,29 +87,30 @@ def _described(name: str, error: Error) -> str:
     if error.if_calibrated is None:
         return f"{name} {error.value:.4f}"
     null = error.if_calibrated
-    return f"{name} {error.value:.4f}  (if calibrated {null.mean:.4f} ± {null.sd:.4f})"
+    return f"{name} {error.value:.4f}, if calibrated {null.mean:.4f} ± {null.sd:.4f}"
 
 
 def _binning(result: Reliability) -> str:
     return str(result.binned.call.arguments["binning"])
 
 
-def _distribution(axes: Axes, result: Reliability, text: Words) -> None:
+def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) -> None:
     edges, share = result.share_edges, result.share
-    axes.bar(edges[:-1], share, np.diff(edges), align="edge", color=BAR, edgecolor="white", linewidth=0.5)
+    boxes(axes, (edges[:-1], edges[1:]), (0 * share, share), **BARS)
     score, frequency = result.overall_score, result.overall_frequency
-    mean = axes.axvline(score, color=OVER if score > frequency else UNDER, linewidth=1.2, dashes=(3, 1.5))
-    overall = axes.axvline(frequency, color=INK, linewidth=1.2)
+    color = OVER if score > frequency else UNDER
+    mean = axes.axvline(score, color=color, linewidth=1.2, dashes=(3, 1.5), clip_on=False)
+    overall = axes.axvline(frequency, color=INK, linewidth=1.2, clip_on=False)
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.set(xlim=(0, 1))
-    right_half = share[edges[:-1] >= 0.5].sum() > 0.5
+    axes.set(xlim=(0, 1), ylim=(0, tallest * 1.05))
     labels = [f"{text.mean_score} {score:.3f}", f"{text.overall} {frequency:.3f}"]
-    axes.legend([mean, overall], labels, loc="upper left" if right_half else "upper right")
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 0.97), "borderaxespad": 0}
+    axes.legend([mean, overall], labels, ncols=2, **place)
 
 
 def _key(text: Words) -> list[Patch]:
     return [
-        Patch(color=BAR, label=text.overall),
-        Patch(facecolor=OVER, hatch="////", edgecolor="white", linewidth=0, label=text.over),
-        Patch(color=UNDER, label=text.under),
+        Patch(**BARS, label=text.overall),
+        Patch(**OVERS, label=text.over),
+        Patch(**UNDERS, label=text.under),
     ]
