@@ -64,7 +64,7 @@ def pav(score: Floats, outcome: Array, weight: Floats | None = None) -> Blocks:
     """
     if weight is None and score.min() < 0:
         weight = np.ones(len(score))  # only non-negative scores can be sorted by their bits
-    return isotonic_blocks(ordered_problem(score, outcome, weight))
+    return isotonic_blocks(ordered_problem(score, outcome.astype(np.bool_, copy=False), weight))
 
 
 def isotonic_blocks(problem: Problem) -> Blocks:
@@ -74,7 +74,7 @@ def isotonic_blocks(problem: Problem) -> Blocks:
         hits = np.add.reduceat(problem.outcome, start, dtype=np.float64)
         weight = np.diff(start, append=len(problem.score)).astype(np.float64)
     else:
-        cuts = np.append(0, problem.run_ends)
+        cuts = np.append(0, np.flatnonzero(problem.is_run_end) + 1)
         start = cuts[:-1]
         hits = segment_sums(problem.weights * problem.outcome, cuts)
         weight = segment_sums(problem.weights, cuts)

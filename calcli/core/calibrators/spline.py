@@ -66,7 +66,7 @@ class Spline(OneDimensional):
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return calibrated `values` at some `scores`, between which the map is linear."""
         problem = ordered_problem(event.prob, outcome, weight)
-        scores = problem.score[problem.run_ends - 1].astype(np.float64)
+        scores = problem.score[problem.is_run_end].astype(np.float64)
         share = _cumulative_share(problem)
         gap = np.append(0, cumulative_gap(problem))
         grid = np.linspace(0, 1, GRID + 1)
@@ -91,9 +91,8 @@ def _least_squares(knots: int, runout: Runout) -> Doubles:
 
 def _cumulative_share(problem: Problem) -> Doubles:
     """Return 0 and the share of rows up to the end of each run of equal scores, ending with 1."""
-    if problem.weights is None:
-        return np.append(0, problem.run_ends) / len(problem.score)
-    cumulative = np.cumsum(problem.weights, dtype=np.float64)[problem.run_ends - 1]
+    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+    cumulative = np.cumsum(weights, dtype=np.float64)[problem.is_run_end]
     return np.append(0, cumulative / cumulative[-1])
 
 

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.errors import UsageError
+
+SPLIT_SETS = ["cifar10_resnet-20", "cifar10_vgg19_bn", "cifar100_vgg19_bn", "agnews_gpt2", "fvcaus_plda"]
+
+
+def binary(n, seed):
+    rng = np.random.default_rng(seed)
+    q = rng.beta(0.4, 0.6, n)
+    return np.log(np.column_stack([1 - q, q])), (rng.random(n) < q**1.5).astype(int), q
+
+
+@pytest.mark.parametrize("name", SPLIT_SETS)
+def test_plain_form_on_real_splits(golden, dataset, name):
+    scores, labels = dataset(name)
+    half = len(labels) // 2
+    plain = Isotonic(smoothing=0).fit(scores[:half].astype(float), labels[:half])
+    log_probs = plain.apply(scores[half:].astype(float))
+    of_label = log_probs[np.arange(len(labels) - half), labels[half:]]
+    reference = golden[name]
+    assert np.isneginf(of_label).sum() == reference["split_isotonic_ovr_n_zero_prob_true"]
+    clipped = -np.maximum(of_label, -52 * np.log(2)).mean()
+    assert clipped == pytest.approx(reference["split_isotonic_ovr_logloss_clip_2em52"], rel=1e-9)
+    assert (log_probs.argmax(1) == labels[half:]).mean() == reference["split_isotonic_ovr_acc"]
+
+
+@pytest.mark.parametrize("name", SPLIT_SETS)
+@pytest.mark.parametrize("interpolation", ["linear", "steps"])
+def test_smoothed_form_has_a_finite_loss_and_beats_the_clip(golden, dataset, name, interpolation):
+    scores, labels = dataset(name)
+    half = len(labels) // 2
+    smooth = Isotonic(interpolation=interpolation).fit(scores[:half], labels[:half])
+    loss = -smooth.apply(scores[half:])[np.arange(len(labels) - half), labels[half:]].mean()
+    clipped = golden[name]["split_isotonic_ovr_logloss_clip_2em52"]
+    assert loss < (clipped if golden[name]["split_isotonic_ovr_n_zero_prob_true"] else 1.2 * clipped)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0, 5.0])
+def test_unseen_scores_as_scikit_learn_has_them(smoothing):
+    scores, labels, q = binary(500, seed=1)
+    unseen, _, unseen_q = binary(2000, seed=2)
+    # the smoothed fit is the plain one to rows that contradict the order at both ends
+    extended_q = np.concatenate([[q.min() - 1e-9], q, [q.max() + 1e-9]])
+    extended_labels = np.concatenate([[1], labels, [0]])
+    weight = np.concatenate([[smoothing / 2 + 1e-300], np.ones(500), [smoothing / 2 + 1e-300]])
+    oracle = IsotonicRegression(out_of_bounds="clip").fit(extended_q, extended_labels, sample_weight=weight)
+    # clipped to the scores that were seen: the added rows do not stretch the range
+    expected = oracle.predict(np.clip(unseen_q, q.min(), q.max()))
+    got = Isotonic(smoothing=smoothing).fit(scores, labels).predict_proba(unseen)[:, 1]
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+
+
+def test_steps_take_the_block_below():
+    q = np.array([0.1, 0.2, 0.6, 0.7])
+    scores = np.log(np.column_stack([1 - q, q]))
+    steps = Isotonic(interpolation="steps", smoothing=0).fit(scores, np.array([0, 1, 0, 1]))
+    between = np.array([0.05, 0.15, 0.2, 0.59, 0.69, 0.9])
+    got = steps.predict_proba(np.log(np.column_stack([1 - between, between])))[:, 1]
+    np.testing.assert_allclose(got, [0, 0, 1 / 2, 1 / 2, 1 / 2, 1])
+
+
+def test_ends_by_hand():
+    # two misses, one hit, in order; half a row against the order at each end
+    q = np.array([0.1, 0.2, 0.9])
+    scores = np.log(np.column_stack([1 - q, q]))
+    got = Isotonic().fit(scores, np.array([0, 0, 1])).predict_proba(scores)[:, 1]
+    np.testing.assert_allclose(got, [0.5 / 2.5, 0.5 / 2.5, 1 / 1.5])
+
+
+@pytest.mark.parametrize("labels", [np.zeros(4, int), np.ones(4, int)])
+def test_an_outcome_never_seen_keeps_a_probability(labels):
+    scores, _, _ = binary(4, seed=3)
+    got = Isotonic().fit(scores, labels).predict_proba(scores)[:, 1]
+    np.testing.assert_allclose(got, (labels.sum() + 0.5) / 5)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"smoothing": -1}, {"interpolation": "cubic"}, {"lens": "within-top-2"}]
+)
+def test_settings_it_does_not_have_are_refused(settings):
+    with pytest.raises(UsageError, match=next(iter(settings))):
+        Isotonic(**settings)

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.calibration import _sigmoid_calibration
+from sklearn.linear_model import LogisticRegression
+
+from calcli.core.calibrators.logistic import Beta, Platt
+from calcli.core.errors import UsageError
+
+SPLIT_SETS = ["cifar10_resnet-20", "cifar10_vgg19_bn", "cifar100_vgg19_bn", "agnews_gpt2", "fvcaus_plda"]
+
+
+def binary(n, seed, power=1.6):
+    rng = np.random.default_rng(seed)
+    q = rng.beta(0.8, 1.2, n)
+    return np.log(np.column_stack([1 - q, q])), (rng.random(n) < q**power).astype(int)
+
+
+def log_odds(scores):
+    return scores[:, 1] - scores[:, 0]
+
+
+@pytest.mark.parametrize("name", SPLIT_SETS)
+def test_beta_on_real_splits(golden, dataset, name):
+    scores, labels = dataset(name)
+    half = len(labels) // 2
+    beta = Beta().fit(scores[:half].astype(float), labels[:half])
+    log_probs = beta.apply(scores[half:].astype(float))
+    reference = golden[name]
+    loss = -log_probs[np.arange(len(labels) - half), labels[half:]].mean()
+    assert loss == pytest.approx(reference["split_beta_ovr_logloss"], rel=1e-8)
+    assert (log_probs.argmax(1) == labels[half:]).mean() == reference["split_beta_ovr_acc"]
+    fitted = np.array([beta.parameters[key] for key in "abc"])
+    assert (fitted[1] == 0).sum() == reference["split_beta_ovr_n_b_zero"]
+    if len(fitted.T) > 1:  # of two classes only class 1 has a map
+        np.testing.assert_allclose(fitted[:, 0], reference["split_beta_ovr_abc_class0"], rtol=1e-6)
+    assert beta.notes == []
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_platt_agrees_with_scikit_learn(weighted):
+    scores, labels = binary(800, seed=1)
+    weights = np.random.default_rng(0).integers(1, 4, 800).astype(float) if weighted else None
+    fitted = Platt().fit(scores, labels, weights).parameters
+    slope, intercept = _sigmoid_calibration(log_odds(scores), labels, sample_weight=weights)
+    assert fitted["slope"][0] == pytest.approx(-slope, abs=1e-4)
+    assert fitted["intercept"][0] == pytest.approx(-intercept, abs=1e-4)
+
+
+def test_platt_without_target_smoothing_is_logistic_regression():
+    scores, labels = binary(800, seed=2)
+    platt = Platt(target_smoothing=False).fit(scores, labels)
+    oracle = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(log_odds(scores)[:, None], labels)
+    assert platt.parameters["slope"][0] == pytest.approx(oracle.coef_[0, 0], rel=1e-6)
+    np.testing.assert_allclose(
+        platt.predict_proba(scores), oracle.predict_proba(log_odds(scores)[:, None]), atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("power", [0.3, 1.0, 6.0])
+@pytest.mark.parametrize("variant", ["abm", "ab", "am"])
+@pytest.mark.parametrize("falling", [False, True])
+def test_beta_reaches_the_constrained_optimum(variant, power, falling):
+    scores, labels = binary(400, seed=3, power=power)
+    labels = 1 - labels if falling else labels
+    log_prob, log_complement = scores[:, 1], scores[:, 0]
+    features = {
+        "abm": np.column_stack([log_prob, -log_complement, np.ones(400)]),
+        "ab": np.column_stack([log_prob + np.log(2), -log_complement - np.log(2)]),
+        "am": np.column_stack([log_prob - log_complement, np.ones(400)]),
+    }[variant]
+
+    def loss(x):
+        logit = features @ x
+        error = expit(logit) - labels
+        return (np.logaddexp(0, logit) - labels * logit).mean(), features.T @ error / 400
+
+    slopes = 1 if variant == "am" else 2
+    bounds = [(0, None)] * slopes + [(None, None)] * (features.shape[1] - slopes)
+    best = minimize(
+        loss, np.ones(features.shape[1]), jac=True, bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10}
+    )
+    beta = Beta(variant=variant).fit(scores, labels)
+    achieved = -beta.apply(scores)[np.arange(400), labels].mean()
+    assert achieved == pytest.approx(best.fun, abs=1e-9)
+    assert beta.parameters["a"][0] >= 0
+    assert beta.parameters["b"][0] >= 0
+
+
+def test_beta_ab_leaves_one_half_where_it_is():
+    scores, labels = binary(300, seed=4)
+    half = np.log([[0.5, 0.5]])
+    np.testing.assert_allclose(Beta(variant="ab").fit(scores, labels).predict_proba(half), 0.5)
+
+
+def test_own_log_odds_come_back():
+    rng = np.random.default_rng(5)
+    true = rng.normal(0, 2, 200_000)
+    labels = (rng.random(200_000) < expit(true)).astype(int)
+    distorted = (true + 1) / 0.5
+    fitted = Platt().fit(np.column_stack([np.zeros_like(true), distorted]), labels).parameters
+    assert fitted["slope"][0] == pytest.approx(0.5, abs=0.01)
+    assert fitted["intercept"][0] == pytest.approx(-1, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "make", [Platt, lambda: Platt(target_smoothing=False), Beta, lambda: Beta(variant="am")]
+)
+@pytest.mark.parametrize(
+    "labels", [[0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1]]
+)
+def test_separable_data_have_a_finite_answer(make, labels):
+    q = np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.8])
+    scores = np.log(np.column_stack([1 - q, q]))
+    fitted = make().fit(scores, np.array(labels))
+    log_probs = fitted.apply(scores)
+    assert np.isfinite(log_probs).all()
+    assert (log_probs > np.log(1e-6)).all()
+
+
+def test_separable_data_are_remarked_on():
+    q = np.array([0.1, 0.2, 0.6, 0.7])
+    scores, labels = np.log(np.column_stack([1 - q, q])), np.array([0, 0, 1, 1])
+    assert "separates" in Beta().fit(scores, labels).notes[0]
+    assert "separates" in Beta(variant="ab").fit(scores, labels).notes[0]
+    # the step of this variant can only be at one half
+    assert Beta(variant="ab").fit(scores, np.array([0, 1, 1, 1])).notes == []
+    assert Platt().fit(scores, labels).notes == []
+
+
+def test_constant_score_gives_the_frequency():
+    scores = np.log(np.full((8, 2), [0.3, 0.7]))
+    labels = np.array([0, 0, 1, 0, 0, 1, 0, 0])
+    np.testing.assert_allclose(Beta().fit(scores, labels).predict_proba(scores)[:, 1], 0.25, atol=1e-8)
+
+
+def test_probabilities_of_exactly_0_count_as_half_the_smallest():
+    q = np.array([0.0, 0.02, 0.3, 0.5, 0.7, 0.9, 1.0])
+    labels = np.array([0, 1, 0, 1, 0, 1, 1])
+    with np.errstate(divide="ignore"):
+        scores = np.log(np.column_stack([1 - q, q]))
+    replaced = scores.copy()
+    replaced[0, 1], replaced[-1, 0] = np.log(0.01), np.log(0.05)
+    platt = Platt().fit(scores, labels)
+    features = replaced[:, 1] - replaced[:, 0]
+    slope, intercept = _sigmoid_calibration(features, labels)
+    np.testing.assert_allclose(
+        platt.predict_proba(scores)[:, 1], expit(-slope * features - intercept), atol=1e-4
+    )
+    assert "exactly 0" in platt.notes[0]
+
+
+def test_unknown_variant_is_refused():
+    with pytest.raises(UsageError, match="variant must be one of abm, ab, am"):
+        Beta(variant="abc")
