@@ -30,14 +30,14 @@ def bin_index(values: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def equal_width_index(values: Floats, bins: int) -> NDArray[np.intp]:
     """Return `bin_index(values, equal_width_edges(bins))` for values in [0, 1], by arithmetic."""
-    guess = (values.astype(np.float64, copy=False) * bins).astype(np.int32)
+    guess = (values.astype(np.float64, copy=False) * bins).astype(np.intp)
     np.minimum(guess, bins - 1, out=guess)
     if values.dtype == np.float64 or bins >= 2**29:
         # a product that was rounded may be one bin off; a float32 times a small integer is exact
         edges = equal_width_edges(bins)
         guess -= values < edges[guess]
         guess += (values >= edges[guess + 1]) & (guess < bins - 1)
-    return guess.astype(np.intp)
+    return guess
 
 
 def equal_width_cuts(ordered: Floats, bins: int) -> NDArray[np.intp]:
@@ -47,8 +47,10 @@ def equal_width_cuts(ordered: Floats, bins: int) -> NDArray[np.intp]:
 
 def edge_cuts(ordered: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the positions that part ascending values at explicit edges, each bin closed on the left."""
-    inner = np.searchsorted(ordered, edges[1:-1], side="left")
-    return np.concatenate([[0], inner, [len(ordered)]]).astype(np.intp)
+    inner = edges[1:-1].astype(ordered.dtype)
+    # in single precision the least value at or above the edge divides the same rows, without a copy of them
+    inner = np.where(inner < edges[1:-1], np.nextafter(inner, np.inf, dtype=inner.dtype), inner)
+    return np.concatenate([[0], np.searchsorted(ordered, inner), [len(ordered)]]).astype(np.intp)
 
 
 def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -> NDArray[np.intp]:
@@ -63,15 +65,16 @@ def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -
     (m + 1,) positions, m <= bins, from 0 to n.
     """
     n = len(ordered)
-    mass = np.arange(1, n + 1) if weights is None else np.cumsum(weights, dtype=np.float64)
-    whole = weights is None or not np.mod(weights, 1).any()
-    extra = mass[-1] % bins if whole else 0
+    mass = None if weights is None else np.cumsum(weights, dtype=np.float64)
+    total = n if mass is None else mass[-1]
+    extra = total % bins if weights is None or not np.mod(weights, 1).any() else 0
     number = np.arange(1, bins + 1)
-    targets = number * ((mass[-1] - extra) / bins) + np.minimum(number, extra)
-    last = np.minimum(np.searchsorted(mass, targets), n - 1)
+    targets = number * ((total - extra) / bins) + np.minimum(number, extra)
+    last = np.ceil(targets).astype(np.intp) - 1 if mass is None else np.searchsorted(mass, targets)
+    last = np.clip(last, 0, n - 1)
     return np.unique(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
 
 
-def run_ends(ordered: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the positions just behind each run of equal values."""
-    return np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, len(ordered))
+def is_run_end(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell of each of the ascending values whether it is the last one of a run of equal values."""
+    return np.append(ordered[1:] != ordered[:-1], True)

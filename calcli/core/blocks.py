@@ -45,7 +45,7 @@ class Block:
     exp
         Unnormalized probabilities.
     top
-        (n,) largest of `exp` in each row; 1 where the scores are logits.
+        (n,) largest of `exp` in each row; a single 1 where the scores are logits.
     total
         (n,) sum of `exp` over the classes.
     log_sum
@@ -61,7 +61,8 @@ class Block:
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         source = scores.T if self.class_axis == 0 else scores
-        self.exp = exp = buffer[: n * k].reshape(source.shape)
+        self.exp: Floats = buffer[: n * k].reshape(source.shape)
+        exp = self.exp
         if not source.flags.c_contiguous or predictions.kind == "probs":
             np.copyto(exp, source)
             source = exp
@@ -70,19 +71,19 @@ class Block:
             self.top, self.total = top, self.sum_classes(exp)
             self.log_sum = np.log(self.total)
             with np.errstate(divide="ignore"):
-                self.log_prob = np.log(self._of_label(exp)) - self.log_sum
+                self.log_prob = np.log(self._label_exp) - self.log_sum
         else:
             np.subtract(source, self.per_row(top), out=exp, dtype=exp.dtype)
             label_shift = self._of_label(exp)
             np.exp(exp, out=exp)
-            self.top, self.total = np.ones(n, exp.dtype), self.sum_classes(exp)
+            self.top, self.total = np.ones((), exp.dtype), self.sum_classes(exp)
             log_total = np.log(self.total)
             self.log_sum = top + log_total
             self.log_prob = label_shift - log_total
 
     def per_row(self, values: Floats) -> Floats:
-        """Shape one value a row so that it broadcasts against `exp`."""
-        return values if self.class_axis == 0 else values[:, None]
+        """Shape one value a row, or one for all, so that it broadcasts against `exp`."""
+        return values if self.class_axis == 0 or values.ndim == 0 else values[:, None]
 
     def sum_classes(self, table: Floats) -> Floats:
         """Sum a table shaped like `exp` over the classes."""
@@ -105,9 +106,13 @@ class Block:
         return table.ravel().take(np.arange(n) * table.shape[1] + self.labels)
 
     @cached_property
+    def _label_exp(self) -> Floats:
+        return self._of_label(self.exp)
+
+    @cached_property
     def label_prob(self) -> Floats:
         """(n,) probability of the label."""
-        return self._of_label(self.exp) / self.total
+        return self._label_exp / self.total
 
     @cached_property
     def confidence(self) -> Floats:
@@ -119,29 +124,25 @@ class Block:
         return np.equal(self.exp, self.per_row(self.top))
 
     @cached_property
+    def _tied(self) -> NDArray[np.intp]:
+        """Rows whose largest probability is shared by two classes or more."""
+        if np.count_nonzero(self._is_top) == len(self.labels):
+            return np.empty(0, np.intp)
+        return np.flatnonzero(self._count(self._is_top) > 1)
+
+    @property
     def tied_rows(self) -> int:
         """Number of rows whose largest probability is shared by two classes or more."""
-        if np.count_nonzero(self._is_top) == len(self.labels):
-            return 0
-        return int(np.count_nonzero(self._is_top.sum(self.class_axis) > 1))
-
-    @cached_property
-    def predicted(self) -> NDArray[np.intp]:
-        """(n,) most probable class, the first one on ties."""
-        if self.class_axis == 1:
-            return self.exp.argmax(1)
-        # a product with the class numbers finds the one top class of each row; ties are looked at apart
-        numbers = np.arange(len(self.exp), dtype=self.exp.dtype)
-        predicted = (numbers @ self._is_top.astype(self.exp.dtype)).astype(np.intp)
-        if self.tied_rows:
-            tied = np.flatnonzero(self._is_top.sum(0) > 1)
-            predicted[tied] = self._is_top[:, tied].argmax(0)
-        return predicted
+        return len(self._tied)
 
     @cached_property
     def hit(self) -> NDArray[np.bool_]:
-        """(n,) whether the predicted class is the label."""
-        return self.predicted == self.labels
+        """(n,) whether the most probable class, the first one on ties, is the label."""
+        hit = self._label_exp == self.top
+        if self.tied_rows:
+            is_top = np.take(self._is_top, self._tied, axis=1 - self.class_axis)
+            hit[self._tied] = is_top.argmax(self.class_axis) == self.labels[self._tied]
+        return hit
 
     @cached_property
     def brier(self) -> Floats:
@@ -155,20 +156,22 @@ class Block:
 
     def label_within(self, r: int) -> NDArray[np.bool_]:
         """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""
-        within = self.hit.copy()
-        missed = np.flatnonzero(~within)
-        exp = np.take(self.exp, missed, axis=1 - self.class_axis)
+        own = self._label_exp
+        within = self._count(self.exp >= self.per_row(own)) <= r
+        beyond = np.flatnonzero(~within)  # unless ties are all that puts them there
+        exp = np.take(self.exp, beyond, axis=1 - self.class_axis)
         exp = exp.T if self.class_axis == 0 else exp
-        label = self.labels[missed]
-        own = exp[np.arange(len(missed)), label][:, None]
-        surely = np.count_nonzero(exp >= own, axis=1) <= r
-        unsure = np.flatnonzero(~surely)
-        exp, own, label = exp[unsure], own[unsure], label[unsure]
-        earlier = np.arange(exp.shape[1]) < label[:, None]
-        rank = np.count_nonzero((exp > own) | ((exp == own) & earlier), axis=1)
-        within[missed[surely]] = True
-        within[missed[unsure]] = rank < r
+        own, label = own[beyond, None], self.labels[beyond, None]
+        ties = np.flatnonzero(np.count_nonzero(exp > own, axis=1) < r)
+        exp, own, label = exp[ties], own[ties], label[ties]
+        before = (exp > own) | ((exp == own) & (np.arange(exp.shape[1]) < label))
+        within[beyond[ties]] = np.count_nonzero(before, axis=1) < r
         return within
+
+    def _count(self, chosen: NDArray[np.bool_]) -> NDArray[np.unsignedinteger[Any]]:
+        """Count over the classes, in integers just wide enough."""
+        wide = np.min_scalar_type(chosen.shape[self.class_axis])
+        return np.add.reduce(chosen.view(np.uint8), axis=self.class_axis, dtype=wide)
 
 
 class Collector(Protocol):

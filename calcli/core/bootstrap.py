@@ -15,24 +15,25 @@ from calcli.core.predictions import Array, Floats
 from calcli.core.scoring import Means
 
 ROW_LIMIT = 20_000  # rows that are resampled one by one
-DEALS = 2_000
+DEALS = 1_999  # a prime: no period of the data but its multiples puts like rows together
 CHUNK = 2_000_000  # counts held in memory at once
 
 
-def deal_of_rows(start: int, stop: int) -> NDArray[np.int32]:
-    """Return the deal of each row in a range, from a hash of its index.
+def deal_sums(values: Array, weights: Floats | None = None) -> NDArray[np.float64]:
+    """Deal rows out like cards and sum each deal's values.
 
-    Each run of `DEALS` rows is dealt out evenly, turned by a hashed amount, so that neither sorted nor
-    periodic data end up in one deal. The same row of a paired file falls into the same deal.
+    A row's deal is its index modulo a prime, so that sorted data are spread evenly, and the same row of a
+    paired file falls into the same deal.
+
+    Returns
+    -------
+    (DEALS,) sums.
     """
-    runs = np.arange(start // DEALS, -(-stop // DEALS), dtype=np.uint64)
-    mixed = (runs + 1) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    turns = (mixed >> np.uint64(33)).astype(np.int64) % DEALS
-    deals = (np.arange(DEALS, dtype=np.int32) + turns.astype(np.int32)[:, None]) % DEALS
-    offset = start // DEALS * DEALS
-    return deals.ravel()[start - offset : stop - offset].astype(np.int32)
+    values = values if weights is None else values * weights
+    full = len(values) // DEALS * DEALS
+    sums = values[:full].reshape(-1, DEALS).sum(0, dtype=np.float64)
+    sums[: len(values) - full] += values[full:]
+    return sums
 
 
 class Sums:
@@ -53,24 +54,21 @@ class Sums:
     ) -> None:
         n = len(labels)
         self._names = list(columns)
-        infinite = {name: np.isinf(values) for name, values in columns.items() if values.dtype.kind == "f"}
-        self._infinite = [name for name, rows in infinite.items() if rows.any()]
-        parts: list[Array | float] = [np.ones(n) if weights is None else weights]
-        parts += [
-            np.where(infinite[name], 0, values) if name in self._infinite else values
-            for name, values in columns.items()
-        ]
-        if weights is not None:
-            parts[1:] = [values * weights for values in parts[1:]]
-        carried = True if weights is None else weights > 0
-        parts += [infinite[name] & carried for name in self._infinite]
+        # rows of infinite loss are counted apart: a count of 0 times infinity is no number
+        infinite = {name: np.isinf(values) for name, values in columns.items() if np.isinf(values.max())}
+        self._infinite = list(infinite)
+        finite = [np.where(infinite[n], 0, v) if n in infinite else v for n, v in columns.items()]
+        marks = [rows if weights is None else rows & (weights > 0) for rows in infinite.values()]
+        weight = np.ones(n) if weights is None else weights
         if n <= ROW_LIMIT:
-            self._sums = np.stack([np.asarray(part, np.float64) for part in parts], axis=1)
-            units: Array = np.arange(n)
+            weighted = finite if weights is None else [values * weights for values in finite]
+            order = np.argsort(labels, kind="stable")  # units of one class together: see _ClassSums
+            stacked = np.stack([weight, *weighted, *marks], axis=1, dtype=np.float64, casting="unsafe")
+            self._sums = stacked[order]
         else:
-            units = deal_of_rows(0, n)
-            self._sums = np.stack([np.bincount(units, part, DEALS) for part in parts], axis=1)
-        self._classes = _ClassSums(units, len(self._sums), labels, n_classes, weights)
+            sums = [deal_sums(values, weights) for values in finite]
+            self._sums = np.stack([deal_sums(weight), *sums, *map(deal_sums, marks)], axis=1)
+        self._classes = _ClassSums(labels, n_classes, weights)
 
     def means(self) -> Means:
         """Return the means of the sample itself."""
@@ -83,8 +81,9 @@ class Sums:
         step = max(1, CHUNK // units)
         for start in range(0, resamples, step):
             size = min(step, resamples - start)
-            drawn = rng.integers(0, units, size=(size, units))
-            counts = np.stack([np.bincount(row, minlength=units) for row in drawn]).astype(np.float64)
+            counts = np.empty((size, units))
+            for row, drawn in enumerate(rng.integers(0, units, size=(size, units))):
+                counts[row] = np.bincount(drawn, minlength=units)
             parts.append(self._means(counts))
         columns = {name: np.concatenate([part[name] for part in parts]) for name in self._names}
         return Means(columns, np.concatenate([part.priors for part in parts]))
@@ -104,30 +103,27 @@ class Sums:
 class _ClassSums:
     """Weight of every class in every unit."""
 
-    def __init__(
-        self, units: Array, n_units: int, labels: Array, n_classes: int, weights: Floats | None
-    ) -> None:
+    def __init__(self, labels: Array, n_classes: int, weights: Floats | None) -> None:
         self._n_classes = n_classes
-        self._table: NDArray[np.float64] | None = None
-        if n_units < len(units):
-            cells = units.astype(np.intp) * n_classes + labels
-            table = np.bincount(cells, weights, n_units * n_classes).astype(np.float64)
-            self._table = table.reshape(n_units, n_classes)
+        self._table: Floats | None = None
+        if len(labels) > ROW_LIMIT:
+            cells = np.resize(np.arange(DEALS) * n_classes, len(labels))
+            cells += labels
+            table = np.bincount(cells, weights, DEALS * n_classes).reshape(DEALS, n_classes)
+            # counts are exact in single precision, and the product is twice as fast
+            self._table = table.astype(np.float32 if weights is None else np.float64)
             return
-        # every row is a unit: sorted by class, one reduceat sums a resample's counts
-        self._order = np.argsort(labels, kind="stable")
-        self._weights = None if weights is None else weights[self._order]
-        ordered = labels[self._order]
-        self._starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        # every row is a unit, sorted by class: one reduceat sums a resample's counts
+        ordered = np.sort(labels)
+        self._weights = None if weights is None else weights[np.argsort(labels, kind="stable")]
+        self._starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         self._present = ordered[self._starts]
 
     def sums(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return (B, K) class weights of resamples given by (B, units) counts."""
         if self._table is not None:
-            return counts @ self._table
-        ordered = counts[:, self._order]
-        if self._weights is not None:
-            ordered *= self._weights
+            return (counts.astype(self._table.dtype) @ self._table).astype(np.float64)
+        weighted = counts if self._weights is None else counts * self._weights
         sums = np.zeros((len(counts), self._n_classes))
-        sums[:, self._present] = np.add.reduceat(ordered, self._starts, axis=1)
+        sums[:, self._present] = np.add.reduceat(weighted, self._starts, axis=1)
         return sums

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.lenses import Problem, segment_sums
-from calcli.core.miscalibration import BinnedError, Estimator, KolmogorovSmirnov, binned_error
-from calcli.core.rows import Bins
+from calcli.core.miscalibration import BinnedError, Estimator, binned_error
 
 ROW_LIMIT = 20_000  # up to which every row is drawn by itself
-CELLS = 2_000  # runs of nearly equal scores that are drawn together above that
+CELLS = 500  # runs of nearly equal scores that are drawn together above that
 CHUNK = 500_000  # draws held in memory at once
 ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit of KS is used
 
@@ -47,30 +46,41 @@ def compare(value: float, draws: NDArray[np.float64]) -> Null:
 
 
 def null_distributions(
-    problem: Problem, estimators: Sequence[Estimator], draws: int, rng: np.random.Generator
+    problem: Problem,
+    estimators: Sequence[Estimator],
+    values: Sequence[float],
+    draws: int,
+    rng: np.random.Generator,
 ) -> list[Null]:
-    """Return the null distribution of every estimator; the binned ones share their draws."""
+    """Return the null distribution of every estimator, given its observed value.
+
+    The binned estimators share their draws.
+    """
     binned = [estimator for estimator in estimators if isinstance(estimator, BinnedError)]
-    nulls = dict(zip(binned, _binned_nulls(problem, binned, draws, rng), strict=True)) if binned else {}
+    errors = dict(zip(binned, _binned_errors(problem, binned, draws, rng), strict=True))
     return [
-        nulls[estimator] if isinstance(estimator, BinnedError) else _ks_null(problem, draws, rng)
-        for estimator in estimators
+        compare(value, errors[estimator])
+        if isinstance(estimator, BinnedError)
+        else _ks_null(problem, value, draws, rng)
+        for estimator, value in zip(estimators, values, strict=True)
     ]
 
 
-def _binned_nulls(
+def _binned_errors(
     problem: Problem, estimators: Sequence[BinnedError], draws: int, rng: np.random.Generator
-) -> list[Null]:
-    cut_sets = [estimator.cuts(problem) for estimator in estimators]
+) -> list[NDArray[np.float64]]:
+    """Return the (draws,) errors of each estimator on simulated outcomes."""
+    if not estimators:
+        return []
+    cut_sets = [problem.cuts(estimator.binning, estimator.bins) for estimator in estimators]
     cuts = np.unique(np.concatenate(cut_sets))
     simulated = outcome_sums(problem, cuts, draws, rng)
-    nulls = []
+    errors = []
     for estimator, own in zip(estimators, cut_sets, strict=True):
-        observed = problem.binned(own)
+        observed = problem.bins(estimator.binning, estimator.bins)
         outcome = segment_sums(simulated, np.searchsorted(cuts, own))
-        errors = binned_error(Bins(observed.count, observed.weight, observed.score, outcome), estimator.norm)
-        nulls.append(compare(float(binned_error(observed, estimator.norm)), errors))
-    return nulls
+        errors.append(binned_error(replace(observed, outcome=outcome), estimator.norm))
+    return errors
 
 
 def outcome_sums(
@@ -98,26 +108,26 @@ def outcome_sums(
         size = min(step, draws - start)
         drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
         drawn |= certain
-        outcome = drawn.astype(np.float32) if problem.weights is None else drawn * problem.weights
+        outcome = drawn.view(np.uint8) if problem.weights is None else drawn * problem.weights
         sums[start : start + size] = segment_sums(outcome, cuts)
     return sums
 
 
-def _ks_null(problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+def _ks_null(problem: Problem, value: float, draws: int, rng: np.random.Generator) -> Null:
     """Return the null distribution of the KS calibration error.
 
     Where the sum of s (1 - s) is large enough, the cumulative gap behaves as Brownian motion (Arrieta-Ibarra
     et al. 2022) and the distribution is known; below, outcomes are drawn.
     """
-    value = KolmogorovSmirnov().value(problem)
-    score = problem.score.astype(np.float64, copy=False)
-    weights = 1.0 if problem.weights is None else problem.weights
-    variance = float(np.sum(np.square(weights) * score * (1 - score)))
-    if float(np.sum(score * (1 - score))) >= ENOUGH_VARIANCE:
+    spread = problem.score * (1 - problem.score)
+    if float(spread.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
+        if problem.weights is not None:
+            spread = spread * np.square(problem.weights)
+        variance = float(spread.sum(dtype=np.float64))
         scale = math.sqrt(variance) / problem.total_weight
         mean, sd = math.sqrt(math.pi / 2), math.sqrt(2 * CATALAN - math.pi / 2)
         return Null(mean * scale, sd * scale, brownian_supremum_tail(value / scale))
-    cuts = np.concatenate([[0], problem.run_ends])
+    cuts = np.append(0, problem.run_ends)
     drawn = outcome_sums(problem, cuts, draws, rng)
     path = np.cumsum(drawn - problem.binned(cuts).score, axis=1)
     return compare(value, np.abs(path).max(1) / problem.total_weight)

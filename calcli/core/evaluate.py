@@ -14,7 +14,7 @@ from calcli.core.consistency import Null, null_distributions
 from calcli.core.errors import KindContradicted
 from calcli.core.expressions import MetricCall, parse_metrics
 from calcli.core.measure import Measurements, Watch
-from calcli.core.miscalibration import BinnedError, binned_error, find_estimator
+from calcli.core.miscalibration import binned_error, find_estimator
 from calcli.core.predictions import Predictions
 from calcli.core.results import ClassRow, Estimate, Evaluation, Interval, Settings
 
@@ -79,7 +79,7 @@ def _evaluate(predictions: Predictions, settings: Settings, watch: Watch | None)
         {str(call): estimates[str(call)] for call in calls},
         _per_class(measured, settings.bins),
         confidence,
-        confidence.binned(BinnedError(bins=settings.bins).cuts(confidence)),
+        confidence.bins("equal-width", settings.bins),
         *_infinite(measured),
         tuple(skipped) if not settings.metrics else (),
     )
@@ -132,7 +132,7 @@ def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
             errors = [estimator.value(problem) for estimator in estimators]
             if settings.draws:
                 rng = np.random.default_rng([settings.seed, 2])
-                found = [*null_distributions(problem, estimators, settings.draws, rng)]
+                found = [*null_distributions(problem, estimators, errors, settings.draws, rng)]
         for call, error, null in zip(of_lens, errors, found, strict=True):
             values[str(call)], nulls[str(call)] = error, null
     return {
@@ -181,8 +181,10 @@ def _infinite(measured: Measurements) -> tuple[NDArray[np.intp], float]:
     if "log_loss" not in measured.rows.columns:
         return np.empty(0, np.intp), float("nan")
     losses = measured.rows["log_loss"]
-    infinite = np.isinf(losses)
     weights = measured.predictions.weights
+    if np.isfinite(losses.max()):
+        return np.empty(0, np.intp), float(np.average(losses.astype(np.float64), weights=weights))
+    infinite = np.isinf(losses)
     if weights is not None:
         infinite &= weights > 0
     if infinite.all():

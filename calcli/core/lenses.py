@@ -5,17 +5,19 @@ A one-dimensional lens maps predictions to an induced binary problem: a score in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.binning import run_ends
+from calcli.core.binning import equal_mass_cuts, equal_width_cuts, is_run_end
 from calcli.core.errors import UsageError
 from calcli.core.predictions import Array, Floats
 from calcli.core.rows import ROW_STATISTICS, Bins, RowStatistic
+
+Binning = Literal["equal-width", "equal-mass"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class Problem:
     score: Floats
     outcome: NDArray[np.bool_]
     weights: Floats | None = None
+    _cuts: dict[tuple[Binning, int], NDArray[np.intp]] = field(default_factory=dict, repr=False)
+    _bins: dict[tuple[Binning, int], Bins] = field(default_factory=dict, repr=False)
 
     @cached_property
     def total_weight(self) -> float:
@@ -85,20 +89,39 @@ class Problem:
         return float(len(self.score) if self.weights is None else self.weights.sum())
 
     @cached_property
+    def is_run_end(self) -> NDArray[np.bool_]:
+        """(n,) whether a row is the last one of a run of equal scores."""
+        return is_run_end(self.score)
+
+    @cached_property
     def run_ends(self) -> NDArray[np.intp]:
         """Positions just behind each run of equal scores."""
-        return run_ends(self.score)
+        return np.flatnonzero(self.is_run_end) + 1
+
+    def cuts(self, binning: Binning, bins: int) -> NDArray[np.intp]:
+        """Return the positions at which a binning parts the rows."""
+        if (binning, bins) not in self._cuts:
+            if binning == "equal-width":
+                cuts = equal_width_cuts(self.score, bins)
+            else:
+                cuts = equal_mass_cuts(self.score, bins, self.weights)
+            self._cuts[binning, bins] = cuts
+        return self._cuts[binning, bins]
+
+    def bins(self, binning: Binning, bins: int) -> Bins:
+        """Return the sums over the bins of a binning."""
+        if (binning, bins) not in self._bins:
+            self._bins[binning, bins] = self.binned(self.cuts(binning, bins))
+        return self._bins[binning, bins]
 
     def binned(self, cuts: NDArray[np.intp]) -> Bins:
         """Return the sums between consecutive cuts."""
         count = np.diff(cuts)
         if self.weights is None:
-            weight = count.astype(np.float64)
-            score, outcome = self.score.astype(np.float64, copy=False), self.outcome.astype(np.float32)
-        else:
-            weight = segment_sums(self.weights, cuts)
-            score, outcome = self.score * self.weights, self.outcome * self.weights
-        return Bins(count, weight, segment_sums(score, cuts), segment_sums(outcome, cuts))
+            outcome = segment_sums(self.outcome.view(np.uint8), cuts)
+            return Bins(count, count.astype(np.float64), segment_sums(self.score, cuts), outcome)
+        weighted = (self.weights, self.score * self.weights, self.outcome * self.weights)
+        return Bins(count, *(segment_sums(values, cuts) for values in weighted))
 
 
 def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -107,7 +130,7 @@ def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
     filled = starts < cuts[1:]
     sums = np.zeros((*values.shape[:-1], len(starts)))
     if filled.any():
-        sums[..., filled] = np.add.reduceat(values, starts[filled], axis=-1)
+        sums[..., filled] = np.add.reduceat(values, starts[filled], axis=-1, dtype=np.float64)
     return sums
 
 

@@ -8,9 +8,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.binning import equal_mass_cuts, equal_width_cuts
 from calcli.core.expressions import MetricCall
-from calcli.core.lenses import Problem
+from calcli.core.lenses import Binning, Problem
 from calcli.core.rows import Bins
 
 Norm = Literal["1", "2", "max"]
@@ -64,18 +63,13 @@ def class_wise_error(errors: NDArray[np.float64], norm: Norm) -> float:
 class BinnedError:
     """The estimator lens x binning x norm; ECE with its default arguments."""
 
-    binning: Literal["equal-width", "equal-mass"] = "equal-width"
+    binning: Binning = "equal-width"
     bins: int = 15
     norm: Norm = "1"
 
-    def cuts(self, problem: Problem) -> NDArray[np.intp]:
-        """Return the positions at which the ordered problem is parted."""
-        cut = equal_width_cuts if self.binning == "equal-width" else equal_mass_cuts
-        return cut(problem.score, self.bins)
-
     def value(self, problem: Problem) -> float:
         """Return the error, in [0, 1]."""
-        return float(binned_error(problem.binned(self.cuts(problem)), self.norm))
+        return float(binned_error(problem.bins(self.binning, self.bins), self.norm))
 
 
 @dataclass(frozen=True)
@@ -96,10 +90,8 @@ def cumulative_gap(problem: Problem) -> NDArray[np.float64]:
     if problem.weights is not None:
         gap *= problem.weights
     np.cumsum(gap, out=gap)
-    if len(problem.run_ends) < len(gap):
-        gap = gap[problem.run_ends - 1]
     gap /= problem.total_weight
-    return gap
+    return gap if problem.is_run_end.all() else gap[problem.is_run_end]
 
 
 def find_estimator(call: MetricCall) -> BinnedError | KolmogorovSmirnov:

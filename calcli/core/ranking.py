@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.binning import run_ends
+from calcli.core.binning import is_run_end
 from calcli.core.predictions import Array, Floats
 
 
@@ -38,7 +38,7 @@ def auroc_shares(
     total_positive, total_negative = positive.sum(), negative.sum()
     if total_positive == 0 or total_negative == 0:
         return None
-    ends = run_ends(score[order])
+    ends = np.flatnonzero(is_run_end(score[order])) + 1
     run = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
     negative_below = _middle(negative, ends)[run] / total_negative
     positive_above = 1 - _middle(positive, ends)[run] / total_positive

@@ -140,16 +140,15 @@ def reliability(
         Their seed.
     """
     estimator = estimator or BinnedError()
-    cuts = estimator.cuts(problem)
-    bins = problem.binned(cuts)
+    cuts = problem.cuts(estimator.binning, estimator.bins)
+    bins = problem.bins(estimator.binning, estimator.bins)
     if estimator.binning == "equal-width":
         edges = equal_width_edges(estimator.bins)
         share_edges, share = edges, bins.weight / problem.total_weight
     else:
         edges = _edges_between(problem.score, cuts)
-        fine = BinnedError(bins=HISTOGRAM_BINS)
         share_edges = equal_width_edges(HISTOGRAM_BINS)
-        share = problem.binned(fine.cuts(problem)).weight / problem.total_weight
+        share = problem.bins("equal-width", HISTOGRAM_BINS).weight / problem.total_weight
     low, high = consistency_band(problem, cuts, draws, np.random.default_rng([seed, 3]))
     ece = {"lens": lens, "binning": estimator.binning, "bins": estimator.bins, "norm": estimator.norm}
     return Reliability(

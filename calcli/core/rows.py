@@ -22,7 +22,7 @@ ROW_STATISTICS: dict[str, RowStatistic] = {
     "top5_hit": lambda block: block.label_within(5),
 }
 
-FLUSH_ROWS = 100_000  # elements gathered before they are added to a table of sums
+FLUSH_SIZE = 30_000  # probabilities gathered before they are added to the sums
 
 
 class RowTable:
@@ -101,37 +101,39 @@ class ClassBins:
         # a hair below the edge: rounding must not hide a probability that belongs to the second bin
         least = block.total * ((1 - 1e-6) / self._bins)
         above = np.flatnonzero(block.exp >= block.per_row(least))
-        n, k = len(block.labels), len(self._count)
-        if block.class_axis == 0:
-            classes = np.repeat(np.arange(k), np.diff(np.searchsorted(above, np.arange(k + 1) * n)))
-            rows = above - classes * n
-        else:
-            rows = np.repeat(np.arange(n), np.diff(np.searchsorted(above, np.arange(n + 1) * k)))
-            classes = above - rows * k
+        outer, inner = block.exp.shape
+        starts = np.searchsorted(above, np.arange(outer + 1) * inner)
+        first = np.repeat(np.arange(outer), np.diff(starts))
+        second = above - first * inner
+        classes, rows = (first, second) if block.class_axis == 0 else (second, first)
         prob = block.exp.ravel().take(above) / block.total.take(rows)
-        cells = classes * self._bins + equal_width_index(prob, self._bins)
-        weights = None if block.weights is None else block.weights[rows]
-        self._pending.append((cells, prob, weights))
-        self._pending_size += len(cells)
-        own = block.labels.astype(np.intp) * self._bins + equal_width_index(block.label_prob, self._bins)
-        self._outcome += _sums(own, block.weights, self._outcome)
-        if self._pending_size >= FLUSH_ROWS:
+        self._pending.append((classes, prob, None if block.weights is None else block.weights[rows]))
+        self._pending_size += len(prob)
+        if self._pending_size >= FLUSH_SIZE:
             self._flush()
+        own = self._cells(block.labels, block.label_prob)
+        self._outcome += _sums(own, block.weights, self._outcome)
+
+    def _cells(self, classes: Array, prob: Floats) -> NDArray[np.intp]:
+        """Return where in the (K, bins) table each probability belongs."""
+        cells = equal_width_index(prob, self._bins)
+        cells += classes.astype(np.intp, copy=False) * self._bins
+        return cells
 
     def _flush(self) -> None:
         if not self._pending:
             return
-        cells = np.concatenate([cells for cells, _, _ in self._pending])
-        prob = np.concatenate([prob for _, prob, _ in self._pending]).astype(np.float64, copy=False)
-        count = _sums(cells, None, self._count)
-        self._count += count
-        if self._weights is None:
-            self._score += _sums(cells, prob, self._score)
-        else:
-            weights = np.concatenate([w for _, _, w in self._pending if w is not None])
-            self._weight += _sums(cells, weights, self._weight)
-            self._score += _sums(cells, prob * weights, self._score)
+        classes, prob, weights = zip(*self._pending, strict=True)
         self._pending, self._pending_size = [], 0
+        score = np.concatenate(prob)
+        cells = self._cells(np.concatenate(classes), score)
+        self._count += _sums(cells, None, self._count)
+        if self._weights is None:
+            self._score += _sums(cells, score, self._score)
+        else:
+            weight = np.concatenate(weights)
+            self._weight += _sums(cells, weight, self._weight)
+            self._score += _sums(cells, score * weight, self._score)
 
     def bins(self) -> Bins:
         """Return the sums, each (K, bins)."""
