@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -203,7 +203,7 @@ def class_events(log_probs: Floats) -> Iterator[tuple[int, Event]]:
         return np.where(members[:, k], of_top, _log_one_minus(np.exp(columns[k])))
 
     for k, column in enumerate(columns):
-        yield k, Event(column, lambda k=k: complement(k))  # type: ignore[misc]
+        yield k, Event(column, partial(complement, k))
 
 
 def top_event(log_probs: Floats, size: int) -> tuple[Bools, Event]:
