@@ -39,8 +39,7 @@ class ColumnScores:
         step = max(rows, SLICE_BYTES // (len(self.names) * self.dtype.itemsize))
         for batch in self.table.batches(self.names):
             for start in range(0, batch.num_rows, step):
-                tensor = _plain(batch.slice(start, step)).to_tensor(null_to_nan=True, row_major=by_row)
-                block = tensor.to_numpy().astype(self.dtype, copy=False)
+                block = _numbers(batch.slice(start, step), by_row).astype(self.dtype, copy=False)
                 for first in range(0, len(block), rows):
                     yield block[first : first + rows]
 
@@ -67,7 +66,8 @@ class ListScores:
             lists = batch.column(0)
             self._check_lengths(lists, at)
             at += len(lists)
-            values = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), self.shape[1])
+            flat = _numbers(pa.RecordBatch.from_arrays([lists.flatten()], names=[self.name]), by_row=True)
+            values = flat.reshape(len(lists), self.shape[1])
             for first in range(0, len(values), rows):
                 yield values[first : first + rows].astype(self.dtype, copy=False)
 
@@ -106,21 +106,26 @@ def found_in_table(table: Table, options: ReadOptions) -> Found:
         layout.classes,
         layout.kind,
         layout.kind_reason,
-        None if options.weights is None else column_values(read_column(table, options.weights)),
+        None if options.weights is None else column_values(table, options.weights),
         LazyColumns({name: _reader(table, name) for name in schema.names if name not in taken}),
     )
 
 
-def column_values(column: Any) -> Array:
+def column_values(table: Table, name: str) -> Array:
     """Return a column as a numpy array: missing numbers are nan, missing text is empty."""
-    if _holds(column.type) == "text":
-        return np.array(pc.fill_null(column.cast(pa.large_string()), "").to_pylist(), dtype=str)
+    holds = _holds(table.schema.field(name).type)
+    if holds in ("float", "integer"):
+        parts = [_numbers(batch, by_row=False)[:, 0] for batch in table.batches([name])]
+        return np.concatenate(parts) if parts else np.empty(0)
+    column = read_column(table, name)
+    if holds == "text":
+        return np.array([value or "" for value in column.to_pylist()], dtype=str)
     values: Array = column.to_numpy()
     return values
 
 
 def _reader(table: Table, name: str) -> Callable[[], Array]:
-    return lambda: column_values(read_column(table, name))
+    return lambda: column_values(table, name)
 
 
 def _holds(kind: Any) -> Holds:
@@ -157,16 +162,24 @@ def _scores(table: Table, names: tuple[str, ...], holds: dict[str, Holds], optio
 def _numpy_type(kind: Any, place: Place, name: str) -> np.dtype[Any]:
     if _holds(kind) not in ("float", "integer"):
         raise InputError(f"{place.name}: the lists in column {name} hold {kind}; expected numbers")
-    plain = pa.types.is_floating(kind) or pa.types.is_integer(kind)
-    return np.dtype(kind.to_pandas_dtype() if plain else np.float64)
+    types = pa.types
+    if types.is_floating(kind):
+        return np.dtype(f"f{kind.bit_width // 8}")
+    if types.is_integer(kind):
+        return np.dtype(f"{'i' if types.is_signed_integer(kind) else 'u'}{kind.bit_width // 8}")
+    return np.dtype(np.float64)
 
 
-def _plain(batch: Any) -> Any:
-    """Turn the rarer types of numbers to float64, as tensors are of plain ones only."""
-    kinds = set(batch.schema.types)
-    if all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in kinds):
-        return batch
-    return batch.cast(pa.schema([(name, pa.float64()) for name in batch.schema.names]))
+def _numbers(batch: Any, by_row: bool) -> Array:
+    """Return the (n, columns) numbers of a record batch, null as nan; booleans and decimals become float64.
+
+    An Arrow tensor is made faster than a numpy array for each column, and does not import pandas.
+    """
+    if not all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in batch.schema.types):
+        batch = batch.cast(pa.schema([(name, pa.float64()) for name in batch.schema.names]))
+    missing = any(column.null_count for column in batch.columns)  # only then may integers become floats
+    numbers: Array = batch.to_tensor(null_to_nan=missing, row_major=by_row).to_numpy()
+    return numbers
 
 
 def _not_numbers(table: Table, name: str) -> str:
@@ -187,24 +200,23 @@ def _is_number(text: str | None) -> bool:
 
 
 def _labels(table: Table, name: str) -> Labels:
-    place, column = table.place, read_column(table, name)
-    if column.null_count:
-        row = pc.index(pc.is_null(column), True).as_py()
-        raise InputError(missing_label(place, row, "null"))
-    holds = _holds(column.type)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if holds == "text":
-        encoded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
-        return Labels(encoded.indices.to_numpy(), tuple(encoded.dictionary.to_pylist()))
+    place, kind = table.place, table.schema.field(name).type
+    holds = _holds(kind)
     if holds == "list":
         raise InputError(
             f"{place.name}: the label column {name} holds lists: these are one-hot or multi-label indicators; "
             "expected one class a row; where several classes may be true at once, evaluate each class by itself"
         )
     if holds == "other":
-        raise InputError(f"{place.name}: the label column {name} holds {column.type}; expected integers or text")
-    return labels_from_array(column.to_numpy(), place)
+        raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
+    if holds != "text":
+        return labels_from_array(column_values(table, name), place)
+    column = read_column(table, name)
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise InputError(missing_label(place, row, "null"))
+    encoded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
 
 
 def _distinct(table: Table, name: str) -> Sequence[str]:

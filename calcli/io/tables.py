@@ -90,7 +90,7 @@ class ParquetTable:
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield a row group at a time, zero-copy columns; slices of it if it is large."""
         names = list(columns)
-        with arrow_errors(str(self.path), "parquet file"), pq.ParquetFile(self.path, metadata=self.metadata) as file:
+        with arrow_errors(str(self.path), "parquet file"), pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False) as file:
             for group in range(self.metadata.num_row_groups):
                 if self._bytes(group, names) <= GROUP_BYTES:
                     yield from file.read_row_group(group, names).select(names).to_batches()
@@ -103,7 +103,7 @@ class ParquetTable:
             return next(self._slices(0, list(columns)), None) if self.metadata.num_rows else None
 
     def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
-        with pq.ParquetFile(self.path, metadata=self.metadata, buffer_size=READ_BYTES) as file:
+        with pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, buffer_size=READ_BYTES) as file:
             for batch in file.iter_batches(SLICE_ROWS, [group], names):
                 yield batch.select(names)
 
@@ -145,16 +145,12 @@ class JoinedTable:
     """Several tables with the same columns, one after the other."""
 
     parts: tuple[Table, ...]
+    schema: Any
 
     @property
     def place(self) -> Place:
         """The files in reading order."""
         return Place(tuple(entry for part in self.parts for entry in part.place.parts))
-
-    @property
-    def schema(self) -> Any:
-        """Names and types of the columns of the first table."""
-        return self.parts[0].schema
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the batches of each part in turn."""
@@ -173,9 +169,11 @@ def join_tables(parts: Sequence[Table]) -> Table:
     Raises
     ------
     InputError
-        If they do not have the same columns.
+        If they do not have the same columns, of types that go together.
     """
     first = parts[0]
+    if len(parts) == 1:
+        return first
     for part in parts[1:]:
         different = set(first.schema.names) ^ set(part.schema.names)
         if different:
@@ -183,7 +181,14 @@ def join_tables(parts: Sequence[Table]) -> Table:
                 f"{part.place.name} and {first.place.name} do not have the same columns: {listed(sorted(different))} "
                 "in one only; parts of one data set must be alike; without --concat files are evaluated one by one"
             )
-    return first if len(parts) == 1 else JoinedTable(tuple(parts))
+    try:
+        schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different types: "
+            f"{' '.join(str(error).split())}; parts of one data set must be alike"
+        ) from error
+    return JoinedTable(tuple(parts), schema)
 
 
 def open_parquet(path: Path) -> Table:
@@ -219,6 +224,5 @@ def open_arrow(path: Path) -> Table:
 
 def read_column(table: Table, name: str) -> Any:
     """Return one whole column as a pyarrow.ChunkedArray."""
-    chunks = [batch.column(0) for batch in table.batches([name])]
-    kind = chunks[0].type if chunks else table.schema.field(name).type
-    return pa.chunked_array([chunk.cast(kind) for chunk in chunks], kind)
+    kind = table.schema.field(name).type
+    return pa.chunked_array([batch.column(0).cast(kind) for batch in table.batches([name])], kind)
