@@ -1,0 +1,128 @@
+"""`calcli evaluate`: how good are these probabilities, and where are they off?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from calcli.cli.options import Computing, Reading, Showing, bundled
+from calcli.cli.output import colored, emit, remark
+
+if TYPE_CHECKING:
+    from calcli.core.limits import Limit
+    from calcli.core.predictions import Predictions
+    from calcli.core.results import Settings
+    from calcli.io.options import ReadOptions
+    from calcli.report.progress import Watcher
+    from calcli.report.summary import Result
+
+
+@bundled
+def evaluate(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Files of predictions, folders of parts, or - for standard input."),
+    ],
+    reading: Reading,
+    computing: Computing,
+    showing: Showing,
+    concat: Annotated[bool, typer.Option("--concat", help="Take all files for one data set.")] = False,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LIMIT", help="Exit with status 1 if this holds: 'log_loss>0.5'. Can be repeated."),
+    ] = None,
+) -> None:
+    """Say how good the probabilities of a classifier are, from a file of its predictions.
+
+    Scores with bootstrap intervals, a verdict on the confidence, and calibration errors beside what they
+    would be if the probabilities were calibrated. Several files are shown side by side, a row each.
+
+    \b
+    calcli evaluate preds.parquet
+    calcli evaluate logits.npy --labels labels.npy -o report
+    calcli evaluate epochs/*.parquet --metrics log_loss,accuracy,ece
+    calcli evaluate - --format json < preds.csv
+    """
+    from calcli.core.limits import parse_limit
+    from calcli.io.folder import filled_folder
+    from calcli.io.hashing import sha256
+    from calcli.report.progress import progress
+    from calcli.report.render import render, write_report
+
+    settings = computing.settings()
+    limits = [parse_limit(text, {"bins": settings.bins}) for text in fail_if or ()]
+    sources = [files] if concat else [[file] for file in files]
+    with filled_folder(showing.output) if showing.output else nullcontext() as folder:
+        with progress(shown=not showing.quiet) as watcher:
+            results = evaluate_sources(sources, reading.read_options(), settings, limits, folder, watcher)
+        if folder:
+            write_report(folder, results, settings, per_class=showing.per_class, digest=sha256)
+    color = colored(showing.no_color)
+    emit(render(results, settings, showing.format, per_class=showing.per_class, digest=sha256, color=color))
+    if showing.format == "csv" and not showing.quiet:
+        for result in results:
+            for warning in result.warnings:
+                remark(f"{result.input.path}: {warning.message}")
+    broken = [(result, limit) for result in results for limit in limits if limit.broken_by(result.metrics)]
+    for result, limit in broken:
+        remark(f"{result.input.path}: {limit} holds, {limit.call} is {result.metrics[str(limit.call)].value:.6g}")
+    if broken:
+        raise typer.Exit(1)
+
+
+def evaluate_sources(
+    sources: Sequence[Sequence[str]],
+    options: ReadOptions,
+    settings: Settings,
+    limits: Sequence[Limit] = (),
+    folder: Path | None = None,
+    watcher: Watcher | None = None,
+) -> list[Result]:
+    """Read and evaluate each source, the files of one data set, and let go of its rows.
+
+    Parameters
+    ----------
+    sources
+        Paths, one sequence a data set.
+    options, settings
+        How to read and what to compute.
+    limits
+        Their metrics are computed as well.
+    folder
+        Where to draw figures: of one source right there, of several in folders named like them.
+    watcher
+        Starts a progress bar.
+    """
+    from calcli.core.evaluate import evaluate
+    from calcli.io.read import read_concat
+    from calcli.report.summary import short_names, summarize
+
+    names = [Path(name).with_suffix("") for name in short_names([source[0] for source in sources])]
+    results = []
+    for name, source in zip(names, sources, strict=True):
+        predictions = read_concat(source, options)
+        watch = watcher(str(name), predictions.n_rows) if watcher else None
+        evaluation = evaluate(predictions, _with_limits(settings, limits, predictions), watch)
+        if folder:
+            from calcli.figures import standard_set
+
+            home = folder / name if len(sources) > 1 else folder
+            home.mkdir(parents=True, exist_ok=True)
+            standard_set(evaluation, home)
+        results.append(summarize(evaluation))
+    return results
+
+
+def _with_limits(settings: Settings, limits: Sequence[Limit], predictions: Predictions) -> Settings:
+    """Have the metrics of the limits computed beside those asked for, or beside the usual ones."""
+    from calcli.core.evaluate import default_metrics
+
+    if not limits:
+        return settings
+    asked = settings.metrics or tuple(default_metrics(predictions)[0])
+    return replace(settings, metrics=(*asked, *(str(limit.call) for limit in limits)))

@@ -1,0 +1,79 @@
+"""The command `calcli`: its subcommands, and the one place that turns faults into exit statuses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from calcli import __version__
+from calcli.cli.evaluate import evaluate
+from calcli.cli.output import remark, silence
+from calcli.core.errors import CalcliError
+
+DEBUG = "CALCLI_DEBUG"
+FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
+
+app = typer.Typer(
+    name="calcli",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong.",
+)
+app.command()(evaluate)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"calcli {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def calcli(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Evaluate, recalibrate and guard the probabilities of classifiers, from saved prediction files."""
+
+
+def run() -> None:
+    """Run the command line and exit.
+
+    Every fault becomes one sentence on standard error: status 2 if the input or the call is wrong.
+    """
+    sys.exit(status_of(sys.argv[1:]))
+
+
+def status_of(arguments: list[str]) -> int:
+    """Run the command line and return its exit status."""
+    try:
+        return app(arguments, prog_name="calcli", standalone_mode=False) or FINE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        silence()
+        return FINE
+    except Exception as fault:
+        if os.environ.get(DEBUG):
+            raise
+        remark(_sentence(fault))
+        return WRONG
+
+
+def _sentence(fault: Exception) -> str:
+    if isinstance(fault, CalcliError):
+        return str(fault)
+    if isinstance(fault, USAGE_ERROR):
+        return f"{fault.format_message()} (calcli --help says more)"  # type: ignore[attr-defined]
+    if isinstance(fault, OSError):
+        return f"{fault.filename or 'a file'}: {fault.strerror or fault}"
+    if isinstance(fault, MemoryError):
+        return "not enough memory for this; try --limit or --precision single"
+    name = type(fault).__name__
+    return f"this is a mistake in calcli itself ({name}: {fault}); please report it, with what {DEBUG}=1 shows"

@@ -1,0 +1,30 @@
+"""What goes to standard output and standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def emit(text: str) -> None:
+    """Write results to standard output; a reader that has seen enough, such as `head`, is no error."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence()
+
+
+def silence() -> None:
+    """Let nothing more be written to a standard output that nobody reads."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def remark(text: str) -> None:
+    """Tell the user something beside the results."""
+    print(f"calcli: {text}", file=sys.stderr)
+
+
+def colored(no_color: bool) -> bool:
+    """Return whether standard output is to be emphasized: on a terminal, unless told otherwise."""
+    return sys.stdout.isatty() and not no_color and not os.environ.get("NO_COLOR")

@@ -1,0 +1,78 @@
+"""Limits on metrics, such as `log_loss>0.5`: what makes a build fail."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from calcli.core.errors import InputError, UsageError
+from calcli.core.expressions import MetricCall, parse_metric
+from calcli.core.results import Estimate
+
+COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+FORM = re.compile(r"\s*(?P<metric>[^<>]+?)\s*(?P<sign>[<>]=?)\s*(?P<bound>[^<>=\s]+)\s*")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A condition on a metric that must not hold.
+
+    Attributes
+    ----------
+    call
+        The metric.
+    sign
+        One of `COMPARISONS`.
+    bound
+        What the value is compared with.
+    """
+
+    call: MetricCall
+    sign: str
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.call}{self.sign}{self.bound:g}"
+
+    def broken_by(self, estimates: Mapping[str, Estimate]) -> bool:
+        """Return whether the condition holds.
+
+        Raises
+        ------
+        InputError
+            If the value is undefined, so that nothing can be said.
+        """
+        value = estimates[str(self.call)].value
+        if math.isnan(value):
+            raise InputError(f"{self.call} is undefined on these rows, so that {self} cannot be judged")
+        return bool(COMPARISONS[self.sign](value, self.bound))
+
+
+def parse_limit(text: str, defaults: Mapping[str, str | int] | None = None) -> Limit:
+    """Parse a condition such as `log_loss>0.5` or `ece:bins=20>=0.05`.
+
+    Parameters
+    ----------
+    text
+        A metric expression, one of > >= < <=, and a number.
+    defaults
+        As for `parse_metric`.
+
+    Raises
+    ------
+    UsageError
+        If it is no such condition.
+    """
+    found = FORM.fullmatch(text)
+    if not found:
+        raise UsageError(f"{text!r} is no limit; expected a metric, a comparison and a number, as in 'log_loss>0.5'")
+    try:
+        bound = float(found["bound"])
+    except ValueError:
+        bound = math.nan
+    if math.isnan(bound):
+        raise UsageError(f"{text!r} compares with {found['bound']!r}; expected a number, as in 'log_loss>0.5'")
+    return Limit(parse_metric(found["metric"], defaults), found["sign"], bound)

@@ -1,0 +1,120 @@
+"""What the numbers say, in words: the verdict on the confidence, and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from calcli.core.results import Evaluation
+from calcli.report.numbers import counted, number, percent, points
+
+FIRST = 5  # how many rows or classes a sentence names
+ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the confidence keeps what it promises.
+
+    Attributes
+    ----------
+    word
+        Over- or under-confident if the interval of the gap excludes 0, else consistent; "untested"
+        without an interval.
+    gap
+        Mean confidence minus accuracy.
+    sentence
+        The same in plain words.
+    """
+
+    word: Literal["over-confident", "under-confident", "consistent", "untested"]
+    gap: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Warning:
+    """Something the reader must know before trusting a number.
+
+    Attributes
+    ----------
+    code
+        For programs.
+    message
+        A sentence.
+    """
+
+    code: str
+    message: str
+
+
+def verdict(evaluation: Evaluation) -> Verdict | None:
+    """Return the verdict, or None where mean_gap was not computed."""
+    gap = evaluation.estimates.get("mean_gap")
+    if gap is None:
+        return None
+    hits = evaluation.reliability.outcome.sum() / evaluation.reliability.weight.sum()
+    facts = f"mean confidence {percent(hits + gap.value)}, accuracy {percent(hits)}"
+    if gap.interval is None:
+        return Verdict("untested", gap.value, f"Not tested, for want of an interval: {facts}.")
+    low, high, level = gap.interval.low, gap.interval.high, gap.interval.level
+    interval = f"({level:.0%} interval {points(low)} to {points(high)})"
+    if low <= 0 <= high:
+        sentence = f"Consistent: {facts}; the gap of {points(gap.value)} points {interval} can be chance."
+        return Verdict("consistent", gap.value, sentence)
+    word: Literal["over-confident", "under-confident"] = "over-confident" if low > 0 else "under-confident"
+    sentence = f"{word.capitalize()} by {points(abs(gap.value))} points {interval}: {facts}."
+    return Verdict(word, gap.value, sentence)
+
+
+def warnings(evaluation: Evaluation) -> list[Warning]:
+    """Return what stands in the way of trusting the numbers, the gravest first."""
+    found = [*_infinite(evaluation), *_classes(evaluation), *_few_rows(evaluation)]
+    undefined = [name for name, estimate in evaluation.estimates.items() if np.isnan(estimate.value)]
+    if undefined:
+        found.append(Warning("undefined", f"Not defined on these labels: {', '.join(undefined)}."))
+    return found + [Warning("left_out", f"{sentence}.") for sentence in evaluation.skipped]
+
+
+def _infinite(evaluation: Evaluation) -> Iterator[Warning]:
+    rows = evaluation.infinite_rows
+    if len(rows):
+        without = evaluation.finite_log_loss
+        rest = "" if np.isnan(without) else f"; without them it is {number(without)}"
+        one = len(rows) == 1
+        yield Warning(
+            "infinite_log_loss",
+            f"{counted(len(rows), 'row')} {'gives its' if one else 'give their'} label probability 0, which makes "
+            f"the log-loss infinite{rest}. {'It is row' if one else 'Rows, counted from 0:'} {_some(rows.tolist())}.",
+        )
+
+
+def _classes(evaluation: Evaluation) -> Iterator[Warning]:
+    present = [row.name for row in evaluation.per_class if row.rows]
+    absent = [row.name for row in evaluation.per_class if not row.rows]
+    if len(present) == 1:
+        yield Warning("one_class", f"Every row has the label {present[0]}; nothing is said about other classes.")
+    elif absent:
+        yield Warning(
+            "absent_classes",
+            f"{counted(len(absent), 'class')} of {len(evaluation.per_class)} never "
+            f"{'occurs' if len(absent) == 1 else 'occur'} as label: {_some(absent)}.",
+        )
+
+
+def _few_rows(evaluation: Evaluation) -> Iterator[Warning]:
+    rows, bins = evaluation.predictions.n_rows, evaluation.settings.bins
+    if rows < ROWS_A_BIN * bins:
+        yield Warning(
+            "few_rows",
+            f"{counted(rows, 'row')} for {counted(bins, 'bin')}: calibration errors are mostly noise; "
+            "compare them with their values if calibrated.",
+        )
+
+
+def _some(items: list[int] | list[str]) -> str:
+    named = ", ".join(str(item) for item in items[:FIRST])
+    return named if len(items) <= FIRST else f"{named} and {len(items) - FIRST:,} more"

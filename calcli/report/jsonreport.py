@@ -1,0 +1,85 @@
+"""The versioned JSON report: everything the tables say, with the definition of every number."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from calcli import __version__
+from calcli.core.results import Estimate, Settings
+from calcli.report.summary import Input, Result
+
+SCHEMA = "calcli.report/1"
+
+Digest = Callable[[Sequence[str]], str]
+
+
+def report_object(results: Iterable[Result], settings: Settings, digest: Digest | None = None) -> dict[str, Any]:
+    """Return the report as JSON values.
+
+    Parameters
+    ----------
+    results
+        One entry each.
+    settings
+        How they were computed.
+    digest
+        Returns the SHA-256 of some files; hashes are null without it.
+
+    Returns
+    -------
+    Dictionaries, lists, strings, numbers, None; inf and nan, which JSON does not have, are strings.
+    """
+    report = {
+        "schema": SCHEMA,
+        "calcli": __version__,
+        "settings": asdict(settings),
+        "results": [_result(result, digest) for result in results],
+    }
+    cleaned: dict[str, Any] = _json_value(report)
+    return cleaned
+
+
+def report_text(report: dict[str, Any]) -> str:
+    """Return a report object as JSON text."""
+    return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _result(result: Result, digest: Digest | None) -> dict[str, Any]:
+    return {
+        "input": _input(result.input, digest),
+        "slice": None,
+        "metrics": {name: _estimate(estimate) for name, estimate in result.metrics.items()},
+        "verdict": result.verdict and asdict(result.verdict),
+        "infinite_log_loss": result.infinite_log_loss and asdict(result.infinite_log_loss),
+        "per_class": [asdict(row) for row in result.per_class],
+        "reliability": [asdict(row) for row in result.reliability],
+        "warnings": [asdict(warning) for warning in result.warnings],
+    }
+
+
+def _input(summary: Input, digest: Digest | None) -> dict[str, Any]:
+    return asdict(summary) | {"sha256": digest(summary.files) if digest and summary.files else None}
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    found: dict[str, Any] = {"value": estimate.value}
+    if estimate.interval is not None:
+        found |= asdict(estimate.interval)
+    if estimate.if_calibrated is not None:
+        null = estimate.if_calibrated
+        found |= {"if_calibrated": {"mean": null.mean, "sd": null.sd}, "p_value": null.p_value}
+    return found | {"signature": estimate.signature}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

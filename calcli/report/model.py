@@ -1,0 +1,47 @@
+"""The neutral table: rows of text that a terminal, Markdown or a test can show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    head
+        Its heading; may be empty.
+    align
+        Numbers to the right, words to the left.
+    optional
+        Left out where there is no room for it.
+    """
+
+    head: str
+    align: Literal["left", "right"] = "right"
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table of text cells with sentences below it.
+
+    Attributes
+    ----------
+    title
+        What it shows.
+    columns
+        Its columns; the first one names the row and is repeated where a wide table is folded.
+    rows
+        One cell a column.
+    notes
+        Sentences to be read with it.
+    """
+
+    title: str
+    columns: tuple[Column, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,56 @@
+"""Numbers as text: four decimals, more for small numbers, an interval as fine as its value."""
+
+from __future__ import annotations
+
+import math
+
+DECIMALS = 4
+MOST_DECIMALS = 6
+
+
+def number(value: float) -> str:
+    """Return a value with four decimals, or three significant digits if that takes more."""
+    if 0 < abs(value) < 10**-MOST_DECIMALS:
+        return f"{value:.2e}"
+    return to_decimals(value, decimals(value))
+
+
+def span(low: float, high: float, value: float) -> str:
+    """Return the ends of an interval, as fine as the value it belongs to."""
+    fine = decimals(value)
+    return f"{to_decimals(low, fine)} to {to_decimals(high, fine)}"
+
+
+def p_value(p: float) -> str:
+    """Return a p-value with three decimals; smaller ones as `<0.001`."""
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def percent(fraction: float) -> str:
+    """Return a fraction as a percentage with one decimal."""
+    return f"{100 * fraction:.1f}%"
+
+
+def points(fraction: float) -> str:
+    """Return a difference of fractions in percentage points, with one decimal."""
+    return f"{100 * fraction:.1f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 row`, `1,200 rows`, `2 classes`."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def decimals(value: float) -> int:
+    """Return how many decimals a value is shown with."""
+    if value == 0 or not math.isfinite(value):
+        return DECIMALS
+    return min(max(DECIMALS, 2 - math.floor(math.log10(abs(value)))), MOST_DECIMALS)
+
+
+def to_decimals(value: float, digits: int) -> str:
+    """Return a value with that many decimals; `inf` or `undefined` where it is no number."""
+    if math.isnan(value):
+        return "undefined"
+    return f"{value:.{digits}f}"

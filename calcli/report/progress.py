@@ -1,0 +1,36 @@
+"""A progress bar on standard error, where somebody is watching."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Watch = Callable[[int], None]
+Watcher = Callable[[str, int], Watch]
+
+
+@contextmanager
+def progress(shown: bool) -> Iterator[Watcher | None]:
+    """Give a function that starts a bar: (what, number of rows) -> a function of the rows done.
+
+    Parameters
+    ----------
+    shown
+        Whether a bar is wanted; none is shown either if standard error is no terminal.
+    """
+    if not shown or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("", total=None)
+
+        def start(what: str, rows: int) -> Watch:
+            bars.reset(task, description=what, total=rows)
+            return lambda done: bars.update(task, completed=done)
+
+        yield start

@@ -1,0 +1,91 @@
+"""Tables -> the terminal, as wide as it is."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from calcli.report.model import Column, Table
+
+GAP = 2  # blanks between columns
+ROOM = 40  # the least an optional column is worth showing in
+
+
+def terminal_text(tables: Sequence[Table], width: int | None = None, color: bool = False) -> str:
+    """Return tables as text for a terminal.
+
+    Parameters
+    ----------
+    tables
+        What to show.
+    width
+        In characters; that of the terminal if None.
+    color
+        Whether to emphasize with escape sequences.
+    """
+    text = io.StringIO()
+    console = Console(
+        file=text, width=width, force_terminal=color, no_color=not color, highlight=False, legacy_windows=False
+    )
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        _show(table, console)
+    return text.getvalue()
+
+
+def _show(table: Table, console: Console) -> None:
+    console.print(Text(table.title, style="bold"), overflow="fold")
+    if table.rows:
+        for part in _folded(_fitting(table, console.width), console.width):
+            console.print(_rich(part))
+    for note in table.notes:
+        console.print(Padding(Text(note), (0, 0, 0, GAP)))
+
+
+def _rich(table: Table) -> RichTable:
+    headed = any(column.head for column in table.columns)
+    shown = RichTable(box=box.SIMPLE_HEAD if headed else None, show_header=headed, pad_edge=False, padding=(0, 1))
+    for column in table.columns:
+        shown.add_column(Text(column.head), justify=column.align, overflow="fold")
+    for row in table.rows:
+        shown.add_row(*map(Text, row))
+    return shown
+
+
+def _fitting(table: Table, width: int) -> Table:
+    """Leave out optional columns for which there is no room."""
+    needed = sum(w + GAP for w, column in zip(_widths(table), table.columns, strict=True) if not column.optional)
+    if needed + ROOM <= width:
+        return table
+    return _pick(table, [n for n, column in enumerate(table.columns) if not column.optional])
+
+
+def _folded(table: Table, width: int) -> Iterator[Table]:
+    """Yield the table in parts that fit, each with the first column; the last one has the notes."""
+    widths = _widths(table)
+    part, used = [0], widths[0]
+    for n in range(1, len(table.columns)):
+        if len(part) > 1 and used + GAP + widths[n] > width and not table.columns[n].optional:
+            yield _pick(table, part)
+            part, used = [0], widths[0]
+        part.append(n)
+        used += GAP + widths[n]
+    yield _pick(table, part)
+
+
+def _widths(table: Table) -> list[int]:
+    cells = [tuple(column.head for column in table.columns), *table.rows]
+    return [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+
+
+def _pick(table: Table, numbers: Sequence[int]) -> Table:
+    columns: tuple[Column, ...] = tuple(table.columns[n] for n in numbers)
+    return Table(table.title, columns, tuple(tuple(row[n] for n in numbers) for row in table.rows), table.notes)
