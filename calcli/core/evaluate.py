@@ -69,7 +69,9 @@ def _evaluate(predictions: Predictions, settings: Settings, watch: Watch | None)
     names, skipped = default_metrics(predictions)
     calls = parse_metrics(settings.metrics or names, {"bins": settings.bins})
     measured = Measurements(predictions, calls, settings.bins, settings.precision, watch)
-    estimates = _scores(measured, calls, settings) | _errors(measured, calls, settings)
+    estimates = _scores(measured, calls, settings)
+    estimates |= _rankings(measured, calls, settings)
+    estimates |= _errors(measured, calls, settings)
     confidence = measured.problem("top-1")
     return Evaluation(
         predictions,
@@ -105,6 +107,18 @@ def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
             interval = _interval(function(resampled), settings.level)
         signature = _signature(call, measured, f"resamples:{settings.resamples}", settings.seed)
         estimates[str(call)] = Estimate(call, value, signature, interval)
+    return estimates
+
+
+def _rankings(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:
+    estimates = {}
+    for call in calls:
+        if call.metric.family == "ranking":
+            area = measured.roc_area()
+            ends = area.interval(settings.level)
+            interval = None if ends is None else Interval(*ends, settings.level)
+            signature = _signature(call, measured, "interval:delong", settings.seed)
+            estimates[str(call)] = Estimate(call, area.value, signature, interval)
     return estimates
 
 

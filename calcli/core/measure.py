@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -17,8 +18,8 @@ from calcli.core.miscalibration import (
     class_wise_error,
     find_estimator,
 )
-from calcli.core.predictions import Floats, Predictions
-from calcli.core.ranking import auroc_shares, one_versus_rest_shares
+from calcli.core.predictions import Predictions
+from calcli.core.ranking import Area, mean_roc_area, roc_area
 from calcli.core.rows import ROW_STATISTICS, Bins, ClassBins, InputFacts, RowTable
 
 Watch = Callable[[int], None]
@@ -54,19 +55,21 @@ class Measurements:
         self.dtype: np.dtype[Any] = working_dtype(predictions, precision)
         self.facts = InputFacts(predictions)
         wanted = {name for call in calls for name in call.metric.statistics} | {"hit"}
+        ranked = any(call.metric.family == "ranking" for call in calls)
         lenses = {"top-1", *(call.lens for call in calls if call.lens)}
-        if "auroc" in wanted and k == 2:
-            lenses.add("class-1")
+        if k == 2:
+            lenses |= {"class-0", "class-1"}
         self._lenses = {name: find_lens(name, k) for name in lenses - {"class-wise"}}
         statistics = {name: statistic for name, statistic in ROW_STATISTICS.items() if name in wanted}
         for lens in self._lenses.values():
             statistics |= lens.statistics
         self.rows = RowTable(n, statistics)
         class_wise = [find_estimator(call) for call in calls if call.lens == "class-wise"]
-        summed = {estimator.bins for estimator in class_wise if _from_sums(estimator)}
-        self._class_bins = {m: ClassBins(predictions, m) for m in summed | {bins}}
+        summed = {estimator.bins for estimator in class_wise if _from_sums(estimator)} | {bins}
+        # two classes are in order anyway, for their ranking
+        self._class_bins = {m: ClassBins(predictions, m) for m in summed if k > 2}
         collectors: list[Collector] = [self.facts, self.rows, *self._class_bins.values()]
-        ordered = ("auroc" in wanted and k > 2) or not all(_from_sums(estimator) for estimator in class_wise)
+        ordered = (ranked and k > 2) or not all(_from_sums(estimator) for estimator in class_wise)
         self._probs = _ProbTable(predictions, self.dtype) if ordered else None
         if self._probs is not None:
             collectors.append(self._probs)
@@ -74,8 +77,6 @@ class Measurements:
             collectors.append(_Watched(watch))
         sweep(predictions, collectors, precision)
         self._problems: dict[str, Problem] = {}
-        if "auroc" in wanted:
-            self.rows.columns["auroc"] = self._auroc_shares()
 
     def problem(self, lens: str) -> Problem:
         """Return the induced problem of a one-dimensional lens, sorted once."""
@@ -87,7 +88,10 @@ class Measurements:
 
     def class_bins(self, bins: int) -> Bins:
         """Return equal-width sums of every class's probability, (K, bins)."""
-        return self._class_bins[bins].bins()
+        if self._class_bins:
+            return self._class_bins[bins].bins()
+        both = [self.problem(lens).bins("equal-width", bins) for lens in ("class-0", "class-1")]
+        return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
 
     def class_wise(self, estimator: BinnedError | KolmogorovSmirnov) -> float:
         """Return the mean error over the classes (root mean square for norm 2, largest for max)."""
@@ -100,14 +104,11 @@ class Measurements:
         errors = np.array([estimator.value(problem) for problem in problems])
         return class_wise_error(errors, getattr(estimator, "norm", "1"))
 
-    def _auroc_shares(self) -> Floats:
-        labels, weights = self.predictions.labels, self.predictions.weights
-        if self._probs is not None:
-            shares = one_versus_rest_shares(self._probs.table, labels, weights)
-        else:
-            score = self.rows[self._lenses["class-1"].score]
-            shares = auroc_shares(score, labels == 1, weights)
-        return np.full(len(labels), np.nan) if shares is None else shares
+    def roc_area(self) -> Area:
+        """Return the area under the ROC curve, of the second of two classes or the mean over more."""
+        if self._probs is None:
+            return roc_area(self.problem("class-1"))
+        return mean_roc_area(self._probs.table, self.predictions.labels, self.predictions.weights)
 
 
 def _from_sums(estimator: BinnedError | KolmogorovSmirnov) -> TypeGuard[BinnedError]:

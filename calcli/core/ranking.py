@@ -1,62 +1,62 @@
-"""Ranking quality: the area under the ROC curve, with each row's share in it."""
+"""Ranking quality: the area under the ROC curve and its standard error."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.binning import is_run_end
+from calcli.core.lenses import Problem
 from calcli.core.predictions import Array, Floats
 
 
-def auroc_shares(
-    score: Floats, outcome: NDArray[np.bool_], weights: Floats | None = None
-) -> NDArray[np.float64] | None:
-    """Return pseudo-values whose mean is the area under the ROC curve.
+@dataclass(frozen=True)
+class Area:
+    """An area under the ROC curve.
 
-    A row's share is the area plus its influence on it: how often it is ranked rightly against the rows of
-    the other outcome (ties count one half), relative to the area and to its outcome's share of the weight
-    (DeLong et al. 1988, placement values). Their resampled mean is the resampled area to first order.
-
-    Parameters
+    Attributes
     ----------
-    score
-        (n,) scores.
-    outcome
-        (n,) booleans.
-    weights
-        (n,) row weights, or None.
-
-    Returns
-    -------
-    (n,) pseudo-values, or None where one of the outcomes does not occur.
+    value
+        The area, in [0, 1]; nan where one of the outcomes does not occur.
+    standard_error
+        Root of the sum of the squared influences of the rows on it (DeLong et al. 1988).
     """
-    order = np.argsort(score)
-    weight = np.ones(len(score)) if weights is None else weights[order].astype(np.float64)
-    hit = outcome[order]
-    positive, negative = weight * hit, weight * ~hit
-    total_positive, total_negative = positive.sum(), negative.sum()
-    if total_positive == 0 or total_negative == 0:
-        return None
-    ends = np.flatnonzero(is_run_end(score[order])) + 1
-    run = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-    negative_below = _middle(negative, ends)[run] / total_negative
-    positive_above = 1 - _middle(positive, ends)[run] / total_positive
-    area = float((positive * negative_below).sum() / total_positive)
-    total = weight.sum()
-    shares = np.empty(len(score))
-    shares[order] = area + np.where(
-        hit,
-        (negative_below - area) * (total / total_positive),
-        (positive_above - area) * (total / total_negative),
-    )
-    return shares
+
+    value: float
+    standard_error: float
+
+    def interval(self, level: float) -> tuple[float, float] | None:
+        """Return a normal interval on the scale of log-odds; None at 0 and 1, where there is no spread."""
+        if not 0 < self.value < 1:
+            return None
+        odds = math.log(self.value / (1 - self.value))
+        scale = self.standard_error / (self.value * (1 - self.value))
+        half = NormalDist().inv_cdf((1 + level) / 2) * scale
+        low, high = (math.tanh(end / 2) / 2 + 0.5 for end in (odds - half, odds + half))
+        return low, high
 
 
-def one_versus_rest_shares(
-    probs: Floats, labels: Array, weights: Floats | None = None
-) -> NDArray[np.float64] | None:
-    """Return pseudo-values of the mean area over the classes that occur, one class against the rest.
+def roc_area(problem: Problem) -> Area:
+    """Return the area under the ROC curve of a binary problem; ties count one half."""
+    placed = _place(problem.outcome, problem.weights, problem.run_ends)
+    if placed is None:
+        return Area(math.nan, math.nan)
+    if problem.weights is None:
+        positive, negative = placed.positive, placed.negative
+    else:
+        squares = np.square(problem.weights)
+        positive = _run_sums(squares * problem.outcome, problem.run_ends)
+        negative = _run_sums(squares * ~problem.outcome, problem.run_ends)
+    spread = positive @ np.square(placed.of_positive) + negative @ np.square(placed.of_negative)
+    return Area(placed.area, math.sqrt(spread) / problem.total_weight)
+
+
+def mean_roc_area(probs: Floats, labels: Array, weights: Floats | None = None) -> Area:
+    """Return the mean area over the classes that occur, each class against the rest.
 
     Parameters
     ----------
@@ -66,17 +66,60 @@ def one_versus_rest_shares(
         (n,) integers.
     weights
         (n,) row weights, or None.
-
-    Returns
-    -------
-    (n,) pseudo-values, or None where no class has both outcomes.
     """
-    shares = [auroc_shares(column, labels == k, weights) for k, column in enumerate(probs)]
-    defined = [share for share in shares if share is not None]
-    return np.mean(defined, axis=0) if defined else None
+    areas = []
+    influence = np.zeros(len(labels))
+    for k, score in enumerate(probs):
+        order = np.argsort(score)
+        outcome = (labels == k)[order]
+        ends = np.flatnonzero(is_run_end(score[order])) + 1
+        placed = _place(outcome, None if weights is None else weights[order], ends)
+        if placed is None:
+            continue
+        areas.append(placed.area)
+        sizes = np.diff(ends, prepend=0)
+        of_positive, of_negative = np.repeat(placed.of_positive, sizes), np.repeat(placed.of_negative, sizes)
+        influence[order] += np.where(outcome, of_positive, of_negative)
+    if not areas:
+        return Area(math.nan, math.nan)
+    if weights is not None:
+        influence *= weights
+    total = len(labels) if weights is None else weights.sum()
+    return Area(float(np.mean(areas)), float(np.linalg.norm(influence) / len(areas) / total))
 
 
-def _middle(weight: NDArray[np.float64], ends: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return for each run the weight before it plus half of its own."""
-    below = np.cumsum(weight)[ends - 1]
-    return (below + np.concatenate([[0.0], below[:-1]])) / 2
+@dataclass(frozen=True)
+class _Placed:
+    """The area, and by run of equal scores: the weight of each outcome, and its influence per weight."""
+
+    area: float
+    positive: NDArray[np.float64]
+    negative: NDArray[np.float64]
+    of_positive: NDArray[np.float64]
+    of_negative: NDArray[np.float64]
+
+
+def _place(outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]) -> _Placed | None:
+    """Place every run of ascending scores among the rows of the other outcome; None if there are none."""
+    if weights is None:
+        positive_end = np.cumsum(outcome, dtype=np.float64)[ends - 1]
+        negative_end = ends - positive_end
+    else:
+        positive_end = np.cumsum(weights * outcome, dtype=np.float64)[ends - 1]
+        negative_end = np.cumsum(weights * ~outcome, dtype=np.float64)[ends - 1]
+    positives, negatives = float(positive_end[-1]), float(negative_end[-1])
+    if positives == 0 or negatives == 0:
+        return None
+    positive, negative = np.diff(positive_end, prepend=0), np.diff(negative_end, prepend=0)
+    # share of the other outcome that is ranked rightly, equal scores half
+    of_positive = (negative_end - negative / 2) / negatives
+    of_negative = 1 - (positive_end - positive / 2) / positives
+    area = float(positive @ of_positive) / positives
+    total = positives + negatives
+    of_positive = (of_positive - area) * (total / positives)
+    of_negative = (of_negative - area) * (total / negatives)
+    return _Placed(area, positive, negative, of_positive, of_negative)
+
+
+def _run_sums(values: Floats, ends: NDArray[np.intp]) -> NDArray[np.float64]:
+    return np.diff(np.cumsum(values, dtype=np.float64)[ends - 1], prepend=0)

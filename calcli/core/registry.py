@@ -26,8 +26,9 @@ class Metric:
     title
         For the head of a table.
     family
-        "score": a smooth function of means over rows, with a bootstrap interval; "error": a calibration
-        error, biased upward near zero, with its value under perfect calibration instead.
+        "score": a smooth function of means over rows, with a bootstrap interval; "ranking": a function of
+        the order of the rows, with a normal interval; "error": a calibration error, biased upward near zero,
+        with its value under perfect calibration instead.
     direction
         Whether lower or higher is better, or the value nearest to zero.
     range
@@ -50,7 +51,7 @@ class Metric:
 
     name: str
     title: str
-    family: Literal["score", "error"]
+    family: Literal["score", "ranking", "error"]
     direction: Direction
     range: str
     unit: str
@@ -108,11 +109,10 @@ def _scores() -> list[Metric]:
             "mean of [label among the 5 largest q]", "", statistics=("top5_hit",),
         ),
         Metric(
-            "auroc", "AUROC", "score", "higher", "0 to 1", "fraction",
+            "auroc", "AUROC", "ranking", "higher", "0 to 1", "fraction",
             "chance that a row of the class scores above one of another (mean over classes if more than two)",
             "P(q+ > q-) + P(q+ = q-) / 2", "Hanley & McNeil 1982; DeLong et al. 1988 (interval)",
             "any increasing map of the scores leaves it as it is; log_loss sees calibration",
-            statistics=("auroc",),
         ),
         Metric(
             "mean_confidence", "Mean confidence", "score", "zero", "1/K to 1", "fraction",

@@ -81,11 +81,6 @@ def mean_gap(means: Means) -> Values:
     return means["confidence"] - means["hit"]
 
 
-def auroc(means: Means) -> Values:
-    """Area under the ROC curve, resampled through each row's share in it (see `calcli.core.ranking`)."""
-    return means["auroc"]
-
-
 def prior_entropy(means: Means) -> Values:
     """Log-loss of the best constant system, in nats."""
     logs = np.log(means.priors, out=np.zeros_like(means.priors), where=means.priors > 0)
