@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from calcli.core.binning import equal_width_edges
 from calcli.core.consistency import Null, outcome_sums
 from calcli.core.expressions import MetricCall
 from calcli.core.lenses import Problem
-from calcli.core.miscalibration import BinnedError, KolmogorovSmirnov, find_estimator
+from calcli.core.miscalibration import BinnedError, KolmogorovSmirnov, binned_error, find_estimator
 from calcli.core.registry import METRICS
 from calcli.core.results import Estimate
 from calcli.core.rows import Bins
@@ -191,3 +191,69 @@ def _edges_between(score: NDArray[np.floating], cuts: NDArray[np.intp]) -> Value
 
 def _ratio(value: Values, weight: Values) -> Values:
     return np.divide(value, weight, out=np.full(np.shape(weight), np.nan), where=weight > 0)
+
+
+@dataclass(frozen=True)
+class ClassReliability:
+    """Observed frequency against predicted probability, for every class and bin.
+
+    Attributes
+    ----------
+    classes
+        K names.
+    edges
+        (m + 1,) edges of the bins, the same for all classes.
+    bins
+        (K, m) sums.
+    error
+        (K,) L1 calibration error of each class's probability.
+    """
+
+    classes: tuple[str, ...]
+    edges: Values
+    bins: Bins
+    error: Values
+
+    @cached_property
+    def mean_score(self) -> Values:
+        """(K, m) mean probability; nan for empty bins."""
+        return _ratio(self.bins.score, self.bins.weight)
+
+    @cached_property
+    def frequency(self) -> Values:
+        """(K, m) frequency of the class; nan for empty bins."""
+        return _ratio(self.bins.outcome, self.bins.weight)
+
+    @cached_property
+    def thin(self) -> NDArray[np.bool_]:
+        """(K, m) whether a bin has rows, but too few to say anything."""
+        return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
+
+    @cached_property
+    def worst_first(self) -> NDArray[np.intp]:
+        """(K,) classes in descending order of their error."""
+        return np.argsort(-self.error, kind="stable")
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the figure, a row a class and bin, worst class first."""
+        worst, m = self.worst_first, len(self.edges) - 1
+        per_bin = {
+            "rows": self.bins.count,
+            "weight": self.bins.weight,
+            "mean_prob": self.mean_score,
+            "frequency": self.frequency,
+            "gap": self.frequency - self.mean_score,
+        }
+        return {
+            "class": np.repeat(np.array(self.classes)[worst], m),
+            "class_ece": np.repeat(self.error[worst], m),
+            "lower_edge": np.tile(self.edges[:-1], len(worst)),
+            "upper_edge": np.tile(self.edges[1:], len(worst)),
+            **{name: table[worst].ravel() for name, table in per_bin.items()},
+        }
+
+
+def class_reliability(bins: Bins, classes: Sequence[str]) -> ClassReliability:
+    """Return the reliability of every class from its equal-width sums, (K, m)."""
+    error = np.asarray(binned_error(bins, "1"))
+    return ClassReliability(tuple(classes), equal_width_edges(bins.count.shape[-1]), bins, error)

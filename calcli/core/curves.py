@@ -1,0 +1,133 @@
+"""Reliability without bins: the isotonic (CORP) curve and the kernel curve, each with a consistency band."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.pav import isotonic_blocks, pool
+from calcli.core.consistency import outcome_sums
+from calcli.core.lenses import Problem
+from calcli.core.reliability import BAND
+
+Values = NDArray[np.float64]
+
+CELLS = 1000  # runs of nearly equal scores of which each curve under calibration is made
+GRID = 201  # points of a kernel curve
+TICKS = 150  # raw data shown on each side
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Observed frequency as a function of the score.
+
+    Attributes
+    ----------
+    score
+        (p,) ascending scores.
+    frequency
+        (p,) estimated frequency of the outcome.
+    low, high
+        (p,) the band in which 90% of the curves lie, point by point, if the scores are calibrated.
+    """
+
+    score: Values
+    frequency: Values
+    low: Values
+    high: Values
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the curve."""
+        return {
+            "score": self.score,
+            "frequency": self.frequency,
+            "low_if_calibrated": self.low,
+            "high_if_calibrated": self.high,
+        }
+
+
+def corp_curve(problem: Problem, draws: int, rng: np.random.Generator) -> Curve:
+    """Return the isotonic reliability curve (CORP; Dimitriadis, Gneiting & Jordan 2021).
+
+    Each block of the isotonic fit is given at its lowest and its highest score.
+
+    Parameters
+    ----------
+    problem
+        Scores and outcomes.
+    draws
+        Curves of simulated outcomes behind the band.
+    rng
+        Draws the outcomes.
+    """
+    blocks = isotonic_blocks(problem)
+    score = np.stack([blocks.lower, blocks.upper], axis=1).ravel().astype(np.float64)
+    frequency = np.repeat(blocks.value, 2)
+    cells = _Cells(problem, draws, rng)
+    curves = np.empty(cells.simulated.shape)
+    for curve, hits in zip(curves, cells.simulated, strict=True):
+        first, block_hits, weight = pool(hits, cells.weight)
+        curve[:] = np.repeat(block_hits / weight, np.diff(first, append=len(hits)))
+    low, high = _band(curves)
+    return Curve(score, frequency, np.interp(score, cells.score, low), np.interp(score, cells.score, high))
+
+
+def kernel_curve(problem: Problem, bandwidth: float, draws: int, rng: np.random.Generator) -> Curve:
+    """Return the reliability curve of a Gaussian kernel that is reflected at 0 and 1.
+
+    The band has the same bandwidth and so the same bias: where it leaves the diagonal, a calibrated curve
+    would as well (Blasiok & Nakkiran 2024).
+
+    Parameters
+    ----------
+    problem
+        Scores and outcomes.
+    bandwidth
+        Standard deviation of the kernel, above 0.
+    draws
+        Curves of simulated outcomes behind the band.
+    rng
+        Draws the outcomes.
+    """
+    cells = _Cells(problem, draws, rng)
+    grid = np.linspace(cells.score[0], cells.score[-1], GRID)
+    kernel = sum(
+        np.exp(-0.5 * ((grid[:, None] - image) / bandwidth) ** 2)
+        for image in (cells.score, -cells.score, 2 - cells.score)
+    )
+    density = kernel @ cells.weight
+    # far from all scores every weight underflows and there is no estimate
+    seen = density > 1e-9 * density.max()
+    kernel, density = kernel[seen], density[seen]
+    low, high = _band(cells.simulated @ kernel.T / density)
+    return Curve(grid[seen], kernel @ cells.hits / density, low, high)
+
+
+def raw_ticks(problem: Problem) -> tuple[Values, Values]:
+    """Return scores of rows without and with the outcome, at most 150 each, evenly thinned."""
+    return tuple(_thinned(problem.score[side]) for side in (~problem.outcome, problem.outcome))  # type: ignore[return-value]
+
+
+class _Cells:
+    """A problem summed over runs of nearly equal scores, and the same sums of simulated outcomes."""
+
+    def __init__(self, problem: Problem, draws: int, rng: np.random.Generator) -> None:
+        ends = np.append(0, problem.run_ends)
+        cuts = ends[np.unique(np.linspace(0, len(ends) - 1, CELLS + 1).astype(np.intp))]
+        bins = problem.binned(cuts)
+        full = bins.weight > 0
+        self.weight, self.hits = bins.weight[full], bins.outcome[full]
+        self.score = bins.score[full] / self.weight
+        self.simulated = outcome_sums(problem, cuts, draws, rng)[:, full]
+
+
+def _band(curves: Values) -> tuple[Values, Values]:
+    low, high = np.quantile(curves, [(1 - BAND) / 2, (1 + BAND) / 2], axis=0)
+    return low, high
+
+
+def _thinned(score: NDArray[np.floating]) -> Values:
+    kept = np.unique(np.linspace(0, len(score) - 1, min(TICKS, len(score))).astype(np.intp))
+    return score[kept].astype(np.float64)
