@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from calcli.core.predictions import Array, Floats
 
-BLOCK_BYTES = 1 << 20  # a block and its temporaries stay in the cache of one core
+BLOCK_BYTES = 1 << 18  # a block and its temporaries stay in the second-level cache
 NARROW = 32  # below so many columns a reduction along rows is slow in numpy
 
 
 def row_blocks(scores: Floats) -> Iterator[slice]:
-    """Yield slices that cut the rows of `scores`, (N, K), into blocks of about one mebibyte."""
+    """Yield slices that cut the rows of `scores`, (N, K), into blocks of about 256 KiB."""
     rows, columns = scores.shape
     step = max(1, BLOCK_BYTES // (columns * scores.itemsize))
     for start in range(0, rows, step):

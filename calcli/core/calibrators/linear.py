@@ -39,8 +39,8 @@ class LinearMap(ABC):
 
     @property
     def refresh_cost(self) -> int:
-        """Cost of `moments` in Hessian-vector products."""
-        return 1
+        """After how many Hessian-vector products new `moments` pay for themselves."""
+        return 4
 
     @abstractmethod
     def scaled_identity(self, factor: float) -> Vector:
@@ -139,7 +139,7 @@ class MatrixMap(LinearMap):
 
     @property
     def refresh_cost(self) -> int:
-        return self.classes // 2 if self.classes <= WIDEST else 1
+        return self.classes // 2 if self.classes <= WIDEST else super().refresh_cost
 
     def scaled_identity(self, factor: float) -> Vector:
         return (factor * np.eye(self.classes, self.classes + 1)).ravel()

@@ -10,6 +10,7 @@ from calcli.core.predictions import Floats
 MAX_ITERATIONS = 200
 TOLERANCE = 1e-10
 ARMIJO = 1e-4
+DAMPING = 1e-9  # members may be equal
 
 
 def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]:
@@ -40,8 +41,9 @@ def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]
         if np.abs(gradient[free]).max(initial=0) <= TOLERANCE:
             break
         hessian = (ratios * weights[:, None]).T @ ratios
+        hessian += DAMPING * hessian.trace() * np.eye(members)
         step = np.zeros(members)
-        step[free] = np.linalg.lstsq(hessian[np.ix_(free, free)], -gradient[free], rcond=1e-12)[0]
+        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], -gradient[free])
         size = 1.0
         while True:
             new = np.maximum(w + size * step, 0)

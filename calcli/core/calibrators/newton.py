@@ -14,14 +14,25 @@ MAX_ITERATIONS = 100
 MAX_PRODUCTS = 1500  # Hessian-vector products in all
 MAX_CG = 300  # of them in one iteration
 MAX_HALVINGS = 30
+NO_LOSS = 1e-5  # values below count as this much where a gradient is judged, for it may be all rounding
 ARMIJO = 1e-4
 LOOSEST = 0.1  # share of the residual that conjugate gradients may leave far from the optimum
+FLAT = 1e-14  # curvature, in the units of the preconditioner, that is none
 RUNAWAY = 0.5  # a last step that still moves a score by so much was not the end of the way,
 SETTLED = 1e-6  # unless a rough fit stopped it above this relative gradient
+SHORT = 1e-4  # steps below are never that long; spares a pass over the rows
 
 
 class Objective(Protocol):
-    """A convex function that remembers its curvature where it was last evaluated."""
+    """A convex function that remembers its curvature where it was last evaluated.
+
+    Attributes
+    ----------
+    rounding
+        Error of a value, relative to the value or to 1, whichever is larger.
+    refresh_cost
+        Number of products after which a new preconditioner pays for itself.
+    """
 
     rounding: float
     refresh_cost: int
@@ -33,7 +44,7 @@ class Objective(Protocol):
         """Return the Hessian times `v`."""
 
     def refresh(self) -> None:
-        """Rebuild the preconditioner; costs about `refresh_cost` products."""
+        """Rebuild the preconditioner at the last evaluation."""
 
     def precondition(self, g: Vector) -> Vector:
         """Return roughly the inverse Hessian times `g`."""
@@ -108,13 +119,13 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
         x = x + step
     relative = _relative(gradient, value)
     converged = relative <= tolerance
-    on_the_way = converged and relative > SETTLED
-    at_infinity = objective.unbounded() or (not on_the_way and objective.reach(step) > RUNAWAY)
+    plausible = (converged and relative > SETTLED) or np.abs(step).max() < SHORT
+    at_infinity = objective.unbounded() or (not plausible and objective.reach(step) > RUNAWAY)
     return Minimum(x, relative, converged, at_infinity)
 
 
 def _relative(gradient: Vector, value: float) -> float:
-    return float(np.abs(gradient).max()) / max(value, np.finfo(np.float64).tiny)
+    return float(np.abs(gradient).max()) / max(value, NO_LOSS)
 
 
 def _newton_direction(objective: Objective, gradient: Vector, accuracy: float) -> tuple[Vector, int]:
@@ -127,7 +138,7 @@ def _newton_direction(objective: Objective, gradient: Vector, accuracy: float) -
     for used in range(1, MAX_CG + 1):
         product = objective.curve(search)
         curvature = float(search @ product)
-        if curvature <= 0:  # flat to rounding: only the first search direction is worth a step
+        if curvature <= FLAT * norm:  # flat to rounding: only the first search direction is worth a step
             return (direction if used > 1 else search), used
         size = norm / curvature
         direction = direction + size * search
@@ -144,7 +155,7 @@ def _backtrack(
     objective: Objective, x: Vector, value: float, direction: Vector, slope: float
 ) -> tuple[float, float, Vector] | None:
     """Return the first step of 1, 1/2, 1/4, ... that lowers the value enough; value and gradient there."""
-    noise = objective.rounding * abs(value)
+    noise = objective.rounding * max(value, 1)
     size = 1.0
     for _ in range(MAX_HALVINGS):
         new_value, gradient = objective.evaluate(x + size * direction)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Parameters
 from calcli.core.calibrators.newton import Vector
 from calcli.core.calibrators.softmax import MatrixScaling
-from calcli.core.errors import UsageError
+from calcli.core.errors import InputError, UsageError
 from calcli.core.folds import stratified_folds
 from calcli.core.predictions import Array
 
@@ -74,6 +74,11 @@ class Dirichlet(MatrixScaling):
     seed : int
         Seed of the folds.
 
+    Raises
+    ------
+    InputError
+        By `fit`, if there are fewer rows than folds.
+
     References
     ----------
     Kull et al., Beyond temperature scaling: obtaining well-calibrated multi-class probabilities with
@@ -103,6 +108,13 @@ class Dirichlet(MatrixScaling):
     ) -> Self:
         """Choose the penalties, then learn the map; see `Calibrator.fit`."""
         weights = np.ones(len(labels)) if weights is None else weights
+        counted = weights > 0
+        scores, labels, weights = scores[counted], labels[counted], weights[counted]
+        if len(labels) < self.folds:
+            raise InputError(
+                f"{self.name} needs a row for each of its {self.folds} folds, there are {len(labels)}; "
+                "matrix-odir takes given penalties"
+            )
         paths = (self._path(scores, labels, weights, mu) for mu in self.intercept_penalties)
         _, lambda_, mu = min(chain.from_iterable(paths))
         chosen = self._model(lambda_, mu).fit(scores, labels, weights, start=start)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
+from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
 from calcli.core.calibrators.linear import AffineMap, BiasMap, LinearMap, MatrixMap, SoftmaxLoss, VectorMap
 from calcli.core.calibrators.newton import Minimum, Vector, minimize
 from calcli.core.calibrators.temperature import first_guess
@@ -85,7 +85,8 @@ def fit_or_guard(objective: SoftmaxLoss, theta: Vector, tolerance: float) -> tup
     absent = rows.absent_classes()
     reason = ""
     if absent.size:
-        reason = f"no row of class {', '.join(map(str, absent))}"
+        named = ", ".join(map(str, absent[:SHOWN])) + (", ..." if absent.size > SHOWN else "")
+        reason = f"{absent.size} of the classes have no row (class {named})"
     else:
         best = minimize(objective, theta, tolerance)
         if best.at_infinity:

@@ -14,15 +14,15 @@ from calcli.core.calibrators.training import Training, prepare
 from calcli.core.logspace import log_softmax, row_blocks, row_max
 from calcli.core.predictions import Array
 
-HOTTEST = 1e3  # scores without information would have an infinite or a negative temperature
-SAMPLE_ROWS = 1000  # rows, at least, of the sample on which the search begins
+FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without information are flattened
+SAMPLE_ROWS = 1000  # rows, about, of the sample on which the search begins
 SAMPLE_SHARE = 20
 MAX_ITERATIONS = 100
 
 
 @dataclass(frozen=True)
 class _Slope:
-    """Log-loss of softmax(alpha x): derivatives in alpha, and whether all labels have the largest score."""
+    """Log-loss of softmax(alpha x): derivatives in alpha; whether it falls for ever, each label on top."""
 
     loss: float
     first: float
@@ -36,7 +36,8 @@ class Temperature(Calibrator):
 
     Adding a constant to a row of scores changes nothing, so that logits and log-probabilities give the same
     T. If every label has the largest score, T would run to 0: then 1/T is drawn towards 1 by the weight of
-    one row. If the scores say nothing about the labels, T would be infinite or negative: it stays at 1,000.
+    one row. If the scores say nothing about the labels, T would be infinite or negative: it stays where the
+    largest score leads the mean of its row by T / 1,000 on average.
 
     References
     ----------
@@ -120,8 +121,17 @@ def scaled_log_softmax(scores: Array, alpha: float) -> NDArray[np.float64]:
 
 def first_guess(rows: Training) -> float:
     """Return 1/T of a small part of the rows, roughly: where a search on all rows begins."""
-    step = min(SAMPLE_SHARE, len(rows.labels) // SAMPLE_ROWS)
-    return solve_temperature(rows.every(step), 1.0, tolerance=1e-3)[0] if step > 1 else 1.0
+    return solve_temperature(_sample(rows), 1.0, tolerance=1e-3)[0]
+
+
+def _sample(rows: Training) -> Training:
+    return rows.every(min(SAMPLE_SHARE, max(1, len(rows.labels) // SAMPLE_ROWS)))
+
+
+def _smallest_alpha(rows: Training) -> float:
+    scores = _sample(rows).scores
+    lead = float((row_max(scores)[:, 0] - scores.mean(axis=1)).mean())
+    return FLATTEST / lead if lead > 0 else FLATTEST
 
 
 def solve_temperature(rows: Training, alpha: float, tolerance: float) -> tuple[float, list[str]]:
@@ -130,8 +140,8 @@ def solve_temperature(rows: Training, alpha: float, tolerance: float) -> tuple[f
     Newton's method on a convex function of one number. The sign of the slope keeps the optimum between two
     bounds; a step beyond one of them is replaced by their geometric mean.
     """
-    low, high = 1 / HOTTEST, np.inf
-    lowest = low
+    low = lowest = _smallest_alpha(rows)
+    high = np.inf
     notes: list[str] = []
     for _ in range(MAX_ITERATIONS):
         at = _slope(rows, alpha)
@@ -144,7 +154,7 @@ def solve_temperature(rows: Training, alpha: float, tolerance: float) -> tuple[f
         else:
             low = alpha
         if high <= lowest:
-            notes = [f"the scores say nothing about the labels: the temperature stays at {HOTTEST:g}"]
+            notes = [f"the scores say nothing about the labels: the temperature stays at {1 / lowest:.4g}"]
             break
         new = alpha - slope / curvature if curvature > 0 else np.inf
         if new >= high:
@@ -181,7 +191,7 @@ def _slope(rows: Training, alpha: float) -> _Slope:
         first += float(w @ (mean - own))
         second += float(w @ (square - mean * mean))
         all_hit = all_hit and not own.any()
-    return _Slope(loss, first, second, all_hit)
+    return _Slope(loss, first, second, all_hit and first < 0)
 
 
 def _label_log_probs(rows: Training, alpha: float) -> NDArray[np.float64]:
