@@ -73,7 +73,9 @@ def from_arrays(
         columns=LazyColumns({name: _given(values) for name, values in (columns or {}).items()}),
     )
     names = None if classes is None else tuple(map(str, classes))
-    return assemble(found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize))
+    return assemble(
+        found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize)
+    )
 
 
 def _given(values: Any) -> Any:

@@ -194,12 +194,16 @@ def check_weights(weights: Array, rows: int, place: Place) -> Floats:
     if weights.dtype.kind not in "iufb":
         raise InputError(f"{place.name}: the weights are of type {weights.dtype}; expected numbers")
     if weights.shape != (rows,):
-        raise InputError(f"{place.name} has {rows} rows, but weights of shape {weights.shape}; expected one a row")
+        raise InputError(
+            f"{place.name} has {rows} rows, but weights of shape {weights.shape}; expected one a row"
+        )
     weights = weights.astype(np.float64)
     wrong = ~(np.isfinite(weights) & (weights >= 0))
     if wrong.any():
         row = int(wrong.argmax())
-        raise InputError(f"{place.row(row)} has the weight {weights[row]:g}; expected a finite number of at least 0")
+        raise InputError(
+            f"{place.row(row)} has the weight {weights[row]:g}; expected a finite number of at least 0"
+        )
     if not weights.any():
         raise InputError(f"{place.name}: all weights are 0; expected some rows to count")
     return weights

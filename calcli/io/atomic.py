@@ -13,9 +13,9 @@ from calcli.core.errors import InputError
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary name to write to; it becomes `path` when the block ends, and vanishes if that is left otherwise.
+    """Give a temporary name to write to: it becomes `path` at the end, or vanishes if the block is left early.
 
-    The temporary file is in the same folder and has the same ending, so that writers that go by it do the same.
+    It is in the same folder and has the same ending, for writers that go by that.
 
     Raises
     ------
@@ -26,7 +26,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         handle, name = tempfile.mkstemp(target.suffix, f".{target.stem}-", target.parent)
     except OSError as error:
-        raise InputError(f"{target} cannot be written: {error.strerror}; choose another place with -o") from error
+        raise InputError(
+            f"{target} cannot be written: {error.strerror}; choose another place with -o"
+        ) from error
     os.close(handle)
     temporary = Path(name)
     try:

@@ -105,19 +105,19 @@ class CheckedScores:
             if row >= 0:
                 self._contradict(f"{self.place.row(start + row)} has a value above 0")
                 raise InputError(
-                    f"{self._score(start + row, k)} is {block[row, k]:g}; the logarithm of a probability is at "
-                    "most 0; if the scores are logits say --kind logits"
+                    f"{self._score(start + row, k)} is {block[row, k]:g}; the logarithm of a probability is "
+                    "at most 0; if the scores are logits say --kind logits"
                 )
         elif block.shape[1] > 1 and not np.isfinite(block.min()):
             impossible = np.isneginf(block).all(1)
             if impossible.any():
                 raise InputError(
-                    f"{self.place.row(start + int(impossible.argmax()))} gives every class the log-probability "
-                    "-inf; expected at least one finite value; repair or remove such rows"
+                    f"{self.place.row(start + int(impossible.argmax()))} gives every class the "
+                    "log-probability -inf; expected at least one finite value; repair or remove such rows"
                 )
 
     def _refuse_probs(self, block: Floats, start: int) -> None:
-        """Say what is wrong with probabilities that failed the quick check; return if only their sums are, as told."""
+        """Say what is wrong with these probabilities; return if it is their sums only, and those are accepted."""
         self._refuse_non_finite(~np.isfinite(block), block, start)
         off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block)
         outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
@@ -148,24 +148,30 @@ class CheckedScores:
         often = off.mean() > 0.5
         if often and bounded and np.median(sums[off]) > 1:
             raise InputError(
-                f"{said}, and so do most rows: these look like multi-label sigmoid outputs, where several classes may "
-                "be true at once; evaluate each class by itself as a two-class file, or, if one class only "
-                "is true, divide each row by its sum with --renormalize"
+                f"{said}, and so do most rows: these look like multi-label sigmoid outputs, where several "
+                "classes may be true at once; evaluate each class by itself as a two-class file, or, if one "
+                "class only is true, divide each row by its sum with --renormalize"
             )
         if often and np.median(sums[off]) < 1:
             raise InputError(
-                f"{said}, and so do most rows: these look like the largest scores of more classes (a sparse top-k "
-                "dump); save the scores of all classes, or divide each row by its sum with --renormalize"
+                f"{said}, and so do most rows: these look like the largest scores of more classes (a sparse "
+                "top-k dump); save the scores of all classes, or divide each row by its sum with "
+                "--renormalize"
             )
-        raise InputError(f"{said}; divide each row by its sum with --renormalize, or say --kind logits if they are logits")
+        raise InputError(
+            f"{said}; divide each row by its sum with --renormalize, or say --kind logits if they are logits"
+        )
 
     def _refuse_non_finite(self, wrong: Array, block: Floats, start: int) -> None:
         row, k = _first(wrong)
         if row < 0:
             return
-        found = f"{self._score(start + row, k)} is {'missing (nan)' if np.isnan(block[row, k]) else block[row, k]}"
-        mend = "say --kind log-probs if -inf is the logarithm of probability 0" if np.isneginf(block[row, k]) else ""
-        raise InputError(f"{found}; every score must be a finite number; {mend or 'repair or remove such rows'}")
+        value = block[row, k]
+        mend = "repair or remove such rows"
+        if np.isneginf(value):
+            mend = "say --kind log-probs if it is the logarithm of probability 0"
+        found = "missing (nan)" if np.isnan(value) else f"{value:g}"
+        raise InputError(f"{self._score(start + row, k)} is {found}; expected a finite number; {mend}")
 
     def _contradict(self, reason: str) -> None:
         if not self.sure:

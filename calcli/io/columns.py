@@ -19,7 +19,22 @@ from calcli.io.places import listed
 Holds = Literal["float", "integer", "text", "list", "other"]
 
 LABEL_NAMES = frozenset(
-    "label labels target targets y y_true true_label true_labels class_label truth ground_truth gt gold class".split()
+    [
+        "label",
+        "labels",
+        "target",
+        "targets",
+        "y",
+        "y_true",
+        "true_label",
+        "true_labels",
+        "class_label",
+        "truth",
+        "ground_truth",
+        "gt",
+        "gold",
+        "class",
+    ]
 )
 STEMS: dict[str, Kind | None] = {
     "logit": "logits",
@@ -64,7 +79,10 @@ class Layout:
 
 
 def find_layout(
-    columns: Mapping[str, Holds], label_values: Callable[[str], Sequence[str]], options: ReadOptions, name: str
+    columns: Mapping[str, Holds],
+    label_values: Callable[[str], Sequence[str]],
+    options: ReadOptions,
+    name: str,
 ) -> Layout:
     """Find labels and scores among the columns of a table.
 
@@ -143,7 +161,8 @@ def _label_column(columns: Mapping[str, Holds], options: ReadOptions, name: str)
     found = [column for column in columns if column.casefold() in LABEL_NAMES]
     if len(found) > 1:
         raise InputError(
-            f"{name} has {len(found)} columns that may be the labels: {listed(found)}; choose one with --label-column"
+            f"{name} has {len(found)} columns that may be the labels: {listed(found)}; choose one with "
+            "--label-column"
         )
     if not found:
         if all(re.fullmatch(r"[-+.\deE]+", column) for column in columns):
@@ -152,15 +171,16 @@ def _label_column(columns: Mapping[str, Holds], options: ReadOptions, name: str)
                 "expected a header line with the names of the columns"
             )
         raise InputError(
-            f"{name} has no label column: found {listed(tuple(columns))}, expected a name such as label, target or "
-            "y_true; name it with --label-column, or give a file of labels with --labels"
+            f"{name} has no label column: found {listed(tuple(columns))}, expected a name such as label, "
+            "target or y_true; name it with --label-column, or give a file of labels with --labels"
         )
     return found[0]
 
 
 def _no_such(column: str, columns: Mapping[str, Holds], name: str, option: str) -> str:
     near = difflib.get_close_matches(column, columns, n=3)
-    return f'{option}: {name} has no column "{column}"; {"did you mean" if near else "it has"} {listed(near or [*columns])}'
+    offer = f"did you mean {listed(near)}?" if near else f"it has {listed(tuple(columns))}"
+    return f'{option}: {name} has no column "{column}"; {offer}'
 
 
 def _by_pattern(
@@ -171,7 +191,9 @@ def _by_pattern(
         raise UsageError(f'--scores: {name} has no column like "{pattern}"; it has {listed(tuple(columns))}')
     lists = [column for column in found if columns[column] == "list"]
     if lists and len(found) > 1:
-        raise UsageError(f'--scores "{pattern}" matches the list column {lists[0]} and others; name that one alone')
+        raise UsageError(
+            f'--scores "{pattern}" matches the list column {lists[0]} and others; name that one alone'
+        )
     if lists:
         return found, None
     if not re.search(r"[*?\[]", pattern):
@@ -191,7 +213,9 @@ def _by_prefix(columns: Mapping[str, Holds], name: str) -> tuple[tuple[str, ...]
     certain = [kind for kind in ("logits", "log-probs", "probs") if kind in groups]
     if len(certain) > 1:
         columns_of_each = listed([next(iter(groups[kind])) for kind in certain])
-        raise InputError(f"{name} has columns of {' and of '.join(certain)} ({columns_of_each}); choose with --scores")
+        raise InputError(
+            f"{name} has columns of {' and of '.join(certain)} ({columns_of_each}); choose with --scores"
+        )
     if "p" in groups and len(groups["p"]) < 2:
         del groups["p"]  # a lone p_something is more often a p-value than a probability
     for key in (*certain, "score", "p"):
@@ -221,8 +245,8 @@ def _by_class_names(
     others = tuple(column for column in floats if column not in values)
     if others:
         raise InputError(
-            f"{name}: the columns {listed(sorted(values))} are named as labels, but {listed(others)} may be the scores of "
-            "further classes; name all classes with --classes"
+            f"{name}: the columns {listed(sorted(values))} are named as labels, but {listed(others)} may be "
+            "the scores of further classes; name all classes with --classes"
         )
     found = tuple(column for column in columns if column in values)
     return found, found
@@ -233,24 +257,31 @@ def _list_column(columns: Mapping[str, Holds], name: str) -> tuple[tuple[str, ..
     named = [column for column in lists if ALONE.fullmatch(column)]
     found = named if len(named) == 1 else lists
     if len(found) > 1:
-        raise InputError(f"{name} has {len(found)} list columns, {listed(found)}; choose the scores with --scores")
+        raise InputError(
+            f"{name} has {len(found)} list columns, {listed(found)}; choose the scores with --scores"
+        )
     return ((found[0],), None) if found else None
 
 
 def _alone(columns: Mapping[str, Holds]) -> tuple[tuple[str, ...], None] | None:
-    found = [column for column, holds in columns.items() if ALONE.fullmatch(column) and holds in ("float", "integer")]
+    found = [
+        column
+        for column, holds in columns.items()
+        if ALONE.fullmatch(column) and holds in ("float", "integer")
+    ]
     return ((found[0],), None) if len(found) == 1 else None
 
 
 def _no_scores(columns: Mapping[str, Holds], name: str) -> str:
     if any(TOP_K.fullmatch(column) for column in columns):
         return (
-            f"{name} has only the largest scores of each row (a sparse top-k dump, columns {listed(tuple(columns))}); "
-            "expected the scores of all classes"
+            f"{name} has only the largest scores of each row (a sparse top-k dump, columns "
+            f"{listed(tuple(columns))}); expected the scores of all classes"
         )
     return (
-        f"{name} has no score columns: found {listed(tuple(columns))}, expected names such as logit_cat or prob_cat, the class "
-        "names themselves, or one list column; name them with a pattern as in --scores 'p_*'"
+        f"{name} has no score columns: found {listed(tuple(columns))}, expected names such as logit_cat or "
+        "prob_cat, the class names themselves, or one list column; name them with a pattern as in --scores "
+        "'p_*'"
     )
 
 

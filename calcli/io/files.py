@@ -49,7 +49,7 @@ def known_format(path: Path) -> str:
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if not path.is_file():
-        raise InputError(f"{path} is not a file")
+        raise InputError(f"{path} is not a file; pipe it in with - as the file name")
     found = format_of(path)
     if found is None:
         endings = listed([*FORMATS, ".csv.gz"], limit=20)
@@ -79,7 +79,11 @@ def refuse_wrong_content(path: Path, expected: str) -> None:
         start = file.read(16)
     if not start.startswith(MAGIC[expected]):
         found = sniff(start)
-        like = f"it looks like {found}; rename it" if found in MAGIC else "save it again, or rename it to what it is"
+        like = (
+            f"it looks like {found}; rename it"
+            if found in MAGIC
+            else "save it again, or rename it to what it is"
+        )
         raise InputError(f"{path} is not {expected}, as its ending says: {like}")
 
 

@@ -77,9 +77,9 @@ class ListScores:
         if pc.any(different).as_py():
             row = pc.index(different, True).as_py()
             raise InputError(
-                f"{self.table.place.row(at + row)} has {lengths[row].as_py()} scores in {self.name}; expected "
-                f"{self.shape[1]}, as in the first row; if only the largest scores of each row were saved "
-                "(a sparse top-k dump), save the scores of all classes"
+                f"{self.table.place.row(at + row)} has {lengths[row].as_py()} scores in {self.name}; "
+                f"expected {self.shape[1]}, as in the first row; if only the largest scores of each row were "
+                "saved (a sparse top-k dump), save the scores of all classes"
             )
 
 
@@ -156,7 +156,9 @@ def _scores(table: Table, names: tuple[str, ...], holds: dict[str, Holds], optio
         if holds[name] not in ("float", "integer"):
             raise InputError(_not_numbers(table, name))
     dtypes = {_numpy_type(schema.field(name).type, place, name) for name in names}
-    return ColumnScores(table, names, (rows, len(names)), dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64))
+    return ColumnScores(
+        table, names, (rows, len(names)), dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64)
+    )
 
 
 def _numpy_type(kind: Any, place: Place, name: str) -> np.dtype[Any]:
@@ -188,7 +190,8 @@ def _not_numbers(table: Table, name: str) -> str:
     if _holds(column.type) == "text":
         row, value = next(((i, v) for i, v in enumerate(column.to_pylist()) if not _is_number(v)), (0, None))
     found = f'"{value}"' if value is not None else f"type {column.type}"
-    return f"{table.place.row(row)} has {found} in the score column {name}; expected numbers; choose the scores with --scores"
+    where = f"{table.place.row(row)} has {found} in the score column {name}"
+    return f"{where}; expected numbers; choose the scores with --scores"
 
 
 def _is_number(text: str | None) -> bool:
@@ -204,8 +207,9 @@ def _labels(table: Table, name: str) -> Labels:
     holds = _holds(kind)
     if holds == "list":
         raise InputError(
-            f"{place.name}: the label column {name} holds lists: these are one-hot or multi-label indicators; "
-            "expected one class a row; where several classes may be true at once, evaluate each class by itself"
+            f"{place.name}: the label column {name} holds lists: these are one-hot or multi-label "
+            "indicators; expected one class a row; where several classes may be true at once, evaluate each "
+            "class by itself"
         )
     if holds == "other":
         raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from calcli.core.predictions import Floats, Kind
@@ -20,8 +19,8 @@ REASONS: dict[Kind, str] = {
 def kind_of(block: Floats) -> Kind:
     """Judge (n, K) scores by their values; one column is the score of the second class.
 
-    All in [0, 1] is probabilities, never logits; so are rows that all sum to one, even if a value lies outside,
-    which is then an error in the probabilities. All at most 0 with logsumexp 0 is log-probabilities.
+    All in [0, 1] is probabilities, never logits; so are rows that all sum to one, where a value outside is an
+    error in the probabilities. All at most 0 with logsumexp 0 is log-probabilities.
     """
     with np.errstate(all="ignore"):
         if block.min() >= 0 and block.max() <= 1:

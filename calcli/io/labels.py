@@ -150,7 +150,8 @@ def _refuse_names(labels: Labels, wrong: Array, classes: Sequence[str], place: P
     unknown = sorted({labels.names[code] for code in np.unique(labels.codes[wrong])})
     others = f" (unknown in all: {listed(unknown)})" if len(unknown) > 1 else ""
     raise InputError(
-        f'{place.row(row)} has the label "{first}", which is not one of the classes {listed(tuple(classes))}{others}; '
+        f'{place.row(row)} has the label "{first}", which is not one of the classes '
+        f"{listed(tuple(classes))}{others}; "
         "name the classes in the order of their scores with --classes"
     )
 

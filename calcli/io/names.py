@@ -44,8 +44,8 @@ def class_names(
         return _two_names(stored, labels, options, place)
     if options.classes is None and stored is None and labels.names is not None:
         raise InputError(
-            f"{place.name}: the labels are text ({listed(labels.names, 4)}), but the scores have no class names; "
-            "name the classes in the order of the scores with --classes"
+            f"{place.name}: the labels are text ({listed(labels.names, 4)}), but the scores have no class "
+            "names; name the classes in the order of the scores with --classes"
         )
     names = options.classes or stored or tuple(map(str, range(columns)))
     if options.positive is not None and options.positive not in names:
@@ -56,10 +56,13 @@ def class_names(
 def _check_option(classes: tuple[str, ...], expected: int, place: Place) -> None:
     repeated = sorted({name for name in classes if classes.count(name) > 1})
     if repeated:
-        raise UsageError(f"--classes names {listed(repeated)} more than once; expected {expected} different names")
+        raise UsageError(
+            f"--classes names {listed(repeated)} more than once; expected {expected} different names"
+        )
     if len(classes) != expected:
         raise UsageError(
-            f"--classes names {len(classes)} classes ({listed(classes)}), but {place.name} has scores for {expected}"
+            f"--classes names {len(classes)} classes ({listed(classes)}), but {place.name} has scores for "
+            f"{expected}"
         )
 
 
@@ -94,7 +97,9 @@ def _with_other(others: tuple[str, ...], second: str, place: Place) -> tuple[str
     if len(others) == 1:
         return others[0], second
     if not others:
-        raise InputError(f'{place.name}: all labels are "{second}"; name both classes with --classes OTHER,{second}')
+        raise InputError(
+            f'{place.name}: all labels are "{second}"; name both classes with --classes OTHER,{second}'
+        )
     raise InputError(
         f'{place.name} has one score a row, that of class "{second}", but {len(others)} other labels '
         f"({listed(others)}); expected one other; choose with --positive, or save the scores of all classes"

@@ -116,7 +116,9 @@ def open_npy(path: Path, positive: str | None) -> RawScores:
     needed = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
     held = path.stat().st_size - header.offset
     if held < needed:
-        raise InputError(f"{path} is truncated: {held} of {needed} bytes of the array are there; copy it again")
+        raise InputError(
+            f"{path} is truncated: {held} of {needed} bytes of the array are there; copy it again"
+        )
     shape = rows_and_columns(header.shape, str(path), positive)
     if header.fortran_order and len(header.shape) > 2:
         # its rows lie scattered over the file
@@ -133,7 +135,9 @@ def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None) -> Labe
         If it cannot be read, or has a column for each class in place of one label a row.
     """
     if known_format(path) != "npy":
-        raise InputError(f"{path}: expected a .npy file of labels; of a table the column is named by --label-column")
+        raise InputError(
+            f"{path}: expected a .npy file of labels; of a table the column is named by --label-column"
+        )
     refuse_wrong_content(path, "npy")
     with path.open("rb") as file:
         read_header(file, str(path))
@@ -155,7 +159,7 @@ def refuse_indicators(values: Array, scores_shape: tuple[int, ...] | None, name:
     """Refuse labels that have a 0 or 1 for every class."""
     if values.ndim > 1 and values.shape[-1] > 1 and values.shape == scores_shape:
         raise InputError(
-            f"{name} has labels of shape {values.shape}, one for each score: these are one-hot or multi-label "
-            "indicators; expected one class a row, such as labels.argmax(-1); where several classes may be true "
-            "at once, evaluate each class by itself as a two-class file"
+            f"{name} has labels of shape {values.shape}, one for each score: these are one-hot or "
+            "multi-label indicators; expected one class a row, such as labels.argmax(-1); where several "
+            "classes may be true at once, evaluate each class by itself as a two-class file"
         )

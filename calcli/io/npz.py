@@ -1,4 +1,6 @@
-"""Archives of numpy arrays: scores, labels, weights and class names by their usual names or by the options."""
+"""Archives of numpy arrays: scores, labels, weights and class names by their usual names or by the "
+"options.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,16 @@ def found_in_npz(path: Path, options: ReadOptions) -> Found:
     name = _choose(path, names, options.scores, "--scores", lambda array: bool(ALONE.fullmatch(array)))
     scores = _read(path, name)
     if scores.dtype.kind not in "iufb":
-        raise InputError(f"{path}: the array {name} holds values of type {scores.dtype}; expected scores, as numbers")
+        raise InputError(
+            f"{path}: the array {name} holds values of type {scores.dtype}; expected scores, as numbers"
+        )
     shape = rows_and_columns(scores.shape, f"{path}: the array {name}", options.positive)
     place = Place(((str(path), shape[0]),))
     label = None
     if options.labels is None or options.labels in names:
-        label = _choose(path, names, options.labels, "--labels", lambda array: array.casefold() in LABEL_NAMES)
+        label = _choose(
+            path, names, options.labels, "--labels", lambda array: array.casefold() in LABEL_NAMES
+        )
     if options.weights is not None and options.weights not in names:
         raise UsageError(f'--weights: {path} has no array "{options.weights}"; it has {listed(names)}')
     kind, reason = kind_by_name((name,))
@@ -64,14 +70,18 @@ def found_in_npz(path: Path, options: ReadOptions) -> Found:
     )
 
 
-def _choose(path: Path, names: list[str], wanted: str | None, option: str, usual: Callable[[str], bool]) -> str:
+def _choose(
+    path: Path, names: list[str], wanted: str | None, option: str, usual: Callable[[str], bool]
+) -> str:
     if wanted is not None:
         if wanted not in names:
             raise UsageError(f'{option}: {path} has no array "{wanted}"; it has {listed(names)}')
         return wanted
     found = [name for name in names if usual(name)]
     if len(found) != 1:
-        several = f"{len(found)} arrays that may be meant, {listed(found)}" if found else f"only {listed(names)}"
+        several = (
+            f"{len(found)} arrays that may be meant, {listed(found)}" if found else f"only {listed(names)}"
+        )
         raise InputError(f"{path} has {several}; name the one with {option}")
     return found[0]
 
@@ -99,6 +109,6 @@ def _damage_said(path: Path, name: str = "") -> Iterator[None]:
         raise InputError(f"{path} is truncated or damaged; copy it again") from error
     except ValueError as error:  # what numpy raises where it would need pickle
         raise InputError(
-            f"{path}: the array {name} holds Python objects (a pickle), which could run any code and is never loaded; "
-            "expected an array of numbers or text; save it with such a dtype"
+            f"{path}: the array {name} holds Python objects (a pickle), which could run any code and is "
+            "never loaded; expected an array of numbers or text; save it with such a dtype"
         ) from error

@@ -19,7 +19,7 @@ class ReadOptions:
     label_column
         The column that holds the labels.
     scores
-        A pattern for the score columns such as `p_*`, the name of a list column, or of an array in an .npz archive.
+        A pattern for the score columns such as `p_*`; a list column, or an array in an .npz archive.
     kind
         What the scores are.
     classes

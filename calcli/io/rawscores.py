@@ -80,10 +80,12 @@ def rows_and_columns(shape: tuple[int, ...], name: str, positive: str | None) ->
     if rows == 0:
         raise InputError(f"{name} has no rows; expected at least one row of scores")
     if columns == 0:
-        raise InputError(f"{name} has no scores in its rows, its shape is {shape}; expected a score for each class")
+        raise InputError(
+            f"{name} has no scores in its rows, its shape is {shape}; expected a score for each class"
+        )
     if columns == 1 and len(shape) > 1 and positive is None:
         raise InputError(
-            f"{name} has scores for one class only, its shape is {shape}; expected two or more; if they are scores "
-            "of the second class of two, say which label that is with --positive"
+            f"{name} has scores for one class only, its shape is {shape}; expected two or more; if they are "
+            "scores of the second class of two, say which label that is with --positive"
         )
     return rows, columns

@@ -63,7 +63,9 @@ def _read(paths: Sequence[str | Path], name: str, options: ReadOptions) -> Predi
         arrays = [file for file in files if formats[file] in ("npy", "npz")]
         if arrays and len(arrays) < len(files):
             other = next(file for file in files if file not in arrays)
-            raise InputError(f"{arrays[0]} holds arrays and {other} a table; parts of one data set must be alike")
+            raise InputError(
+                f"{arrays[0]} holds arrays and {other} a table; parts of one data set must be alike"
+            )
         found = _found_in_arrays(files, options) if arrays else _found_in_tables(files, formats, options)
     if found.labels is None:
         found = _with_labels(found, options)
@@ -75,14 +77,16 @@ def _files(path: Path, options: ReadOptions) -> list[Path]:
     if not path.is_dir():
         return [path]
     files = [file for file in path.iterdir() if format_of(file) and not file.name.startswith((".", "_"))]
-    files = [file for file in files if not LABEL_FILE.fullmatch(file.name) and file != Path(options.labels or "-")]
+    files = [file for file in files if not LABEL_FILE.fullmatch(file.name) and str(file) != options.labels]
     if not files:
-        raise InputError(f"{path} is a folder without files of predictions; expected parts such as part-0.parquet")
-    endings = sorted({"".join(file.suffixes[-2:] if file.suffix == ".gz" else [file.suffix]) for file in files})
-    if len(endings) > 1:
         raise InputError(
-            f"{path} is a folder with files of several formats ({listed(endings)}); expected the parts of one data set, "
-            "all of one format"
+            f"{path} is a folder without files of predictions; expected parts such as part-0.parquet"
+        )
+    formats = sorted({str(format_of(file)) for file in files})
+    if len(formats) > 1:
+        raise InputError(
+            f"{path} is a folder with files of several formats ({listed(formats)}); expected the parts of "
+            "one data set, all of one format"
         )
     return sorted(files, key=lambda file: natural_key(file.name))
 
@@ -104,9 +108,8 @@ def _found_in_tables(files: Sequence[Path], formats: dict[Path, str], options: R
 def _found_in_arrays(files: Sequence[Path], options: ReadOptions) -> Found:
     from calcli.io.npz import found_in_npz
 
-    return join([
-        found_in_npz(file, options) if file.suffix.lower() == ".npz" else _found_in_npy(file, options) for file in files
-    ])
+    readers = {"npy": _found_in_npy, "npz": found_in_npz}
+    return join([readers[str(format_of(file))](file, options) for file in files])
 
 
 def _found_in_npy(path: Path, options: ReadOptions) -> Found:
@@ -116,13 +119,17 @@ def _found_in_npy(path: Path, options: ReadOptions) -> Found:
         (options.weights, "--weights"),
     ):
         if value is not None:
-            raise UsageError(f"{option} {value}: {path} has no columns; leave it out, or save all arrays in one .npz")
+            raise UsageError(
+                f"{option} {value}: {path} has no columns; leave it out, or save all arrays in one .npz"
+            )
     scores = open_npy(path, options.positive)
     place = Place(((str(path), scores.shape[0]),))
     labels = None if options.labels is not None else _labels_of_same_stem(path)
     if labels is None:
         return Found(place, scores, None, files=(str(path),))
-    return Found(place, scores, read_labels(labels, scores.shape), str(labels), files=(str(path), str(labels)))
+    return Found(
+        place, scores, read_labels(labels, scores.shape), str(labels), files=(str(path), str(labels))
+    )
 
 
 def _labels_of_same_stem(path: Path) -> Path | None:
@@ -143,10 +150,13 @@ def _with_labels(found: Found, options: ReadOptions) -> Found:
 
 
 def _only_labels_beside(path: Path) -> Path:
-    beside = sorted(file for file in path.parent.iterdir() if LABEL_FILE.fullmatch(file.name) and file != path)
+    beside = sorted(
+        file for file in path.parent.iterdir() if LABEL_FILE.fullmatch(file.name) and file != path
+    )
     if not beside:
         raise InputError(
-            f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it; name the file with --labels"
+            f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it; name the file "
+            "with --labels"
         )
     if len(beside) > 1:
         names = listed([file.name for file in beside])

@@ -1,4 +1,6 @@
-"""Tables on disk or in memory, read as Arrow record batches: only the columns asked for, a bounded part at a time."""
+"""Tables on disk or in memory, read as Arrow record batches: only the columns asked for, a bounded part at "
+"a time.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,10 @@ class ParquetTable:
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield a row group at a time, zero-copy columns; slices of it if it is large."""
         names = list(columns)
-        with arrow_errors(str(self.path), "parquet file"), pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False) as file:
+        with (
+            arrow_errors(str(self.path), "parquet file"),
+            pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False) as file,
+        ):
             for group in range(self.metadata.num_row_groups):
                 if self._bytes(group, names) <= GROUP_BYTES:
                     yield from file.read_row_group(group, names).select(names).to_batches()
@@ -103,7 +108,9 @@ class ParquetTable:
             return next(self._slices(0, list(columns)), None) if self.metadata.num_rows else None
 
     def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
-        with pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, buffer_size=READ_BYTES) as file:
+        with pq.ParquetFile(
+            self.path, metadata=self.metadata, pre_buffer=False, buffer_size=READ_BYTES
+        ) as file:
             for batch in file.iter_batches(SLICE_ROWS, [group], names):
                 yield batch.select(names)
 
@@ -129,7 +136,9 @@ class ArrowTable:
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the file's record batches."""
         names = list(columns)
-        options = pa.ipc.IpcReadOptions(included_fields=sorted(self.schema.get_field_index(name) for name in names))
+        options = pa.ipc.IpcReadOptions(
+            included_fields=sorted(self.schema.get_field_index(name) for name in names)
+        )
         with arrow_errors(str(self.path), "Arrow file"), pa.OSFile(str(self.path)) as source:
             reader = pa.ipc.open_file(source, options=options)
             for i in range(reader.num_record_batches):
@@ -178,15 +187,16 @@ def join_tables(parts: Sequence[Table]) -> Table:
         different = set(first.schema.names) ^ set(part.schema.names)
         if different:
             raise InputError(
-                f"{part.place.name} and {first.place.name} do not have the same columns: {listed(sorted(different))} "
-                "in one only; parts of one data set must be alike; without --concat files are evaluated one by one"
+                f"{part.place.name} and {first.place.name} do not have the same columns: "
+                f"{listed(sorted(different))} in one only; parts of one data set must be alike; without "
+                "--concat files are evaluated one by one"
             )
     try:
         schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(
-            f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different types: "
-            f"{' '.join(str(error).split())}; parts of one data set must be alike"
+            f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different "
+            f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
         ) from error
     return JoinedTable(tuple(parts), schema)
 

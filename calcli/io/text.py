@@ -64,7 +64,9 @@ def open_stdin() -> Table:
         header = data.split(b"\n", 1)[0]
         delimiter = "\t" if b"\t" in header and b"," not in header else ","
         return MemoryTable(STDIN, _parse_csv(lambda: io.BytesIO(data), STDIN, delimiter))
-    raise InputError(f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats as files")
+    raise InputError(
+        f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats as files"
+    )
 
 
 def _parse_csv(source: Callable[[], str | BinaryIO], name: str, delimiter: str) -> Any:
@@ -93,8 +95,8 @@ def _parse_csv(source: Callable[[], str | BinaryIO], name: str, delimiter: str) 
     except pa.ArrowInvalid as error:
         row = ragged[0]
         raise InputError(
-            f"{name}: line {row.number} has {row.actual_columns} fields; expected {row.expected_columns}, as in the "
-            "header; put fields that hold a comma in quotes"
+            f"{name}: line {row.number} has {row.actual_columns} fields; expected {row.expected_columns}, as "
+            "in the header; put fields that hold a comma in quotes"
         ) from error
 
 
