@@ -13,7 +13,7 @@ from calcli.core.errors import InputError
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary name to write to: it becomes `path` at the end, or vanishes if the block is left early.
+    """Give a temporary name to write to: it becomes `path` at the end, or vanishes if the block fails.
 
     It is in the same folder and has the same ending, for writers that go by that.
 

@@ -117,7 +117,7 @@ class CheckedScores:
                 )
 
     def _refuse_probs(self, block: Floats, start: int) -> None:
-        """Say what is wrong with these probabilities; return if it is their sums only, and those are accepted."""
+        """Say what is wrong with these probabilities; return if only their sums are, and may be."""
         self._refuse_non_finite(~np.isfinite(block), block, start)
         off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block)
         outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))

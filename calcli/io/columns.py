@@ -18,24 +18,7 @@ from calcli.io.places import listed
 
 Holds = Literal["float", "integer", "text", "list", "other"]
 
-LABEL_NAMES = frozenset(
-    [
-        "label",
-        "labels",
-        "target",
-        "targets",
-        "y",
-        "y_true",
-        "true_label",
-        "true_labels",
-        "class_label",
-        "truth",
-        "ground_truth",
-        "gt",
-        "gold",
-        "class",
-    ]
-)
+LABEL = re.compile(r"(?i)((true|class)_)?(label|target)s?|y(_true)?|class|(ground_)?truth|gt|gold")
 STEMS: dict[str, Kind | None] = {
     "logit": "logits",
     "log_prob": "log-probs",
@@ -158,7 +141,7 @@ def _label_column(columns: Mapping[str, Holds], options: ReadOptions, name: str)
         if options.label_column not in columns:
             raise UsageError(_no_such(options.label_column, columns, name, "--label-column"))
         return options.label_column
-    found = [column for column in columns if column.casefold() in LABEL_NAMES]
+    found = [column for column in columns if LABEL.fullmatch(column)]
     if len(found) > 1:
         raise InputError(
             f"{name} has {len(found)} columns that may be the labels: {listed(found)}; choose one with "

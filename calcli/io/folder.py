@@ -13,9 +13,9 @@ from calcli.core.errors import InputError
 
 @contextmanager
 def filled_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder to fill; its files move to `path` when the block ends, and vanish if that is left otherwise.
+    """Give a temporary folder to fill; its files move to `path` when the block ends.
 
-    Files of the same names are replaced, others stay.
+    They vanish if the block is left otherwise. Files of the same names are replaced, others stay.
 
     Raises
     ------

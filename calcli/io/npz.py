@@ -14,7 +14,7 @@ import numpy as np
 from calcli.core.errors import InputError, UsageError
 from calcli.core.predictions import Array, ArrayScores
 from calcli.io.assemble import Found, LazyColumns
-from calcli.io.columns import ALONE, LABEL_NAMES, kind_by_name
+from calcli.io.columns import ALONE, LABEL, kind_by_name
 from calcli.io.files import refuse_wrong_content
 from calcli.io.labels import labels_from_array
 from calcli.io.npy import native, refuse_indicators
@@ -48,9 +48,7 @@ def found_in_npz(path: Path, options: ReadOptions) -> Found:
     place = Place(((str(path), shape[0]),))
     label = None
     if options.labels is None or options.labels in names:
-        label = _choose(
-            path, names, options.labels, "--labels", lambda array: array.casefold() in LABEL_NAMES
-        )
+        label = _choose(path, names, options.labels, "--labels", lambda array: bool(LABEL.fullmatch(array)))
     if options.weights is not None and options.weights not in names:
         raise UsageError(f'--weights: {path} has no array "{options.weights}"; it has {listed(names)}')
     kind, reason = kind_by_name((name,))

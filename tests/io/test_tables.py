@@ -1,0 +1,286 @@
+"""Every table format gives back the arrays that went in."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from io_samples import random_logits, random_probs, scores_of, table_of
+from pyarrow import csv
+
+from calcli.io.options import ReadOptions
+from calcli.io.read import read, read_concat
+from calcli.io.tables import ParquetTable
+
+COLORS = ["red", "green", "blue"]
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    csv.write_csv(table, path, csv.WriteOptions(delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
+def write_gzip(table: pa.Table, path: Path) -> None:
+    buffer = io.BytesIO()
+    csv.write_csv(table, buffer)
+    path.write_bytes(gzip.compress(buffer.getvalue()))
+
+
+def write_jsonl(table: pa.Table, path: Path) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+
+
+def write_stream(table: pa.Table, path: Path) -> None:
+    with pa.ipc.new_stream(path, table.schema) as stream:
+        stream.write_table(table, max_chunksize=9)
+
+
+WRITERS = {
+    "t.csv": write_csv,
+    "t.tsv": write_csv,
+    "t.csv.gz": write_gzip,
+    "t.jsonl": write_jsonl,
+    "t.ndjson": write_jsonl,
+    "t.parquet": lambda table, path: pq.write_table(table, path, row_group_size=11),
+    "t.feather": lambda table, path: feather.write_feather(table, path, chunksize=9),
+    "t.arrow": write_stream,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_same_arrays(name, tmp_path):
+    sample = random_probs()
+    table = table_of(sample.scores, np.array(COLORS)[sample.labels], [f"prob_{c}" for c in COLORS])
+    WRITERS[name](table, tmp_path / name)
+    predictions = read(tmp_path / name)
+    np.testing.assert_array_equal(scores_of(predictions), sample.scores)
+    np.testing.assert_array_equal(predictions.labels, sample.labels)
+    assert predictions.classes == ("red", "green", "blue")
+    assert predictions.kind == "probs"
+    assert predictions.scores.dtype == np.float64
+    assert list(predictions.columns) == ["id"]
+    np.testing.assert_array_equal(predictions.columns["id"], np.arange(40))
+    assert predictions.provenance.labels == 'column "label"'
+    assert predictions.provenance.files == (str(tmp_path / name),)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrow"])
+def test_binary_formats_keep_single_precision(name, tmp_path):
+    sample = random_logits()
+    WRITERS[name](table_of(sample.scores, sample.labels, [f"logit_{k}" for k in range(12)]), tmp_path / name)
+    predictions = read(tmp_path / name)
+    assert predictions.scores.dtype == np.float32
+    scores = scores_of(predictions)
+    assert scores.dtype == np.float32
+    np.testing.assert_array_equal(scores, sample.scores)
+
+
+@pytest.mark.parametrize("kind", ["float16", "int8", "uint16", "int64", "bool"])
+def test_other_numbers_become_floats(kind, tmp_path):
+    values = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1]]).astype(kind)
+    pq.write_table(table_of(values, [0, 1, 2], ["prob_0", "prob_1", "prob_2"]), tmp_path / "t.parquet")
+    scores = scores_of(read(tmp_path / "t.parquet"))
+    assert scores.dtype == (np.float32 if kind == "float16" else np.float64)
+    np.testing.assert_array_equal(scores, values.astype(float))
+
+
+def test_columns_of_mixed_types_are_read_as_doubles(tmp_path):
+    table = pa.table(
+        {
+            "label": ["b", "a"],
+            "prob_a": pa.array([0, 1], pa.int64()),
+            "prob_b": pa.array([1.0, 0.0], pa.float32()),
+            "prob_c": pa.array(["0.00", "0.00"]).cast(pa.decimal128(4, 2)),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    np.testing.assert_array_equal(scores_of(read(tmp_path / "t.parquet")), [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("classes", [3, 80])
+def test_many_classes_and_few_are_laid_out_alike(classes, tmp_path):
+    sample = random_logits(200, classes)
+    table = table_of(sample.scores, sample.labels, [f"logit_{k}" for k in range(classes)])
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=64)
+    np.testing.assert_array_equal(scores_of(read(tmp_path / "t.parquet"), rows=23), sample.scores)
+
+
+def test_a_large_row_group_is_read_in_slices(tmp_path, monkeypatch):
+    sample = random_logits(300)
+    table = table_of(sample.scores, sample.labels, [f"logit_{k}" for k in range(12)])
+    pq.write_table(table, tmp_path / "t.parquet")
+    monkeypatch.setattr("calcli.io.tables.GROUP_BYTES", 0)
+    monkeypatch.setattr("calcli.io.tables.SLICE_ROWS", 64)
+    predictions = read(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(scores_of(predictions), sample.scores)
+    source = predictions.scores.raw.table
+    assert isinstance(source, ParquetTable)
+    assert [batch.num_rows for batch in source.batches(["id"])] == [64, 64, 64, 64, 44]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.jsonl"])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_list_column_holds_all_scores(name, fixed, tmp_path):
+    sample = random_probs()
+    kind = pa.list_(pa.float64(), 3) if fixed else pa.list_(pa.float64())
+    table = pa.table({"label": sample.labels, "probs": pa.array(sample.scores.tolist(), kind)})
+    WRITERS[name](table, tmp_path / name)
+    predictions = read(tmp_path / name)
+    np.testing.assert_array_equal(scores_of(predictions), sample.scores)
+    assert (predictions.kind, predictions.provenance.kind_reason) == ("probs", "the scores are named probs")
+    assert predictions.classes == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.string_view(), "dictionary"])
+def test_text_of_every_arrow_type(text, tmp_path):
+    sample = random_probs()
+    names = pa.array(np.array(COLORS)[sample.labels])
+    names = names.dictionary_encode() if text == "dictionary" else names.cast(text)
+    table = table_of(sample.scores, names, [f"prob_{c}" for c in COLORS], site=names)
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    predictions = read(tmp_path / "t.arrow")
+    np.testing.assert_array_equal(predictions.labels, sample.labels)
+    np.testing.assert_array_equal(predictions.columns["site"], np.array(COLORS)[sample.labels])
+
+
+def test_integer_labels_kept_as_a_dictionary(tmp_path):
+    sample = random_probs()
+    labels = pa.array(sample.labels).dictionary_encode()
+    feather.write_feather(table_of(sample.scores, labels, ["prob_0", "prob_1", "prob_2"]), tmp_path / "t.feather")
+    np.testing.assert_array_equal(read(tmp_path / "t.feather").labels, sample.labels)
+
+
+def test_other_columns_keep_their_types_and_say_what_is_missing(tmp_path):
+    table = table_of(
+        np.full((3, 2), 0.5),
+        [0, 1, 0],
+        ["prob_0", "prob_1"],
+        key=pa.array([2**60 + 1, 1, 2]),
+        count=pa.array([1, None, 3]),
+        site=pa.array(["a", None, "b"]),
+        seen=pa.array([True, False, True]),
+        day=pa.array(np.array(["2024-01-01", "2024-01-02", "2024-01-03"], "M8[D]")),
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    columns = read(tmp_path / "t.parquet").columns
+    assert columns["key"].tolist() == [2**60 + 1, 1, 2]
+    np.testing.assert_array_equal(columns["count"], [1, np.nan, 3])
+    assert columns["site"].tolist() == ["a", "", "b"]
+    assert columns["seen"].tolist() == [1, 0, 1]
+    assert columns["day"].astype("M8[D]").tolist() == table["day"].to_pylist()
+    with pytest.raises(KeyError):
+        columns["label"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl", "t.feather"])
+def test_parts_in_a_folder_are_one_data_set(name, tmp_path):
+    """Twelve parts: sorted as text, part-10 would come before part-2."""
+    sample = random_logits(60)
+    table = table_of(sample.scores, sample.labels, [f"score_{k}" for k in range(12)], w=np.arange(60.0))
+    for part in range(12):
+        name_of_part = f"part-{part}{Path(name).suffix}"
+        WRITERS[name](table.slice(5 * part, 5), tmp_path / name_of_part)
+    (tmp_path / "README.md").write_text("not data")
+    (tmp_path / "_SUCCESS.csv").write_text("not data")
+    whole = read(tmp_path, ReadOptions(weights="w"))
+    np.testing.assert_array_equal(scores_of(whole).astype(np.float32), sample.scores)
+    np.testing.assert_array_equal(whole.labels, sample.labels)
+    np.testing.assert_array_equal(whole.columns["id"], np.arange(60))
+    np.testing.assert_array_equal(whole.weights, np.arange(60.0))
+    assert len(whole.provenance.files) == 12
+
+
+def test_parts_whose_types_differ_are_unified(tmp_path):
+    """Text formats guess the types file by file: a part where all is 0 or 1 looks like integers."""
+    (tmp_path / "a.csv").write_text("label,prob_0,prob_1\n0,1,0\n1,0,1\n")
+    (tmp_path / "b.csv").write_text("prob_1,prob_0,label\n0.25,0.75,0\n")
+    predictions = read_concat([tmp_path / "a.csv", tmp_path / "b.csv"])
+    np.testing.assert_array_equal(scores_of(predictions), [[1, 0], [0, 1], [0.75, 0.25]])
+    np.testing.assert_array_equal(predictions.labels, [0, 1, 0])
+
+
+def test_a_part_may_lack_a_class(tmp_path):
+    (tmp_path / "a.csv").write_text("label,cat,dog\ncat,0.9,0.1\n")
+    (tmp_path / "b.csv").write_text("label,cat,dog\ndog,0.2,0.8\n")
+    predictions = read(tmp_path)
+    assert predictions.classes == ("cat", "dog")
+    np.testing.assert_array_equal(predictions.labels, [0, 1])
+
+
+@pytest.mark.parametrize("limit", [1, 9, 40, 1000])
+def test_limit_reads_the_first_rows(limit, tmp_path):
+    sample = random_probs()
+    table = table_of(sample.scores, sample.labels, ["prob_0", "prob_1", "prob_2"], w=np.arange(1.0, 41))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=6)
+    predictions = read(tmp_path / "t.parquet", ReadOptions(limit=limit, weights="w"))
+    np.testing.assert_array_equal(scores_of(predictions), sample.scores[:limit])
+    np.testing.assert_array_equal(predictions.labels, sample.labels[:limit])
+    np.testing.assert_array_equal(predictions.columns["id"], np.arange(40)[:limit])
+    assert len(predictions.weights) == predictions.n_rows == min(limit, 40)
+
+
+def test_labels_may_be_in_a_file_of_their_own(tmp_path):
+    sample = random_probs()
+    table = table_of(sample.scores, sample.labels, ["prob_0", "prob_1", "prob_2"]).drop_columns("label")
+    pq.write_table(table, tmp_path / "t.parquet")
+    np.save(tmp_path / "truth.npy", sample.labels)
+    predictions = read(tmp_path / "t.parquet", ReadOptions(labels=str(tmp_path / "truth.npy")))
+    np.testing.assert_array_equal(predictions.labels, sample.labels)
+    assert predictions.provenance.labels == str(tmp_path / "truth.npy")
+
+
+def piped(data: bytes, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    return read("-")
+
+
+def arrow_bytes(table: pa.Table, writer) -> bytes:
+    sink = io.BytesIO()
+    with writer(sink, table.schema) as file:
+        file.write_table(table)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "stream", "file"])
+def test_standard_input_is_known_by_its_first_bytes(form, monkeypatch):
+    sample = random_probs()
+    table = table_of(sample.scores, np.array(COLORS)[sample.labels], [f"prob_{c}" for c in COLORS])
+    text = io.BytesIO()
+    csv.write_csv(table, text, csv.WriteOptions(delimiter="\t" if form == "tsv" else ","))
+    data = {
+        "csv": text.getvalue(),
+        "tsv": text.getvalue(),
+        "jsonl": "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode(),
+        "stream": arrow_bytes(table, pa.ipc.new_stream),
+        "file": arrow_bytes(table, pa.ipc.new_file),
+    }
+    predictions = piped(data[form], monkeypatch)
+    np.testing.assert_array_equal(scores_of(predictions), sample.scores)
+    np.testing.assert_array_equal(scores_of(predictions), sample.scores, "a second pass sees the same")
+    np.testing.assert_array_equal(predictions.labels, sample.labels)
+    assert predictions.provenance.path == "-"
+    assert predictions.provenance.files == ()
+
+
+def test_csv_and_parquet_load_no_pandas(tmp_path):
+    sample = random_probs()
+    table = table_of(sample.scores, sample.labels, ["prob_0", "prob_1", "prob_2"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    write_csv(table, tmp_path / "t.csv")
+    code = (
+        "import sys\nfrom calcli.io.read import read\n"
+        "for name in sys.argv[1:]:\n    sum(len(block) for block in read(name).scores.blocks(9))\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    run = [sys.executable, "-c", code, tmp_path / "t.parquet", tmp_path / "t.csv"]
+    done = subprocess.run(run, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
