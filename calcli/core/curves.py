@@ -25,18 +25,28 @@ class Curve:
 
     Attributes
     ----------
+    lens
+        The one-dimensional lens.
+    bandwidth
+        Standard deviation of the kernel; None for the isotonic curve.
     score
         (p,) ascending scores.
     frequency
         (p,) estimated frequency of the outcome.
     low, high
         (p,) the band in which 90% of the curves lie, point by point, if the scores are calibrated.
+    misses, hits
+        Scores of some rows without and with the outcome, evenly thinned.
     """
 
+    lens: str
+    bandwidth: float | None
     score: Values
     frequency: Values
     low: Values
     high: Values
+    misses: Values
+    hits: Values
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """Return the table behind the curve."""
@@ -48,7 +58,7 @@ class Curve:
         }
 
 
-def corp_curve(problem: Problem, draws: int, rng: np.random.Generator) -> Curve:
+def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
     """Return the isotonic reliability curve (CORP; Dimitriadis, Gneiting & Jordan 2021).
 
     Each block of the isotonic fit is given at its lowest and its highest score.
@@ -57,6 +67,8 @@ def corp_curve(problem: Problem, draws: int, rng: np.random.Generator) -> Curve:
     ----------
     problem
         Scores and outcomes.
+    lens
+        The lens' name.
     draws
         Curves of simulated outcomes behind the band.
     rng
@@ -70,11 +82,13 @@ def corp_curve(problem: Problem, draws: int, rng: np.random.Generator) -> Curve:
     for curve, hits in zip(curves, cells.simulated, strict=True):
         first, block_hits, weight = pool(hits, cells.weight)
         curve[:] = np.repeat(block_hits / weight, np.diff(first, append=len(hits)))
-    low, high = _band(curves)
-    return Curve(score, frequency, np.interp(score, cells.score, low), np.interp(score, cells.score, high))
+    low, high = (np.interp(score, cells.score, bound) for bound in _band(curves))
+    return Curve(lens, None, score, frequency, low, high, *_raw(problem))
 
 
-def kernel_curve(problem: Problem, bandwidth: float, draws: int, rng: np.random.Generator) -> Curve:
+def kernel_curve(
+    problem: Problem, lens: str, bandwidth: float, draws: int, rng: np.random.Generator
+) -> Curve:
     """Return the reliability curve of a Gaussian kernel that is reflected at 0 and 1.
 
     The band has the same bandwidth and so the same bias: where it leaves the diagonal, a calibrated curve
@@ -84,6 +98,8 @@ def kernel_curve(problem: Problem, bandwidth: float, draws: int, rng: np.random.
     ----------
     problem
         Scores and outcomes.
+    lens
+        The lens' name.
     bandwidth
         Standard deviation of the kernel, above 0.
     draws
@@ -102,12 +118,8 @@ def kernel_curve(problem: Problem, bandwidth: float, draws: int, rng: np.random.
     seen = density > 1e-9 * density.max()
     kernel, density = kernel[seen], density[seen]
     low, high = _band(cells.simulated @ kernel.T / density)
-    return Curve(grid[seen], kernel @ cells.hits / density, low, high)
-
-
-def raw_ticks(problem: Problem) -> tuple[Values, Values]:
-    """Return scores of rows without and with the outcome, at most 150 each, evenly thinned."""
-    return tuple(_thinned(problem.score[side]) for side in (~problem.outcome, problem.outcome))  # type: ignore[return-value]
+    frequency = kernel @ cells.hits / density
+    return Curve(lens, bandwidth, grid[seen], frequency, low, high, *_raw(problem))
 
 
 class _Cells:
@@ -126,6 +138,10 @@ class _Cells:
 def _band(curves: Values) -> tuple[Values, Values]:
     low, high = np.quantile(curves, [(1 - BAND) / 2, (1 + BAND) / 2], axis=0)
     return low, high
+
+
+def _raw(problem: Problem) -> tuple[Values, Values]:
+    return _thinned(problem.score[~problem.outcome]), _thinned(problem.score[problem.outcome])
 
 
 def _thinned(score: NDArray[np.floating]) -> Values:

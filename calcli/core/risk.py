@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.lenses import Problem
+from calcli.core.reliability import FEW_ROWS
 
 Values = NDArray[np.float64]
 
@@ -121,10 +122,12 @@ class RejectionCurve:
 def rejection_curve(problem: Problem) -> RejectionCurve:
     """Return the error rate against the share of rows rejected, from the top-1 problem.
 
-    Rows of equal confidence are rejected together (risk-coverage; El-Yaniv & Wiener 2010).
+    Rows of equal confidence are rejected together. The curve ends where fewer than ten rows would be kept
+    (risk and coverage; El-Yaniv & Wiener 2010).
     """
     ends = problem.run_ends
     starts = np.append(0, ends[:-1])
+    starts = starts[: max(1, np.searchsorted(starts, len(problem.score) - FEW_ROWS, side="right"))]
     kept = starts[np.unique(np.linspace(0, len(starts) - 1, POINTS).astype(np.intp))]
     weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
     weight, errors, promised = (

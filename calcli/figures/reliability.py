@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
+from numpy.typing import NDArray
 
 from calcli.core.reliability import Error, Reliability
-from calcli.figures.style import BAR, INK, MUTED, OVER, UNDER, boxes, panels, short, styled, unit_square
+from calcli.figures.style import BAR, FAINT, INK, MUTED, OVER, UNDER, Values, boxes, panels, short, styled, unit_square
 from calcli.figures.wording import Words, words
 
-FAINT = 0.3  # opacity of bins too thin to say anything
 GAP_WIDTH = 0.36  # of the bar it stands on
 THINNEST_GAP = 0.008
 BARS: dict[str, Any] = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
@@ -43,7 +43,8 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
     for column, (name, result) in enumerate(results.items()):
         text = words(result.lens, classes)
         diagram, below = rows[0][column], rows[1][column]
-        _bars(diagram, result)
+        bins = result.bins.count, result.mean_score, result.frequency, result.thin
+        reliability_bars(diagram, result.edges, *bins)
         _corner(diagram, result)
         _distribution(below, result, text, tallest)
         diagram.set_title(short(name), loc="left")
@@ -52,20 +53,34 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
         if column == 0:
             diagram.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
-    figure.legend(handles=_key(text), loc="outside upper center", ncols=3)
+    figure.legend(handles=key(text), loc="outside upper center", ncols=3)
     return figure
 
 
-def _bars(axes: Axes, result: Reliability) -> None:
-    left, right, middle = result.edges[:-1], result.edges[1:], result.mean_score
-    frequency, over = result.frequency, result.mean_score > result.frequency
+def reliability_bars(
+    axes: Axes, edges: Values, count: NDArray[np.int64], score: Values, frequency: Values, thin: NDArray[np.bool_]
+) -> None:
+    """Draw a bar for each bin with rows, and on it the gap to the mean score.
+
+    Parameters
+    ----------
+    axes
+        Where; they become the unit square.
+    edges
+        (m + 1,) edges of the bins.
+    count, score, frequency
+        (m,) rows, mean score and frequency of the outcome.
+    thin
+        (m,) bins to be drawn faint.
+    """
+    left, right = edges[:-1], edges[1:]
     half = np.maximum((right - left) * GAP_WIDTH, THINNEST_GAP) / 2
-    for alpha, bins in ((1.0, ~result.thin & (result.bins.count > 0)), (FAINT, result.thin)):
+    for alpha, bins in ((1.0, ~thin & (count > 0)), (FAINT, thin)):
         boxes(axes, (left[bins], right[bins]), (0 * frequency[bins], frequency[bins]), alpha=alpha, **BARS)
         axes.hlines(frequency[bins], left[bins], right[bins], color=INK, linewidth=1.0, alpha=alpha)
-        for sign, look in ((over, OVERS), (~over, UNDERS)):
+        for sign, look in ((score > frequency, OVERS), (score <= frequency, UNDERS)):
             b = bins & sign
-            x, y = (middle[b] - half[b], middle[b] + half[b]), (frequency[b], middle[b])
+            x, y = (score[b] - half[b], score[b] + half[b]), (frequency[b], score[b])
             boxes(axes, x, y, alpha=alpha, clip_on=False, **look)
     axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, dashes=(4, 2))
     unit_square(axes)
@@ -108,7 +123,8 @@ def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) 
     axes.legend([mean, overall], labels, ncols=2, **place)
 
 
-def _key(text: Words) -> list[Patch]:
+def key(text: Words) -> list[Patch]:
+    """Return the legend of bars and gaps."""
     return [
         Patch(**BARS, label=text.overall),
         Patch(**OVERS, label=text.over),

@@ -63,6 +63,7 @@ STYLE: dict[str, Any] = {
     "svg.hashsalt": "calcli",
 }
 
+FAINT = 0.3  # opacity of bins too thin to say anything
 MANY = 1000  # shapes above which vector formats keep them as an image
 
 P = ParamSpec("P")

@@ -18,6 +18,8 @@ class Words:
         Labels of the axes.
     mean_score, overall
         Names of their means.
+    gap
+        Label of the difference of frequency and score.
     over, under
         What a gap of either sign means.
     """
@@ -26,6 +28,7 @@ class Words:
     frequency: str
     mean_score: str = "mean probability"
     overall: str = "frequency"
+    gap: str = "Observed − predicted"
     over: str = "predicted too high"
     under: str = "predicted too low"
 
@@ -34,7 +37,13 @@ def words(lens: str, classes: Sequence[str] = ()) -> Words:
     """Return the words for a one-dimensional lens; class lenses use the class names where given."""
     if lens == "top-1":
         return Words(
-            "Confidence (top-1)", "Accuracy", "mean confidence", "accuracy", "over-confident", "under-confident"
+            "Confidence (top-1)",
+            "Accuracy",
+            "mean confidence",
+            "accuracy",
+            "Accuracy − confidence (top-1)",
+            "over-confident",
+            "under-confident",
         )
     kind, _, number = lens.rpartition("-")
     if kind == "class":

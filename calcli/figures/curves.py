@@ -1,0 +1,65 @@
+"""Reliability curves without bins: isotonic steps or a smooth kernel, over the band of calibrated curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from calcli.core.curves import Curve
+from calcli.core.reliability import BAND
+from calcli.figures.style import BAR, INK, MUTED, UNDER, panels, short, styled, unit_square
+from calcli.figures.wording import words
+
+CURVE = {"color": UNDER, "linewidth": 1.6}
+IDEAL = {"color": MUTED, "linewidth": 0.8, "linestyle": (0, (4, 2))}
+TICK = 0.028  # height of a raw datum
+FEW_POINTS = 60  # that are marked one by one
+
+
+@styled
+def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ()) -> Figure:
+    """Draw isotonic (CORP) or kernel reliability curves side by side.
+
+    The gray band holds 90% of the curves that calibrated scores would give, point by point. Ticks are raw
+    data: rows with the outcome above, without it below.
+
+    Parameters
+    ----------
+    results
+        Curves by system name.
+    classes
+        Class names, for the axes of class lenses.
+    """
+    figure, (row,) = panels(len(results), heights=(1,), height=3.5)
+    for axes, (name, result) in zip(row, results.items(), strict=True):
+        _curve(axes, result)
+        axes.set_title(short(name), loc="left")
+        text = words(result.lens, classes)
+        axes.set_xlabel(text.score)
+    row[0].set_ylabel(text.frequency)
+    made = "isotonic (CORP)" if result.bandwidth is None else "kernel"
+    handles = [
+        Line2D([], [], label=f"{text.overall}, {made}", **CURVE),  # type: ignore[arg-type]
+        Patch(facecolor=BAR, label=f"{BAND:.0%} if calibrated"),
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=2)
+    return figure
+
+
+def _curve(axes: Axes, result: Curve) -> None:
+    many = len(result.score) > 2000
+    axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=1.5, rasterized=many)
+    axes.plot([0, 1], [0, 1], **IDEAL)  # type: ignore[arg-type]
+    few = len(result.score) <= FEW_POINTS or result.score[0] == result.score[-1]
+    marker = {"marker": "o", "markersize": 2.5} if few else {}
+    axes.plot(result.score, result.frequency, **CURVE, **marker, rasterized=many, clip_on=False)  # type: ignore[arg-type]
+    ticks = {"color": INK, "linewidth": 0.4, "alpha": 0.6}
+    axes.vlines(result.hits, 1 - TICK, 1, **ticks)  # type: ignore[arg-type]
+    axes.vlines(result.misses, 0, TICK, **ticks)  # type: ignore[arg-type]
+    unit_square(axes)
+    if result.bandwidth is not None:
+        axes.text(0.97, 0.05, f"bandwidth {result.bandwidth:.3f}", transform=axes.transAxes, ha="right", fontsize=6.5)

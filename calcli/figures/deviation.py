@@ -1,0 +1,88 @@
+"""The deviation diagram: the same gaps on a line of their own, with what chance alone would allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from calcli.core.reliability import BAND, Reliability
+from calcli.figures.style import BAR, FAINT, INK, MUTED, OVER, UNDER, boxes, panels, short, styled
+from calcli.figures.wording import Words, words
+
+BACKGROUND_HEIGHT = 0.25  # of the panel, for the distribution of the scores
+OVERS = {"color": OVER, "marker": "v", "markersize": 5.0, "linestyle": ""}
+UNDERS = {"color": UNDER, "marker": "^", "markersize": 5.0, "linestyle": ""}
+WITHIN = {"color": INK, "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "linestyle": ""}
+CHANCE = {"facecolor": "#9aa3ad", "linewidth": 0}
+
+
+@styled
+def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -> Figure:
+    """Draw deviations with consistency bars (Vaicenavicius et al. 2019, fig. 4).
+
+    A mark is the frequency minus the mean score of a bin; the bar at the same place runs from the 5% to the
+    95% quantile of that difference if the scores were calibrated. The distribution of the scores is behind.
+
+    Parameters
+    ----------
+    results
+        Reliability by system name.
+    classes
+        Class names, for the axes of class lenses.
+    """
+    figure, (row,) = panels(len(results), heights=(1,), height=2.9)
+    for axes, (name, result) in zip(row, results.items(), strict=True):
+        text = words(result.lens, classes)
+        _background(axes, result)
+        _deviations(axes, result)
+        axes.set_title(short(name), loc="left")
+        axes.set_xlabel(text.score)
+    row[0].set_ylabel(text.gap)
+    reach = max(_reach(result) for result in results.values())
+    row[0].set(xlim=(0, 1), ylim=(-reach, reach))
+    figure.legend(handles=_key(text), loc="outside upper center", ncols=2)
+    return figure
+
+
+def _background(axes: Axes, result: Reliability) -> None:
+    behind = axes.inset_axes((0, 0, 1, BACKGROUND_HEIGHT), sharex=axes, zorder=-1)
+    boxes(
+        behind, (result.share_edges[:-1], result.share_edges[1:]), (0 * result.share, result.share),
+        facecolor=BAR, edgecolor="white", linewidth=0.4,
+    )  # fmt: skip
+    behind.set(ylim=(0, result.share.max()))
+    behind.axis("off")
+    axes.patch.set_visible(False)
+
+
+def _deviations(axes: Axes, result: Reliability) -> None:
+    axes.axhline(0, color=MUTED, linewidth=0.8, dashes=(4, 2))
+    score, gap = result.mean_score, result.frequency - result.mean_score
+    low, high = result.low - score, result.high - score
+    half = np.maximum(np.diff(result.edges) * 0.18, 0.004)
+    above, below = gap > high, gap < low
+    for alpha, bins in ((1.0, ~result.thin & (result.bins.count > 0)), (FAINT, result.thin)):
+        boxes(axes, ((score - half)[bins], (score + half)[bins]), (low[bins], high[bins]), alpha=alpha, **CHANCE)
+        for kind, look in ((below, OVERS), (above, UNDERS), (~above & ~below, WITHIN)):
+            b = bins & kind
+            axes.plot(score[b], gap[b], alpha=alpha, clip_on=False, **look)  # type: ignore[arg-type]
+
+
+def _reach(result: Reliability) -> float:
+    ends = np.stack([result.frequency, result.low, result.high]) - result.mean_score
+    return min(1.0, float(np.nanmax(np.abs(ends))) * 1.15 + 0.01)
+
+
+def _key(text: Words) -> list[Artist]:
+    return [
+        Line2D([], [], label=text.over, **OVERS),  # type: ignore[arg-type]
+        Line2D([], [], label=text.under, **UNDERS),  # type: ignore[arg-type]
+        Line2D([], [], label="within chance", **WITHIN),  # type: ignore[arg-type]
+        Patch(label=f"{BAND:.0%} if calibrated", **CHANCE),  # type: ignore[arg-type]
+    ]

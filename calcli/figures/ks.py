@@ -1,0 +1,91 @@
+"""KS graphs: calibration without bins, as two curves that should be one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calcli.core.cumulative import Cumulative
+from calcli.figures.style import INK, OVER, UNDER, new_figure, short, styled, unit_square
+from calcli.figures.wording import Words, words
+
+PROMISED = {"color": OVER, "linestyle": (0, (4, 1.5)), "linewidth": 1.4}
+OBSERVED = {"color": UNDER, "linestyle": "-", "linewidth": 1.4}
+HEADS = ("a  cumulative", "b  cumulative, warped", "c  smoothed slope", "d  frequency by score")
+
+
+@styled
+def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) -> Figure:
+    """Draw the four KS graphs, a row for each system (Gupta et al. 2021, fig. 1 and 2).
+
+    a: sums of scores and of outcomes against the share of rows, lowest scores first; the largest distance
+    between the two curves is the KS error. b: the same, warped so that the sum of scores is the diagonal.
+    c: the slopes of these curves, the outcome's from a spline. d: these slopes against the score.
+
+    Parameters
+    ----------
+    results
+        Cumulative curves by system name.
+    classes
+        Class names, for class lenses.
+    """
+    figure = new_figure(7.0, 1.95 * len(results) + 0.55)
+    parts = np.atleast_1d(figure.subfigures(len(results), 1))  # type: ignore[arg-type]
+    for part, (name, result) in zip(parts, results.items(), strict=True):
+        text = words(result.lens, classes)
+        part.suptitle(f"{short(name)}   KS {result.ks:.4f}", x=0.01, ha="left", fontsize=8.5, fontweight="bold")
+        row = part.subplots(1, 4)
+        _sums(row[0], result)
+        _warped(row[1], result)
+        _slopes(row[2], result)
+        _by_score(row[3], result, text)
+        for axes, head in zip(row, HEADS, strict=True):
+            axes.set_title(head, loc="left", fontsize=7.5, fontweight="normal")
+    handles = row[0].get_lines()[:2]
+    figure.legend(handles, [text.score, text.frequency], loc="outside lower center", ncols=2)
+    return figure
+
+
+def _sums(axes: Axes, result: Cumulative) -> None:
+    axes.plot(result.fractile, result.score_sum, **PROMISED)
+    axes.plot(result.fractile, result.outcome_sum, **OBSERVED)
+    at = result.widest
+    ends = sorted([result.score_sum[at], result.outcome_sum[at]])
+    axes.vlines(result.fractile[at], *ends, color=INK, linewidth=2.2)
+    _label_gap(axes, result, result.fractile[at], float(np.mean(ends)))
+    axes.set(xlim=(0, 1), ylim=(0, None), xlabel="Fractile of rows", ylabel="Cumulative mean")
+
+
+def _label_gap(axes: Axes, result: Cumulative, x: float, y: float) -> None:
+    right = x < 0.5
+    axes.annotate(
+        "KS", (x, y), (6 if right else -6, 0), textcoords="offset points", va="center",
+        ha="left" if right else "right", fontsize=6.5,
+    )  # fmt: skip
+
+
+def _warped(axes: Axes, result: Cumulative) -> None:
+    top = result.score_sum[-1]
+    axes.plot([0, top], [0, top], **PROMISED)
+    axes.plot(result.score_sum, result.outcome_sum, **OBSERVED)
+    at = result.widest
+    ends = sorted([result.score_sum[at], result.outcome_sum[at]])
+    axes.vlines(result.score_sum[at], *ends, color=INK, linewidth=2.2)
+    axes.set(xlim=(0, max(top, 1e-9)), ylim=(0, None), xlabel="Cumulative score", ylabel="Cumulative mean")
+
+
+def _slopes(axes: Axes, result: Cumulative) -> None:
+    axes.plot(result.fractile, result.score, **PROMISED, clip_on=False)
+    axes.plot(result.fractile, result.frequency, **OBSERVED, clip_on=False)
+    unit_square(axes)
+    axes.set(xlabel="Fractile of rows", ylabel="Probability", xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+
+
+def _by_score(axes: Axes, result: Cumulative, text: Words) -> None:
+    axes.plot([0, 1], [0, 1], **PROMISED)
+    axes.plot(result.score, result.frequency, **OBSERVED, marker="o", markersize=2, markevery=20, clip_on=False)
+    unit_square(axes)
+    axes.set(xlabel="Score", ylabel=text.overall.capitalize(), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
