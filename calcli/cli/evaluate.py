@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def evaluate(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Files of predictions, folders of parts, or - for standard input."),
+        typer.Argument(metavar="FILE", help="Predictions: files, folders of parts, or - for standard input."),
     ],
     reading: Reading,
     computing: Computing,
@@ -34,10 +34,10 @@ def evaluate(
     concat: Annotated[bool, typer.Option("--concat", help="Take all files for one data set.")] = False,
     fail_if: Annotated[
         list[str] | None,
-        typer.Option(metavar="LIMIT", help="Exit with status 1 if this holds: 'log_loss>0.5'. Can be repeated."),
+        typer.Option(metavar="LIMIT", help="Exit with status 1 if 'log_loss>0.5', say, holds. Repeatable."),
     ] = None,
 ) -> None:
-    """Say how good the probabilities of a classifier are, from a file of its predictions.
+    r"""Say how good the probabilities of a classifier are, from a file of its predictions.
 
     Scores with bootstrap intervals, a verdict on the confidence, and calibration errors beside what they
     would be if the probabilities were calibrated. Several files are shown side by side, a row each.
@@ -70,7 +70,8 @@ def evaluate(
                 remark(f"{result.input.path}: {warning.message}")
     broken = [(result, limit) for result in results for limit in limits if limit.broken_by(result.metrics)]
     for result, limit in broken:
-        remark(f"{result.input.path}: {limit} holds, {limit.call} is {result.metrics[str(limit.call)].value:.6g}")
+        value = result.metrics[str(limit.call)].value
+        remark(f"{result.input.path}: {limit} holds, {limit.call} is {value:.6g}")
     if broken:
         raise typer.Exit(1)
 

@@ -21,6 +21,7 @@ app = typer.Typer(
     name="calcli",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong.",
 )
@@ -75,5 +76,5 @@ def _sentence(fault: Exception) -> str:
         return f"{fault.filename or 'a file'}: {fault.strerror or fault}"
     if isinstance(fault, MemoryError):
         return "not enough memory for this; try --limit or --precision single"
-    name = type(fault).__name__
-    return f"this is a mistake in calcli itself ({name}: {fault}); please report it, with what {DEBUG}=1 shows"
+    fault_text = f"{type(fault).__name__}: {fault}"
+    return f"this is a mistake in calcli itself ({fault_text}); please report it, with what {DEBUG}=1 shows"

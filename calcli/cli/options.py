@@ -5,57 +5,48 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-import typer
+from typer import Option
 
 if TYPE_CHECKING:
     from calcli.core.results import Settings
     from calcli.io.options import ReadOptions
-
-READING, COMPUTING, SHOWING = "Reading", "Computing", "Showing"
-
 
 @dataclass(frozen=True)
 class Reading:
     """How files are to be understood."""
 
     labels: Annotated[
-        str | None,
-        typer.Option(help="File of labels for .npy scores; in .npz, the array.", rich_help_panel=READING),
+        str | None, Option(metavar="FILE", help="File of labels for .npy scores; in .npz, the array.")
     ] = None
-    label_column: Annotated[str | None, typer.Option(help="Column of the labels.", rich_help_panel=READING)] = None
+    label_column: Annotated[str | None, Option(metavar="NAME", help="Column of the labels.")] = None
     scores: Annotated[
-        str | None,
-        typer.Option(help="Score columns, as a pattern such as 'p_*'; in .npz, the array.", rich_help_panel=READING),
+        str | None, Option(metavar="PATTERN", help="Score columns, such as 'p_*'; in .npz, the array.")
     ] = None
     kind: Annotated[
-        Literal["auto", "logits", "log-probs", "probs"],
-        typer.Option(help="What the scores are.", rich_help_panel=READING),
+        Literal["auto", "logits", "log-probs", "probs"], Option(help="What the scores are.")
     ] = "auto"
     classes: Annotated[
-        str | None,
-        typer.Option(help="Names of the classes in the order of the scores, separated by commas.", rich_help_panel=READING),
+        str | None, Option(metavar="NAMES", help="Classes in the order of the scores, separated by commas.")
     ] = None
     positive: Annotated[
         str | None,
-        typer.Option(help="Of two classes, the one counted as the second; the one a single score is for.", rich_help_panel=READING),
+        Option(metavar="NAME", help="Of two classes, the second one: that which a single score is for."),
     ] = None
-    weights: Annotated[str | None, typer.Option(help="Column of row weights.", rich_help_panel=READING)] = None
-    limit: Annotated[int | None, typer.Option(min=1, help="Read only that many rows.", rich_help_panel=READING)] = None
+    weights: Annotated[str | None, Option(metavar="NAME", help="Column of row weights.")] = None
+    limit: Annotated[int | None, Option(metavar="N", min=1, help="Read only the first N rows.")] = None
     renormalize: Annotated[
-        bool,
-        typer.Option("--renormalize", help="Divide rows of probabilities by their sum, however far from 1.", rich_help_panel=READING),
+        bool, Option("--renormalize", help="Divide rows of probabilities by their sum, however far from 1.")
     ] = False
 
     def read_options(self) -> ReadOptions:
         """Return them as the reader wants them."""
         from calcli.io.options import ReadOptions
 
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return ReadOptions(**values | {"classes": split(self.classes) or None})
+        return ReadOptions(**vars(self) | {"classes": split(self.classes) or None})
 
 
 @dataclass(frozen=True)
@@ -64,20 +55,19 @@ class Computing:
 
     metrics: Annotated[
         str | None,
-        typer.Option(help="Metrics in place of the usual ones, separated by commas: log_loss,ece:bins=20.", rich_help_panel=COMPUTING),
+        Option(metavar="LIST", help="Metrics in place of the usual ones, such as log_loss,ece:bins=20,ks."),
     ] = None
-    bins: Annotated[int, typer.Option(min=1, max=100_000, help="Bins of the calibration errors.", rich_help_panel=COMPUTING)] = 15
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.", rich_help_panel=COMPUTING)] = 0.95
+    bins: Annotated[int, Option(metavar="N", min=1, max=100_000, help="Bins of the calibration errors.")] = 15
+    level: Annotated[float, Option(metavar="P", help="Coverage of the intervals.")] = 0.95
     resamples: Annotated[
-        int, typer.Option(min=0, help="Bootstrap resamples behind each interval; 0 for none.", rich_help_panel=COMPUTING)
+        int, Option(metavar="N", min=0, help="Bootstrap resamples behind each interval; 0 for none.")
     ] = 1000
     draws: Annotated[
-        int, typer.Option(min=0, help="Simulated data sets behind each p-value; 0 for none.", rich_help_panel=COMPUTING)
+        int, Option(metavar="N", min=0, help="Simulated data sets behind each p-value; 0 for none.")
     ] = 999
-    seed: Annotated[int, typer.Option(min=0, help="Seed of both: the same figures on every run.", rich_help_panel=COMPUTING)] = 0
+    seed: Annotated[int, Option(metavar="N", min=0, help="Seed of both.")] = 0
     precision: Annotated[
-        Literal["auto", "single", "double"],
-        typer.Option(help="auto: double up to 5 million scores.", rich_help_panel=COMPUTING),
+        Literal["auto", "single", "double"], Option(help="auto: double up to 5 million scores.")
     ] = "auto"
 
     def settings(self) -> Settings:
@@ -86,15 +76,14 @@ class Computing:
         Raises
         ------
         UsageError
-            If the level is no probability strictly between 0 and 1.
+            If the level does not lie between 0 and 1.
         """
         from calcli.core.errors import UsageError
         from calcli.core.results import Settings
 
         if not 0 < self.level < 1:
-            raise UsageError(f"--level must lie between 0 and 1, such as 0.95, not {self.level:g}")
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Settings(**values | {"metrics": split(self.metrics)})
+            raise UsageError(f"--level is {self.level:g}; expected a number between 0 and 1, such as 0.95")
+        return Settings(**vars(self) | {"metrics": split(self.metrics)})
 
 
 @dataclass(frozen=True)
@@ -103,15 +92,15 @@ class Showing:
 
     format: Annotated[
         Literal["table", "json", "markdown", "csv"],
-        typer.Option("--format", "-f", help="Form of the results on standard output.", rich_help_panel=SHOWING),
+        Option("--format", "-f", help="Form of the results on standard output."),
     ] = "table"
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Also write report.json, report.md and figures there.", rich_help_panel=SHOWING),
+        Option("--output", "-o", metavar="DIR", help="Also write report.json, report.md and figures there."),
     ] = None
-    per_class: Annotated[bool, typer.Option("--per-class", help="Add a table of the classes.", rich_help_panel=SHOWING)] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no remarks.", rich_help_panel=SHOWING)] = False
-    no_color: Annotated[bool, typer.Option("--no-color", help="No bold and no colors.", rich_help_panel=SHOWING)] = False
+    per_class: Annotated[bool, Option("--per-class", help="Add a table of the classes.")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")] = False
+    no_color: Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")] = False
 
 
 def split(text: str | None) -> tuple[str, ...]:
@@ -130,11 +119,12 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
             continue
         bundles[name] = hints[name]
         types = get_type_hints(hints[name], include_extras=True)
-        for field in fields(hints[name]):
-            default = inspect.Parameter.empty if field.default is MISSING else field.default
-            parameters.append(
-                inspect.Parameter(field.name, parameter.KEYWORD_ONLY, default=default, annotation=types[field.name])
+        parameters += [
+            inspect.Parameter(
+                field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
             )
+            for field in fields(hints[name])
+        ]
 
     @functools.wraps(command)
     def with_options(**values: Any) -> None:

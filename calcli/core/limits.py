@@ -13,6 +13,7 @@ from calcli.core.expressions import MetricCall, parse_metric
 from calcli.core.results import Estimate
 
 COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+EXAMPLE = "'log_loss>0.5'"
 FORM = re.compile(r"\s*(?P<metric>[^<>]+?)\s*(?P<sign>[<>]=?)\s*(?P<bound>[^<>=\s]+)\s*")
 
 
@@ -68,11 +69,11 @@ def parse_limit(text: str, defaults: Mapping[str, str | int] | None = None) -> L
     """
     found = FORM.fullmatch(text)
     if not found:
-        raise UsageError(f"{text!r} is no limit; expected a metric, a comparison and a number, as in 'log_loss>0.5'")
+        raise UsageError(f"{text!r} is no limit; expected metric, comparison and number, as in {EXAMPLE}")
     try:
         bound = float(found["bound"])
     except ValueError:
         bound = math.nan
     if math.isnan(bound):
-        raise UsageError(f"{text!r} compares with {found['bound']!r}; expected a number, as in 'log_loss>0.5'")
+        raise UsageError(f"{text!r} compares with {found['bound']!r}; expected a number, as in {EXAMPLE}")
     return Limit(parse_metric(found["metric"], defaults), found["sign"], bound)

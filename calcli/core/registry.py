@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Direction = Literal["lower", "higher", "zero"]
+Direction = Literal["lower", "higher", "zero", "none"]
 
 BINNED: dict[str, str | int] = {"lens": "top-1", "binning": "equal-width", "bins": 15}
 
@@ -30,7 +30,7 @@ class Metric:
         the order of the rows, with a normal interval; "error": a calibration error, biased upward near zero,
         with its value under perfect calibration instead.
     direction
-        Whether lower or higher is better, or the value nearest to zero.
+        Whether lower, higher, or the value nearest to zero is better; "none" where it is no matter of quality.
     range
         Least and greatest possible value, as text.
     unit
@@ -115,7 +115,7 @@ def _scores() -> list[Metric]:
             "any increasing map of the scores leaves it as it is; log_loss sees calibration",
         ),
         Metric(
-            "mean_confidence", "Mean confidence", "score", "zero", "1/K to 1", "fraction",
+            "mean_confidence", "Mean confidence", "score", "none", "1/K to 1", "fraction",
             "what accuracy the probabilities promise", "mean of max_k q_k", "", statistics=("confidence",),
         ),
         Metric(

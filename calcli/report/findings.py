@@ -84,11 +84,11 @@ def _infinite(evaluation: Evaluation) -> Iterator[Warning]:
     if len(rows):
         without = evaluation.finite_log_loss
         rest = "" if np.isnan(without) else f"; without them it is {number(without)}"
-        one = len(rows) == 1
+        given = "gives its" if len(rows) == 1 else "give their"
         yield Warning(
             "infinite_log_loss",
-            f"{counted(len(rows), 'row')} {'gives its' if one else 'give their'} label probability 0, which makes "
-            f"the log-loss infinite{rest}. {'It is row' if one else 'Rows, counted from 0:'} {_some(rows.tolist())}.",
+            f"{counted(len(rows), 'row')} {given} label probability 0, which makes the log-loss "
+            f"infinite{rest}. Counted from 0: {_some(rows.tolist())}.",
         )
 
 
@@ -96,7 +96,7 @@ def _classes(evaluation: Evaluation) -> Iterator[Warning]:
     present = [row.name for row in evaluation.per_class if row.rows]
     absent = [row.name for row in evaluation.per_class if not row.rows]
     if len(present) == 1:
-        yield Warning("one_class", f"Every row has the label {present[0]}; nothing is said about other classes.")
+        yield Warning("one_class", f"Every row has the label {present[0]}; other classes remain untested.")
     elif absent:
         yield Warning(
             "absent_classes",

@@ -17,7 +17,9 @@ SCHEMA = "calcli.report/1"
 Digest = Callable[[Sequence[str]], str]
 
 
-def report_object(results: Iterable[Result], settings: Settings, digest: Digest | None = None) -> dict[str, Any]:
+def report_object(
+    results: Iterable[Result], settings: Settings, digest: Digest | None = None
+) -> dict[str, Any]:
     """Return the report as JSON values.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from calcli.report.model import Table
@@ -32,7 +33,8 @@ def _table(table: Table) -> str:
     return "\n\n".join(parts)
 
 
+SPECIAL = re.compile(r"[\\|*<`]|(?<!\w)_|_(?!\w)")  # an underscore within a word is one
+
+
 def _escaped(text: str) -> str:
-    for sign in "\\|*_<`":
-        text = text.replace(sign, "\\" + sign)
-    return text.replace("\n", " ")
+    return SPECIAL.sub(r"\\\g<0>", text)

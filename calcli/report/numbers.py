@@ -9,7 +9,7 @@ MOST_DECIMALS = 6
 
 
 def number(value: float) -> str:
-    """Return a value with four decimals, or three significant digits if that takes more."""
+    """Return a value with four decimals, below 0.001 with three significant digits."""
     if 0 < abs(value) < 10**-MOST_DECIMALS:
         return f"{value:.2e}"
     return to_decimals(value, decimals(value))
@@ -19,6 +19,12 @@ def span(low: float, high: float, value: float) -> str:
     """Return the ends of an interval, as fine as the value it belongs to."""
     fine = decimals(value)
     return f"{to_decimals(low, fine)} to {to_decimals(high, fine)}"
+
+
+def spread(mean: float, sd: float, value: float) -> str:
+    """Return mean ± standard deviation, as fine as the value they are compared with."""
+    fine = decimals(value)
+    return f"{to_decimals(mean, fine)} ± {to_decimals(sd, fine)}"
 
 
 def p_value(p: float) -> str:
@@ -46,7 +52,9 @@ def decimals(value: float) -> int:
     """Return how many decimals a value is shown with."""
     if value == 0 or not math.isfinite(value):
         return DECIMALS
-    return min(max(DECIMALS, 2 - math.floor(math.log10(abs(value)))), MOST_DECIMALS)
+    if abs(value) >= 10 ** (1 - DECIMALS):
+        return DECIMALS
+    return min(2 - math.floor(math.log10(abs(value))), MOST_DECIMALS)
 
 
 def to_decimals(value: float, digits: int) -> str:

@@ -25,7 +25,8 @@ def progress(shown: bool) -> Iterator[Watcher | None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"), TimeRemainingColumn())
+    share = TextColumn("{task.percentage:3.0f}%")
+    columns = (TextColumn("{task.description}"), BarColumn(), share, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("", total=None)
 

@@ -30,7 +30,8 @@ def records(results: Iterable[Result], per_class: bool = False) -> Iterator[dict
                 interval = estimate.interval
                 record |= {"low": interval.low, "high": interval.high, "level": interval.level}
             if (null := estimate.if_calibrated) is not None:
-                record |= {"if_calibrated_mean": null.mean, "if_calibrated_sd": null.sd, "p_value": null.p_value}
+                record |= {"if_calibrated_mean": null.mean, "if_calibrated_sd": null.sd}
+                record |= {"p_value": null.p_value}
             yield record
         for row in result.per_class if per_class else ():
             for figure in fields(ClassRow)[1:]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from calcli.core.results import Estimate
 from calcli.report.model import Column, Table
-from calcli.report.numbers import number, p_value, span
+from calcli.report.numbers import decimals, number, p_value, to_decimals
 from calcli.report.summary import Result
-from calcli.report.wording import DIAGNOSIS, ERRORS, NONE, QUALITY, interval_head
+from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, interval_head
 
 
 def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[Table]:
@@ -22,40 +23,33 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
         What to call each of them.
     """
     interval = interval_head(estimate for result in results for estimate in result.metrics.values())
+    half = f"±: half the width of the {interval}; its ends are in JSON and CSV, and shown for one file alone."
     tables = [
         _reads(results, names),
-        _by_metric(results, names, "score", QUALITY, _score_cell, f"In brackets: {interval}."),
-        _by_metric(results, names, "error", DIAGNOSIS, _error_cell, f"In brackets: mean if calibrated, p. {ERRORS}"),
+        _by_metric(results, names, False, QUALITY, _score_cell, half),
+        _by_metric(results, names, True, DIAGNOSIS, _error_cell, TESTED),
     ]
     return [table for table in tables if len(table.columns) > 1]
 
 
 def _reads(results: Sequence[Result], names: Sequence[str]) -> Table:
-    heads = ("rows", "classes", "absent", "kind", "type", "row sum", "0s", "1s", "tied", "verdict")
+    columns = [Column(head) for head in ("rows", "classes", "absent")]
+    columns += [Column(head, "left") for head in ("verdict", "kind", "type")]
+    columns += [Column(head) for head in ("row sum", "0s", "1s", "ties")]
     rows = []
     for name, result in zip(names, results, strict=True):
         read = result.input
-        counts = (read.zeros, read.ones, read.tied_rows)
-        rows.append(
-            (
-                name,
-                f"{read.rows:,}",
-                f"{read.classes:,}",
-                f"{len(read.absent_classes):,}",
-                read.kind,
-                read.dtype,
-                f"{read.worst_row_sum:.6g}",
-                *(f"{count:,}" for count in counts),
-                result.verdict.word if result.verdict else NONE,
-            )
-        )
-    return Table("What was read", (Column("", "left"), *map(Column, heads)), tuple(rows))
+        counts = [f"{count:,}" for count in (read.rows, read.classes, len(read.absent_classes))]
+        words = [result.verdict.word if result.verdict else NONE, read.kind, read.dtype]
+        exact = [f"{count:,}" for count in (read.zeros, read.ones, read.tied_rows)]
+        rows.append((name, *counts, *words, f"{read.worst_row_sum:.6g}", *exact))
+    return Table("What was read", (Column("", "left"), *columns), tuple(rows))
 
 
 def _by_metric(
     results: Sequence[Result],
     names: Sequence[str],
-    family: str,
+    errors: bool,
     title: str,
     cell: Callable[[Estimate], str],
     note: str,
@@ -64,7 +58,7 @@ def _by_metric(
         metric: None
         for result in results
         for metric, estimate in result.metrics.items()
-        if estimate.call.metric.family == family
+        if (estimate.call.metric.family == "error") == errors
     }
     rows = [
         (name, *(cell(result.metrics[metric]) if metric in result.metrics else NONE for metric in metrics))
@@ -74,13 +68,12 @@ def _by_metric(
 
 
 def _score_cell(estimate: Estimate) -> str:
-    if estimate.interval is None:
-        return number(estimate.value)
-    return f"{number(estimate.value)} ({span(estimate.interval.low, estimate.interval.high, estimate.value)})"
+    value, interval = estimate.value, estimate.interval
+    if interval is None or math.isinf(value):
+        return number(value)
+    return f"{number(value)} ±{to_decimals((interval.high - interval.low) / 2, decimals(value))}"
 
 
 def _error_cell(estimate: Estimate) -> str:
     null = estimate.if_calibrated
-    if null is None:
-        return number(estimate.value)
-    return f"{number(estimate.value)} ({number(null.mean)}, p {p_value(null.p_value)})"
+    return f"{number(estimate.value)} p {p_value(null.p_value)}" if null else number(estimate.value)

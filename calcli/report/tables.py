@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calcli.core.results import Estimate
 from calcli.report.model import Column, Table
-from calcli.report.numbers import counted, number, p_value, percent, span
+from calcli.report.numbers import counted, number, p_value, percent, span, spread
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.summary import Result, short_names
 from calcli.report.wording import DIAGNOSIS, ERRORS, NONE, NORMALIZED, NOT_TESTED, QUALITY, interval_head
 
-BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0"}
+BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": ""}
 
 
 def result_tables(results: Sequence[Result], per_class: bool = False) -> list[Table]:
@@ -68,7 +67,7 @@ def _balance(result: Result) -> str:
 
 
 def _scores(result: Result) -> Table:
-    found = _family(result, "score")
+    found = {name: e for name, e in result.metrics.items() if e.call.metric.family != "error"}
     columns = (
         Column("", "left"),
         Column("value"),
@@ -82,14 +81,14 @@ def _scores(result: Result) -> Table:
     rows = []
     for name, estimate in found.items():
         interval = estimate.interval
-        spread = span(interval.low, interval.high, estimate.value) if interval else NONE
+        ends = span(interval.low, interval.high, estimate.value) if interval else NONE
         metric = estimate.call.metric
-        rows.append((name, number(estimate.value), spread, BETTER[metric.direction], metric.meaning))
+        rows.append((name, number(estimate.value), ends, BETTER[metric.direction], metric.meaning))
     return Table(QUALITY, columns, tuple(rows), tuple(notes))
 
 
 def _errors(result: Result) -> Table:
-    found = _family(result, "error")
+    found = {name: e for name, e in result.metrics.items() if e.call.metric.family == "error"}
     columns = (
         Column("", "left"),
         Column("value"),
@@ -100,17 +99,13 @@ def _errors(result: Result) -> Table:
     rows = []
     for name, estimate in found.items():
         null = estimate.if_calibrated
-        expected = f"{number(null.mean)} ± {number(null.sd)}" if null else NONE
+        expected = spread(null.mean, null.sd, estimate.value) if null else NONE
         p = p_value(null.p_value) if null else NONE
         rows.append((name, number(estimate.value), expected, p, estimate.call.metric.meaning))
     notes = [ERRORS] if found else []
     if any(estimate.call.lens == "class-wise" for estimate in found.values()):
         notes.append(NOT_TESTED)
     return Table(DIAGNOSIS, columns, tuple(rows), tuple(notes))
-
-
-def _family(result: Result, family: str) -> dict[str, Estimate]:
-    return {name: found for name, found in result.metrics.items() if found.call.metric.family == family}
 
 
 def _per_class(result: Result, name: str) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich import box
 from rich.cells import cell_len
@@ -12,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from calcli.report.model import Column, Table
+from calcli.report.model import Table
 
 GAP = 2  # blanks between columns
 ROOM = 40  # the least an optional column is worth showing in
@@ -31,20 +32,20 @@ def terminal_text(tables: Sequence[Table], width: int | None = None, color: bool
         Whether to emphasize with escape sequences.
     """
     text = io.StringIO()
-    console = Console(
-        file=text, width=width, force_terminal=color, no_color=not color, highlight=False, legacy_windows=False
-    )
+    console = Console(file=text, width=width, force_terminal=color, no_color=not color, highlight=False)
     for number, table in enumerate(tables):
         if number:
             console.print()
         _show(table, console)
-    return text.getvalue()
+    return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
 
 
 def _show(table: Table, console: Console) -> None:
     console.print(Text(table.title, style="bold"), overflow="fold")
     if table.rows:
-        for part in _folded(_fitting(table, console.width), console.width):
+        for number, part in enumerate(_folded(_fitting(table, console.width), console.width)):
+            if number:
+                console.print()
             console.print(_rich(part))
     for note in table.notes:
         console.print(Padding(Text(note), (0, 0, 0, GAP)))
@@ -52,7 +53,9 @@ def _show(table: Table, console: Console) -> None:
 
 def _rich(table: Table) -> RichTable:
     headed = any(column.head for column in table.columns)
-    shown = RichTable(box=box.SIMPLE_HEAD if headed else None, show_header=headed, pad_edge=False, padding=(0, 1))
+    shown = RichTable(
+        box=box.SIMPLE_HEAD, show_header=headed, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
+    )
     for column in table.columns:
         shown.add_column(Text(column.head), justify=column.align, overflow="fold")
     for row in table.rows:
@@ -62,10 +65,10 @@ def _rich(table: Table) -> RichTable:
 
 def _fitting(table: Table, width: int) -> Table:
     """Leave out optional columns for which there is no room."""
-    needed = sum(w + GAP for w, column in zip(_widths(table), table.columns, strict=True) if not column.optional)
-    if needed + ROOM <= width:
-        return table
-    return _pick(table, [n for n, column in enumerate(table.columns) if not column.optional])
+    needed = [n for n, column in enumerate(table.columns) if not column.optional]
+    widths = _widths(table)
+    room = width - sum(widths[n] + GAP for n in needed)
+    return table if room >= ROOM else _pick(table, needed)
 
 
 def _folded(table: Table, width: int) -> Iterator[Table]:
@@ -87,5 +90,5 @@ def _widths(table: Table) -> list[int]:
 
 
 def _pick(table: Table, numbers: Sequence[int]) -> Table:
-    columns: tuple[Column, ...] = tuple(table.columns[n] for n in numbers)
-    return Table(table.title, columns, tuple(tuple(row[n] for n in numbers) for row in table.rows), table.notes)
+    columns = tuple(table.columns[n] for n in numbers)
+    return replace(table, columns=columns, rows=tuple(tuple(row[n] for n in numbers) for row in table.rows))

@@ -10,11 +10,12 @@ QUALITY = "Quality for decisions"
 DIAGNOSIS = "Calibration errors, for diagnosis"
 
 NORMALIZED = "normalized_*: 1 is as good as always answering with the class frequencies, 0 is perfect."
+P = "p is the chance that calibrated probabilities show an error as large."
 ERRORS = (
     "Errors carry no interval: they are biased upward near zero. Compare each with the same error if the "
-    "probabilities were calibrated (mean ± sd over outcomes drawn from them); p is the chance that "
-    "calibrated probabilities show one as large."
+    f"probabilities were calibrated (mean ± sd over outcomes drawn from them); {P}"
 )
+TESTED = f"{P} Errors are biased upward near zero and carry no interval; class-wise errors are not tested."
 NOT_TESTED = "Class-wise errors are not tested."
 NONE = "-"
 

@@ -1,0 +1,169 @@
+"""The way in from Python: what the command line finds out, as typed objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from calcli.core.errors import UsageError
+from calcli.core.evaluate import evaluate as evaluate_predictions
+from calcli.core.predictions import Kind, Predictions
+from calcli.core.results import Evaluation, Settings
+from calcli.io.arrays import from_arrays
+from calcli.io.frames import to_frame
+from calcli.io.hashing import sha256
+from calcli.io.options import ReadOptions
+from calcli.io.read import read as read_file
+from calcli.report.jsonreport import report_object
+from calcli.report.markdown import markdown_text
+from calcli.report.numbers import counted, number
+from calcli.report.records import records
+from calcli.report.summary import Result, summarize
+from calcli.report.tables import result_tables
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What was found out about predictions; printed, it shows the tables of the command line.
+
+    Attributes
+    ----------
+    results
+        Metrics by expression, the verdict, classes, reliability bins and warnings.
+    settings
+        How they were computed.
+    evaluation
+        What they were taken from, for figures: `calcli.figures.reliability(report.evaluation)`.
+    """
+
+    results: tuple[Result, ...]
+    settings: Settings
+    evaluation: Evaluation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as the JSON object of `calcli evaluate --format json`."""
+        return report_object(self.results, self.settings, sha256)
+
+    def to_frame(self, per_class: bool = False) -> pandas.DataFrame:
+        """Return a row for every number, as `calcli evaluate --format csv` has them.
+
+        Parameters
+        ----------
+        per_class
+            Whether to add the figures of each class.
+        """
+        return to_frame(list(records(self.results, per_class)))
+
+    def __repr__(self) -> str:
+        read = self.results[0].input
+        size = f"{counted(read.rows, 'row')}, {counted(read.classes, 'class')}"
+        values = [f"{name} {number(found.value)}" for name, found in self.results[0].metrics.items()]
+        return f"<Report on {read.path}: {size}; {', '.join(values)}>"
+
+    def __str__(self) -> str:
+        from calcli.report.terminal import terminal_text
+
+        return terminal_text(result_tables(self.results)).rstrip("\n")
+
+    def _repr_markdown_(self) -> str:
+        return markdown_text(result_tables(self.results))
+
+
+def evaluate(
+    scores: Any,
+    labels: Any = None,
+    *,
+    kind: Kind | Literal["auto"] = "auto",
+    classes: Sequence[str] | None = None,
+    positive: str | None = None,
+    weights: Any = None,
+    renormalize: bool = False,
+    **settings: Any,
+) -> Report:
+    """Evaluate predictions: how good are the probabilities, and where are they off?
+
+    Parameters
+    ----------
+    scores : array-like (N, K), (..., K) or (N,); or Predictions
+        Logits, log-probabilities or probabilities, of two classes also those of the second one only; or
+        what `read` returned, which has labels and all that follows.
+    labels : array-like (N,) or (...)
+        Integers in 0..K-1, or names out of `classes`.
+    kind
+        What the scores are.
+    classes
+        Class names in the order of the scores.
+    positive
+        Of two classes, the second one.
+    weights : array-like (N,), optional
+        Non-negative row weights.
+    renormalize
+        Divide rows of probabilities by their sum, however far from 1.
+    **settings
+        `metrics` (expressions), `bins`, `level`, `resamples`, `draws`, `seed`, `precision`; see `Settings`.
+
+    Raises
+    ------
+    InputError
+        If these cannot be predictions.
+    UsageError
+        If a setting is unknown or does not fit them.
+    """
+    if isinstance(scores, Predictions):
+        if (labels, kind, classes, positive, weights, renormalize) != (None, "auto", None, None, None, False):
+            raise UsageError("predictions have labels and classes of their own; give such options to read()")
+        predictions = scores
+    elif labels is None:
+        raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(read(path))")
+    else:
+        predictions = from_arrays(
+            scores,
+            labels,
+            kind=kind,
+            classes=classes,
+            positive=positive,
+            weights=weights,
+            renormalize=renormalize,
+        )
+    evaluation = evaluate_predictions(predictions, _settings(settings))
+    return Report((summarize(evaluation),), evaluation.settings, evaluation)
+
+
+def read(path: str | Path, **options: Any) -> Predictions:
+    """Read a file of predictions, a folder of parts, or standard input as `-`.
+
+    Parameters
+    ----------
+    path
+        Where they are.
+    **options
+        `labels`, `label_column`, `scores`, `kind`, `classes`, `positive`, `weights`, `limit`,
+        `renormalize`; see `ReadOptions`.
+
+    Raises
+    ------
+    InputError
+        If it is missing, damaged or not understood.
+    UsageError
+        If an option is unknown or does not fit it.
+    """
+    return read_file(path, ReadOptions(**_known(options, ReadOptions)))
+
+
+def _settings(values: dict[str, Any]) -> Settings:
+    metrics = values.get("metrics", ())
+    values = values | {"metrics": tuple(metrics.split(",") if isinstance(metrics, str) else metrics)}
+    return Settings(**_known(values, Settings))
+
+
+def _known(values: dict[str, Any], owner: type[Settings] | type[ReadOptions]) -> dict[str, Any]:
+    names = [field.name for field in fields(owner)]
+    unknown = [name for name in values if name not in names]
+    if unknown:
+        raise UsageError(f"unknown option {', '.join(unknown)}; expected some of {', '.join(names)}")
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
