@@ -91,6 +91,7 @@ class Sums:
     def _means(self, counts: NDArray[np.float64], squeeze: bool = False) -> Means:
         sums = counts @ self._sums
         weight = sums[:, 0]
+        weight[weight == 0] = np.nan  # a resample of weightless rows has no mean
         means = dict(zip(self._names, (sums[:, 1 : len(self._names) + 1] / weight[:, None]).T, strict=True))
         for name, count in zip(self._infinite, sums.T[len(self._names) + 1 :], strict=True):
             means[name] = np.where(count > 0, np.inf, means[name])

@@ -1,0 +1,59 @@
+"""Metric expressions parse, print back, and are refused with the nearest name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calcli.core import scoring
+from calcli.core.errors import UsageError
+from calcli.core.expressions import CHOICES, parse_metric, parse_metrics
+from calcli.core.registry import METRICS
+
+
+@given(st.sampled_from(list(METRICS.values())), st.data())
+def test_an_expression_prints_back(metric, data):
+    text = metric.name
+    for key in metric.arguments:
+        if key == "bins":
+            text += f":bins={data.draw(st.integers(1, 99))}"
+        elif key in CHOICES:
+            text += f":{key}={data.draw(st.sampled_from(CHOICES[key]))}"
+    call = parse_metric(text)
+    assert parse_metric(str(call)) == call
+
+
+def test_defaults_are_left_out():
+    assert str(parse_metric("ece:bins=15:binning=equal-mass")) == "ece:binning=equal-mass"
+    assert str(parse_metric("ece", {"bins": 20})) == "ece:bins=20"
+    assert [str(call) for call in parse_metrics(["ece", "ece:bins=15", "ks"])] == ["ece", "ks"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ec", "did you mean 'ece'"),
+        ("logloss", "did you mean 'log_loss'"),
+        ("ece:bin=3", "it takes: lens, binning, bins, norm"),
+        ("ece:bins=0", "whole number"),
+        ("ece:bins=many", "whole number"),
+        ("ece:binning=equal_mass", "did you mean 'equal-mass'"),
+        ("ece:norm=3", "one of 1, 2, max"),
+        ("log_loss:bins=3", "it takes: none"),
+    ],
+)
+def test_faults_are_named(text, said):
+    with pytest.raises(UsageError, match=said):
+        parse_metric(text)
+
+
+def test_all_faults_are_named_at_once():
+    with pytest.raises(UsageError, match=r"'ec'.*'brie'"):
+        parse_metrics(["ec", "ece", "brie"])
+
+
+def test_every_score_has_its_function():
+    scores = [metric for metric in METRICS.values() if metric.family == "score"]
+    assert scores
+    assert all(callable(getattr(scoring, metric.name)) for metric in scores)
