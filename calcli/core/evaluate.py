@@ -196,12 +196,10 @@ def _infinite(measured: Measurements) -> tuple[NDArray[np.intp], float]:
         return np.empty(0, np.intp), float("nan")
     losses = measured.rows["log_loss"]
     weights = measured.predictions.weights
-    if np.isfinite(losses.max()):
-        return np.empty(0, np.intp), float(np.average(losses.astype(np.float64), weights=weights))
-    infinite = np.isinf(losses)
-    if weights is not None:
-        infinite &= weights > 0
-    if infinite.all():
-        return np.flatnonzero(infinite), float("nan")
-    kept = None if weights is None else weights[~infinite]
-    return np.flatnonzero(infinite), float(np.average(losses[~infinite].astype(np.float64), weights=kept))
+    finite = np.isfinite(losses)
+    weightless = np.zeros_like(finite) if weights is None else weights == 0
+    infinite = np.flatnonzero(~finite & ~weightless)
+    if not finite.any():
+        return infinite, float("nan")
+    kept = None if weights is None else weights[finite]
+    return infinite, float(np.average(losses[finite].astype(np.float64), weights=kept))

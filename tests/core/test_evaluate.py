@@ -83,7 +83,8 @@ prob_rows = st.lists(
 def build(rows, weights=None):
     counts = np.array([row[0] for row in rows], float)
     probs = counts / counts.sum(1, keepdims=True)
-    return Predictions(ArrayScores(probs), "probs", np.array([row[1] for row in rows]), ("a", "b", "c"), weights)
+    labels = np.array([row[1] for row in rows])
+    return Predictions(ArrayScores(probs), "probs", labels, ("a", "b", "c"), weights)
 
 
 def same(first, second, tolerance=1e-12):
