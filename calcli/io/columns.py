@@ -87,7 +87,12 @@ def find_layout(
     UsageError
         If an option names what is not there.
     """
-    label = None if options.labels is not None else _label_column(columns, options, name)
+    label = _label_column(columns, options, name) if options.labels is None else None
+    if options.labels is not None and options.label_column is not None:
+        raise UsageError(
+            f"--label-column {options.label_column} and --labels {options.labels} both say where the labels "
+            "are; leave one out"
+        )
     if options.weights is not None and options.weights not in columns:
         raise UsageError(_no_such(options.weights, columns, name, "--weights"))
     candidates = {c: holds for c, holds in columns.items() if c not in (label, options.weights)}

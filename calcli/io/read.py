@@ -108,16 +108,16 @@ def _found_in_tables(files: Sequence[Path], formats: dict[Path, str], options: R
 def _found_in_arrays(files: Sequence[Path], options: ReadOptions) -> Found:
     from calcli.io.npz import found_in_npz
 
+    if options.label_column is not None:
+        raise UsageError(
+            f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
+        )
     readers = {"npy": _found_in_npy, "npz": found_in_npz}
     return join([readers[str(format_of(file))](file, options) for file in files])
 
 
 def _found_in_npy(path: Path, options: ReadOptions) -> Found:
-    for value, option in (
-        (options.label_column, "--label-column"),
-        (options.scores, "--scores"),
-        (options.weights, "--weights"),
-    ):
+    for value, option in ((options.scores, "--scores"), (options.weights, "--weights")):
         if value is not None:
             raise UsageError(
                 f"{option} {value}: {path} has no columns; leave it out, or save all arrays in one .npz"

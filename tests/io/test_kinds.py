@@ -1,0 +1,79 @@
+"""What scores are taken for, and what happens when later rows do not agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from io_samples import random_logits, random_probs, scores_of
+from scipy.special import log_softmax, softmax
+
+from calcli.core.errors import InputError, KindContradicted
+from calcli.io.arrays import from_arrays
+from calcli.io.kinds import kind_of
+
+LOGITS = arrays(np.float64, st.tuples(st.integers(1, 20), st.integers(2, 6)), elements=st.floats(-30, 30))
+
+
+@given(LOGITS, st.sampled_from([np.float32, np.float64]))
+def test_a_softmax_is_told_from_its_logarithm(logits, dtype):
+    assert kind_of(softmax(logits, axis=1).astype(dtype)) == "probs"
+    assert kind_of(log_softmax(logits, axis=1).astype(dtype)) == "log-probs"
+    assert kind_of(np.concatenate([logits, logits + 40]).astype(dtype)) == "logits"
+
+
+@pytest.mark.parametrize(
+    ("scores", "kind"),
+    [
+        ([[0.2, 0.2], [0.9, 0.9]], "probs"),  # in [0, 1] is never logits
+        ([[0.0, 1.0], [1.0, 0.0]], "probs"),
+        ([[0.0, -np.inf], [-np.inf, 0.0]], "log-probs"),
+        ([[-1e-9, 1.0 + 1e-9]], "probs"),  # an error in the probabilities, said when they are checked
+        ([[-0.2, -3.0]], "logits"),
+        ([[0.2, 1.5]], "logits"),
+        ([[0.0], [1.0]], "probs"),
+        ([[-0.5], [1.0]], "logits"),
+        ([[-0.5], [-1.0]], "logits"),
+    ],
+)
+def test_kind_by_values(scores, kind):
+    assert kind_of(np.array(scores)) == kind
+
+
+def test_rows_after_the_first_look_may_contradict(monkeypatch):
+    """The message names the option; whoever can read again does so as the kind it names."""
+    monkeypatch.setattr("calcli.io.assemble.FIRST_LOOK", 10)
+    for first in (np.full((5, 2), 0.5), np.full((5, 2), np.log(0.5))):
+        scores = np.concatenate([first, [[0.5, 0.5], [3.0, -1.0]]])
+        predictions = from_arrays(scores, np.zeros(7, int))
+        with pytest.raises(KindContradicted, match="--kind logits") as caught:
+            scores_of(predictions)
+        assert caught.value.kind == "logits"
+        again = predictions.as_kind(caught.value.kind, caught.value.reason)
+        assert (again.kind, again.provenance.kind_reason) == ("logits", caught.value.reason)
+        np.testing.assert_array_equal(scores_of(again), scores)
+
+
+def test_a_single_column_that_contradicts_is_completed_as_logits(monkeypatch):
+    monkeypatch.setattr("calcli.io.assemble.FIRST_LOOK", 2)
+    predictions = from_arrays([0.5, 1.0, 3.0], [0, 1, 1])
+    with pytest.raises(KindContradicted) as caught:
+        scores_of(predictions)
+    again = predictions.as_kind(caught.value.kind, caught.value.reason)
+    np.testing.assert_array_equal(scores_of(again), [[0, 0.5], [0, 1], [0, 3]])
+
+
+def test_what_the_user_says_is_not_contradicted():
+    with pytest.raises(InputError, match="row 1.* is -1, a negative probability") as caught:
+        scores_of(from_arrays([[0.5, 0.5], [2.0, -1.0]], [0, 1], kind="probs"))
+    assert not isinstance(caught.value, KindContradicted)
+
+
+@pytest.mark.parametrize("kind", ["logits", "log-probs"])
+def test_probabilities_may_be_called_otherwise(kind):
+    scores = random_probs().scores if kind == "logits" else log_softmax(random_logits().scores, axis=1)
+    predictions = from_arrays(scores, np.zeros(len(scores), int), kind=kind)
+    assert (predictions.kind, predictions.provenance.kind_reason) == (kind, "as given")
+    np.testing.assert_array_equal(scores_of(predictions), scores)

@@ -1,0 +1,95 @@
+"""Labels as stored, matched with class names: every label meets its own class, or is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calcli.core.errors import InputError
+from calcli.io.labels import Labels, join_labels, labels_from_array, match
+from calcli.io.places import Place
+
+PLACE = Place((("t.csv", 1000),))
+
+
+def matched(values, classes) -> list[int]:
+    return match(labels_from_array(np.asarray(values), PLACE), classes, PLACE).tolist()
+
+
+@given(st.data())
+def test_text_meets_the_class_of_its_name(data):
+    classes = data.draw(st.lists(st.text(min_size=1).filter(lambda s: "\0" not in s), min_size=2, unique=True))
+    truth = data.draw(st.lists(st.integers(0, len(classes) - 1), min_size=1))
+    assert matched([classes[k] for k in truth], classes) == truth
+
+
+@given(st.data())
+def test_integers_meet_the_class_of_their_number(data):
+    numbers = data.draw(st.lists(st.integers(-(2**31), 2**31), min_size=2, unique=True))
+    truth = data.draw(st.lists(st.integers(0, len(numbers) - 1), min_size=1))
+    assert matched([numbers[k] for k in truth], [str(number) for number in numbers]) == truth
+
+
+@given(st.lists(st.integers(0, 4), min_size=1))
+def test_integers_are_positions_among_other_names(truth):
+    assert matched(truth, ["a", "b", "c", "d", "e"]) == truth
+    assert matched(np.array(truth, np.uint8), ["a", "b", "c", "d", "e"]) == truth
+    assert matched(np.array(truth, float), ["a", "b", "c", "d", "e"]) == truth
+
+
+def test_booleans():
+    assert matched([True, False], ["0", "1"]) == [1, 0]
+    assert matched([True, False], ["True", "False"]) == [0, 1]
+    assert matched([True, False], ["no", "yes"]) == [1, 0]
+
+
+def test_objects_of_text():
+    assert matched(np.array(["b", "a"], object), ["a", "b"]) == [1, 0]
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1), min_size=1))
+def test_joined_labels_are_those_of_one_file(parts):
+    joined = join_labels([labels_from_array(np.array(part), PLACE) for part in parts])
+    whole = labels_from_array(np.array(sum(parts, [])), PLACE)
+    np.testing.assert_array_equal(match(joined, "abc", PLACE), match(whole, "abc", PLACE))
+
+
+def test_numbers_and_text_join_as_text():
+    joined = join_labels([Labels(np.array([3, 10])), labels_from_array(np.array(["10", "x"]), PLACE)])
+    assert match(joined, ["x", "3", "10"], PLACE).tolist() == [1, 2, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "classes", "message"),
+    [
+        ([0, 2, 1], ["0", "1"], "t.csv: row 1 has the label 2, but the 2 scores of a row belong .* 0, 1"),
+        ([0, 7], ["a", "b", "c"], "row 1 has the label 7, .* top-k dump.* save the scores of all"),
+        ([5, 4], ["5", "6"], "row 1 has the label 4, but the 2 scores of a row belong to the classes 5, 6"),
+        ([1, 2, 3], ["0", "1", "2"], "run from 1 to 3, .* 0 to 2; subtract 1, or .* --classes 1, 2, 3"),
+        ([1, 2, 3], ["a", "b", "c"], "labels run from 1 to 3"),
+        ([0, -1], ["0", "1"], "row 1 has no label .-1 marks a missing one.; remove the rows without a label"),
+        ([0, -100], ["a", "b"], "row 1 has no label .-100 marks"),
+        ([0, 255], ["a", "b"], "row 1 has no label .255 marks"),
+        ([0.0, np.nan], ["a", "b"], "row 1 has no label .nan marks"),
+        ([0.0, 0.5], ["a", "b"], "row 1 has the label 0.5; expected a class, as an integer or as text"),
+        (["a", "x", "y"], ["a", "b"], 'row 1 has the label "x", which is not one of .* a, b .*x, y.*--classes'),
+        (["a", ""], ["a", "b"], "row 1 has no label"),
+        (["a", "NaN"], ["a", "b"], "row 1 has no label"),
+        (np.array(["a", None], object), ["a", "b"], "row 1 has no label .None marks"),
+        ([0j, 1j], ["a", "b"], "labels of type complex128; expected integers or text"),
+    ],
+)
+def test_labels_that_are_refused(values, classes, message):
+    with pytest.raises(InputError, match=message):
+        matched(values, classes)
+
+
+def test_names_that_only_look_missing_are_classes():
+    assert matched(["none", "some"], ["none", "some"]) == [0, 1]
+
+
+def test_rows_of_several_files_are_counted_file_by_file():
+    place = Place((("a.npy", 3), ("b.npy", 0), ("c.npy", 2)))
+    assert [place.row(i) for i in (0, 2, 3, 4)] == ["a.npy: row 0", "a.npy: row 2", "c.npy: row 0", "c.npy: row 1"]
