@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from calcli.core.calibrators.logistic import Beta
+from calcli.core.calibrators.odir import Dirichlet, MatrixODIR
+from calcli.core.calibrators.softmax import MatrixScaling, VectorScaling
+from calcli.core.errors import InputError, UsageError
+
+
+def drawn(n, classes, seed=0):
+    rng = np.random.default_rng(seed)
+    logits = 1.5 * rng.standard_normal((n, classes))
+    cumulative = special.softmax(logits, axis=1).cumsum(axis=1)
+    labels = (rng.random((n, 1)) > cumulative[:, :-1]).sum(axis=1)
+    return 2 * logits + rng.standard_normal(classes), labels
+
+
+def penalized_loss(matrix, intercept, features, labels, lambda_, mu):
+    """Equation of section 3 of Kull et al. 2019, spelled out."""
+    classes = len(intercept)
+    log_probs = special.log_softmax(features @ matrix.T + intercept, axis=1)
+    off_diagonal = sum(matrix[i, j] ** 2 for i in range(classes) for j in range(classes) if i != j)
+    penalty = lambda_ * off_diagonal / (classes * (classes - 1)) + mu * (intercept**2).sum() / classes
+    return -log_probs[np.arange(len(labels)), labels].mean() + penalty
+
+
+@pytest.mark.parametrize(("lambda_", "mu"), [(0.01, 0.01), (0.1, 2.0), (5.0, 0.1)])
+def test_no_scipy_search_does_better(lambda_, mu):
+    logits, labels = drawn(300, 3)
+    features = special.log_softmax(logits, axis=1)
+    fitted = MatrixODIR(off_diagonal_penalty=lambda_, intercept_penalty=mu).fit(logits, labels)
+    ours = penalized_loss(
+        fitted.parameters["matrix"], fitted.parameters["intercept"], features, labels, lambda_, mu
+    )
+    oracle = optimize.minimize(
+        lambda t: penalized_loss(t[:9].reshape(3, 3), t[9:], features, labels, lambda_, mu),
+        np.concatenate([np.eye(3).ravel(), np.zeros(3)]), method="BFGS", options={"gtol": 1e-6},
+    )  # fmt: skip
+    assert fitted.notes == []
+    assert ours <= oracle.fun + 1e-12
+    assert ours == pytest.approx(oracle.fun, rel=1e-8)
+
+
+def test_no_penalty_is_matrix_scaling_and_a_huge_one_is_vector_scaling():
+    logits, labels = drawn(500, 4)
+    free = MatrixODIR(off_diagonal_penalty=0, intercept_penalty=0).fit(logits, labels)
+    np.testing.assert_allclose(
+        free.apply(logits), MatrixScaling().fit(logits, labels).apply(logits), atol=1e-6
+    )
+    diagonal = MatrixODIR(off_diagonal_penalty=1e9, intercept_penalty=0).fit(logits, labels)
+    np.testing.assert_allclose(
+        diagonal.apply(logits), VectorScaling().fit(logits, labels).apply(logits), atol=1e-5
+    )
+
+
+def test_penalized_fit_of_separable_data_is_finite_without_a_ridge(dataset):
+    scores, labels = dataset("cifar100_vgg19_bn")
+    fitted = MatrixODIR().fit(scores[:5000], labels[:5000])
+    assert fitted.notes == []
+    log_probs = fitted.apply(scores[5000:])
+    before = special.log_softmax(scores[5000:].astype(np.float64), axis=1)
+    own = np.arange(5000), labels[5000:]
+    assert -log_probs[own].mean() < -before[own].mean()
+
+
+def test_unpenalized_dirichlet_of_two_classes_is_beta_calibration():
+    logits, labels = drawn(800, 2, seed=3)
+    dirichlet = Dirichlet(off_diagonal_penalties=(0.0,), intercept_penalties=(0.0,)).fit(logits, labels)
+    beta = Beta().fit(logits, labels)
+    matrix = dirichlet.parameters["matrix"]
+    slopes = matrix[1] - matrix[0]  # of ln(1 - s) and ln(s): beta's constraints are -b <= 0 and a >= 0
+    assert slopes[0] < 0 < slopes[1]
+    np.testing.assert_allclose(dirichlet.apply(logits), beta.apply(logits), atol=1e-5)
+
+
+def test_chosen_penalties_have_the_smallest_held_out_loss_of_those_tried():
+    logits, labels = drawn(400, 4)
+    lambdas = (10.0, 1.0, 0.1)
+    fitted = Dirichlet(off_diagonal_penalties=lambdas, intercept_penalties=(0.1,), folds=2).fit(
+        logits, labels
+    )
+    chosen = fitted.parameters["off_diagonal_penalty"]
+    assert chosen in lambdas
+    same = MatrixODIR(off_diagonal_penalty=chosen, intercept_penalty=0.1).fit(logits, labels)
+    np.testing.assert_array_equal(fitted.apply(logits), same.apply(logits))
+
+
+def test_strong_confusion_of_two_classes_calls_for_a_weak_penalty():
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 3, 3000)
+    logits = rng.standard_normal((3000, 3))
+    swapped = np.array([1, 0, 2])[labels]  # the classifier mistakes class 0 for class 1 and the reverse
+    logits[np.arange(3000), swapped] += 3
+    fitted = Dirichlet().fit(logits, labels)
+    assert fitted.parameters["off_diagonal_penalty"] <= 1
+    assert (fitted.apply(logits).argmax(axis=1) == labels).mean() > 0.9
+
+
+def test_seed_decides_the_folds_and_two_fits_agree_to_the_bit():
+    logits, labels = drawn(200, 3)
+    first, second = (Dirichlet(seed=1).fit(logits, labels).apply(logits) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_weight_0_is_no_row():
+    logits, labels = drawn(300, 3)
+    weights = (np.arange(300) % 3 > 0).astype(float)
+    kept = weights > 0
+    weighted, plain = Dirichlet().fit(logits, labels, weights), Dirichlet().fit(logits[kept], labels[kept])
+    np.testing.assert_array_equal(weighted.apply(logits), plain.apply(logits))
+
+
+def test_wrong_settings_and_too_few_rows_are_refused():
+    with pytest.raises(UsageError, match="off_diagonal_penalty must be 0 or more"):
+        MatrixODIR(off_diagonal_penalty=-1)
+    with pytest.raises(UsageError, match="intercept_penalties must be 0 or more"):
+        Dirichlet(intercept_penalties=())
+    with pytest.raises(UsageError, match="folds must be"):
+        Dirichlet(folds=1)
+    with pytest.raises(InputError, match="3 folds, there are 2"):
+        Dirichlet().fit(np.zeros((2, 2)), np.array([0, 1]))

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, special
+from sklearn.linear_model import LogisticRegression
+
+from calcli.core.calibrators.softmax import BiasOnly, DPAffine, MatrixScaling, VectorScaling
+from calcli.core.calibrators.temperature import Temperature
+from calcli.core.errors import InputError, UsageError
+from tests.conftest import DATASETS
+
+METHODS = [BiasOnly, DPAffine, VectorScaling, MatrixScaling]
+every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+MODELS = {  # test-side definitions: parameters as one vector -> scores
+    "bias": lambda x, t: x + t,
+    "dp": lambda x, t: t[0] * x + t[1:],
+    "vector": lambda x, t: t[: x.shape[1]] * x + t[x.shape[1] :],
+    "matrix": lambda x, t: x @ t.reshape(-1, x.shape[1])[1:].T + t[: x.shape[1]],
+}
+
+
+def drawn(n, classes, seed=0):
+    """Return over-confident, biased logits and labels that have a finite optimum."""
+    rng = np.random.default_rng(seed)
+    logits = 1.5 * rng.standard_normal((n, classes))
+    cumulative = special.softmax(logits, axis=1).cumsum(axis=1)
+    labels = (rng.random((n, 1)) > cumulative[:, :-1]).sum(axis=1)
+    return 2 * logits + rng.standard_normal(classes), labels
+
+
+def log_loss(calibrator, scores, labels):
+    return -calibrator.apply(scores)[np.arange(len(labels)), labels].mean()
+
+
+REFERENCE = {"dp": "split_dp_affine", "vector": "split_vector", "matrix": "split_matrix"}
+
+
+@pytest.mark.parametrize("method", METHODS[1:], ids=lambda method: method.name)
+@pytest.mark.parametrize("name", DATASETS)
+def test_reference_log_loss_on_the_other_half(name, method, golden, dataset):
+    expected = golden[name].get(REFERENCE[method.name] + "_logloss")
+    if expected is None:
+        pytest.skip("no finite optimum or no reference of this split")
+    scores, labels = dataset(name)
+    half = len(labels) // 2
+    fitted = method().fit(scores[:half], labels[:half])
+    assert fitted.notes == []
+    assert log_loss(fitted, scores[half:], labels[half:]) == pytest.approx(expected, rel=1e-6)
+    in_training = golden[name][REFERENCE[method.name] + "_train_logloss"]
+    assert log_loss(fitted, scores[:half], labels[:half]) == pytest.approx(in_training, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_reference_dp_fitted_on_all_rows(name, golden, dataset):
+    scores, labels = dataset(name)
+    fitted = DPAffine().fit(scores, labels)
+    assert fitted.parameters["alpha"] == pytest.approx(golden[name]["rcl_tot_dp_alpha"], rel=1e-6)
+    assert log_loss(fitted, scores, labels) == pytest.approx(golden[name]["rcl_tot_dp_ce"], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in DATASETS if name.startswith("cifar")])
+def test_reference_vector_scaling_of_raw_logits(name, golden, dataset):
+    scores, labels = dataset(name)
+    half = len(labels) // 2
+    fitted = VectorScaling(input="raw").fit(scores[:half], labels[:half])
+    expected = golden[name]["split_vector_on_raw_scores_logloss"]
+    assert log_loss(fitted, scores[half:], labels[half:]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_matrix_scaling_of_separable_data_ends_with_a_note(golden, dataset):
+    name = "cifar100_vgg19_bn"
+    assert golden[name]["split_matrix_finite_optimum"] is False
+    scores, labels = dataset(name)
+    half = len(labels) // 2
+    fitted = MatrixScaling().fit(scores[:half], labels[:half])
+    assert "separated" in fitted.notes[0]
+    assert np.abs(fitted.parameters["matrix"]).max() < 10
+    assert np.isfinite(log_loss(fitted, scores[half:], labels[half:]))
+
+
+@every_method
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_no_scipy_search_does_better(method, classes):
+    logits, labels = drawn(400, classes)
+    features = special.log_softmax(logits, axis=1)
+    fitted = method().fit(logits, labels)
+    size = {"bias": classes, "dp": classes + 1, "vector": 2 * classes, "matrix": classes * (classes + 1)}
+
+    def loss(theta):
+        z = MODELS[method.name](features, theta)
+        return -special.log_softmax(z, axis=1)[np.arange(400), labels].mean()
+
+    start = np.random.default_rng(0).standard_normal(size[method.name])
+    oracle = optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-6})
+    assert fitted.notes == []
+    assert log_loss(fitted, logits, labels) <= oracle.fun + 1e-12
+    assert log_loss(fitted, logits, labels) == pytest.approx(oracle.fun, rel=1e-7)
+
+
+def test_matrix_scaling_is_multinomial_logistic_regression():
+    logits, labels = drawn(500, 4)
+    features = special.log_softmax(logits, axis=1)
+    theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=5000).fit(features, labels)
+    ours = MatrixScaling().fit(logits, labels).predict_proba(logits)
+    np.testing.assert_allclose(ours, theirs.predict_proba(features), atol=1e-5)
+
+
+def test_dp_of_two_classes_is_logistic_regression_on_the_log_odds():
+    logits, labels = drawn(500, 2)
+    log_odds = logits[:, 1:] - logits[:, :1]
+    theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(log_odds, labels)
+    ours = DPAffine().fit(logits, labels)
+    assert ours.parameters["alpha"] == pytest.approx(theirs.coef_[0, 0], rel=1e-5)
+    assert np.ptp(ours.parameters["beta"]) == pytest.approx(abs(theirs.intercept_[0]), rel=1e-4)
+
+
+def test_models_contain_each_other():
+    logits, labels = drawn(600, 5)
+    losses = [log_loss(m().fit(logits, labels), logits, labels) for m in (Temperature, *METHODS[1:])]
+    assert losses == sorted(losses, reverse=True)
+    assert log_loss(BiasOnly().fit(logits, labels), logits, labels) >= losses[1]
+
+
+def test_restricted_models_are_the_smaller_ones():
+    logits, _ = drawn(50, 4)
+    alpha, beta = 0.7, np.array([0.3, -0.1, 0.2, -0.4])
+    dp, vector, matrix, temperature = DPAffine(), VectorScaling(), MatrixScaling(), Temperature()
+    dp.parameters = {"alpha": alpha, "beta": beta}
+    vector.parameters = {"scale": np.full(4, alpha), "intercept": beta, "floor": -50.0}
+    matrix.parameters = {"matrix": alpha * np.eye(4), "intercept": beta, "floor": -50.0}
+    np.testing.assert_allclose(vector.apply(logits), dp.apply(logits), atol=1e-12)
+    np.testing.assert_allclose(matrix.apply(logits), dp.apply(logits), atol=1e-12)
+    dp.parameters = {"alpha": alpha, "beta": np.zeros(4)}
+    temperature.parameters = {"temperature": 1 / alpha}
+    np.testing.assert_allclose(dp.apply(logits), temperature.apply(logits), atol=1e-12)
+
+
+def test_dp_of_labels_without_a_bias_is_temperature_scaling():
+    logits, labels = drawn(300, 3)
+    beta = DPAffine().fit(logits, labels).parameters["beta"]
+    # taking beta out of the scores leaves nothing for beta to do
+    alpha = DPAffine().fit(logits, labels).parameters["alpha"]
+    shifted = logits + beta / alpha
+    again = DPAffine().fit(shifted, labels).parameters
+    np.testing.assert_allclose(again["beta"], 0, atol=1e-7)
+    temperature = Temperature().fit(shifted, labels).parameters["temperature"]
+    assert 1 / temperature == pytest.approx(again["alpha"], rel=1e-7)
+
+
+@every_method
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10_000))
+def test_weight_2_is_the_row_twice_and_weight_0_is_no_row(method, seed):
+    logits, labels = drawn(60, 3, seed)
+    times = np.random.default_rng(seed).integers(0, 3, 60)
+    weighted = method().fit(logits, labels, times)
+    repeated = method().fit(np.repeat(logits, times, axis=0), np.repeat(labels, times))
+    assert [note[:20] for note in weighted.notes] == [note[:20] for note in repeated.notes]
+    np.testing.assert_allclose(weighted.apply(logits), repeated.apply(logits), rtol=1e-4, atol=1e-5)
+
+
+@every_method
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=15)
+def test_a_constant_added_to_each_row_changes_nothing(method, seed):
+    logits, labels = drawn(150, 3, seed)
+    shifted = logits + 5 * np.random.default_rng(seed).standard_normal((150, 1))
+    probs = method().fit(logits, labels).predict_proba(logits)
+    np.testing.assert_allclose(method().fit(shifted, labels).predict_proba(shifted), probs, atol=1e-6)
+
+
+def test_raw_logits_and_log_probabilities_are_different_models():
+    logits, labels = drawn(500, 3)
+    shifted = logits + 5 * np.random.default_rng(0).standard_normal((500, 1))
+    raw, lp = VectorScaling(input="raw"), VectorScaling()
+    assert log_loss(raw.fit(shifted, labels), shifted, labels) != pytest.approx(
+        log_loss(lp.fit(shifted, labels), shifted, labels), rel=1e-3
+    )
+
+
+@every_method
+def test_batches_equal_the_whole_and_restored_parameters_give_the_same_bits(method):
+    logits, labels = drawn(500, 4)
+    fitted = method().fit(logits, labels)
+    whole = fitted.apply(logits)
+    assert whole.dtype == np.float64
+    batches = np.concatenate([fitted.apply(batch) for batch in np.array_split(logits, 7)])
+    np.testing.assert_allclose(batches, whole, rtol=1e-12, atol=1e-14)
+    restored = method(**fitted.get_params())
+    restored.parameters = {key: np.array(value) for key, value in fitted.parameters.items()}
+    np.testing.assert_array_equal(restored.apply(logits), whole)
+
+
+@every_method
+def test_warm_start_ends_at_the_same_place(method):
+    logits, labels = drawn(500, 4)
+    cold = method().fit(logits, labels)
+    start = method().fit(logits[:300], labels[:300]).parameters
+    warm = method().fit(logits, labels, start=start)
+    np.testing.assert_allclose(warm.apply(logits), cold.apply(logits), atol=1e-6)
+
+
+@every_method
+def test_class_without_a_row_gets_a_small_finite_probability_and_a_note(method):
+    logits, labels = drawn(500, 4)
+    kept = labels != 2
+    fitted = method().fit(logits[kept], labels[kept])
+    assert "have no row (class 2)" in fitted.notes[0]
+    probs = fitted.predict_proba(logits[kept])
+    assert np.all(probs > 0)
+    assert probs[:, 2].mean() < 5 / kept.sum()  # of the order of the weight of a row
+
+
+@every_method
+def test_constant_column_and_equal_scores_are_no_obstacle(method):
+    logits, labels = drawn(300, 3)
+    logits[:, 1] = 0.0
+    fitted = method().fit(logits, labels)
+    assert log_loss(fitted, logits, labels) < -special.log_softmax(logits, axis=1)[range(300), labels].mean()
+    equal = method().fit(np.zeros((300, 3)), labels).predict_proba(np.zeros((1, 3)))
+    np.testing.assert_allclose(equal[0], np.bincount(labels) / 300, atol=1e-6)
+
+
+@every_method
+def test_probability_zero_is_finite_in_the_fit_and_noted(method):
+    logits, labels = drawn(300, 3)
+    probs = special.softmax(logits, axis=1).round(2)
+    probs /= probs.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(probs)
+    fitted = method().fit(log_probs, labels)
+    assert "exactly 0" in fitted.notes[0]
+    half = np.log(np.where(probs == 0, probs[probs > 0].min() / 2, probs))
+    same = method().fit(special.log_softmax(log_probs, axis=1), labels)
+    np.testing.assert_allclose(fitted.apply(half), same.apply(half), atol=1e-9)
+    calibrated = fitted.predict_proba(log_probs)
+    assert not np.isnan(calibrated).any()
+    if method in (BiasOnly, DPAffine):
+        np.testing.assert_array_equal(calibrated == 0, probs == 0)
+    else:
+        assert np.all(calibrated > 0)
+
+
+@pytest.mark.parametrize("calibrator", [DPAffine(), VectorScaling(input="raw"), MatrixScaling(input="raw")])
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_logits_of_any_scale_reach_the_optimum(calibrator, scale):
+    logits, labels = drawn(300, 3)
+    expected = log_loss(calibrator.fit(logits, labels), logits, labels)
+    scaled = scale * logits
+    assert log_loss(calibrator.fit(scaled, labels), scaled, labels) == pytest.approx(expected, rel=1e-6)
+
+
+@every_method
+def test_wrong_number_of_classes_and_apply_before_fit_are_refused(method):
+    with pytest.raises(UsageError, match="has not been fitted"):
+        method().apply(np.zeros((1, 3)))
+    fitted = method().fit(*drawn(200, 3))
+    with pytest.raises(InputError, match="fitted on 3 classes, the scores have 4"):
+        fitted.apply(np.zeros((1, 4)))
