@@ -72,7 +72,13 @@ def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -
     targets = number * ((total - extra) / bins) + np.minimum(number, extra)
     last = np.ceil(targets).astype(np.intp) - 1 if mass is None else np.searchsorted(mass, targets)
     last = np.clip(last, 0, n - 1)
-    return np.unique(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
+    return distinct(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
+
+
+def distinct(positions: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the distinct positions in order; `numpy.unique` would load numpy's masked arrays first."""
+    ordered = np.sort(positions)
+    return ordered[is_run_end(ordered)]
 
 
 def is_run_end(ordered: NDArray[Any]) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.binning import distinct
 from calcli.core.lenses import Problem, segment_sums
 from calcli.core.miscalibration import BinnedError, Estimator, binned_error
 
@@ -73,7 +74,7 @@ def _binned_errors(
     if not estimators:
         return []
     cut_sets = [problem.cuts(estimator.binning, estimator.bins) for estimator in estimators]
-    cuts = np.unique(np.concatenate(cut_sets))
+    cuts = distinct(np.concatenate(cut_sets))
     simulated = outcome_sums(problem, cuts, draws, rng)
     errors = []
     for estimator, own in zip(estimators, cut_sets, strict=True):
@@ -95,7 +96,7 @@ def outcome_sums(
     n = len(problem.score)
     if n > ROW_LIMIT and problem.weights is None:
         # scores within a cell differ so little that a binomial with their mean has the same variance
-        fine = np.unique(np.concatenate([cuts, np.linspace(0, n, CELLS + 1).astype(np.intp)]))
+        fine = distinct(np.concatenate([cuts, np.linspace(0, n, CELLS + 1).astype(np.intp)]))
         count = np.diff(fine)
         mean = np.clip(segment_sums(problem.score, fine) / count, 0, 1)
         totals = rng.binomial(count, mean, size=(draws, len(count)))
