@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from calcli.core.predictions import Floats, Kind
 
 TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
+ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance
 
 REASONS: dict[Kind, str] = {
     "probs": "all values lie in [0, 1]",
@@ -37,5 +38,5 @@ def kind_of(block: Floats) -> Kind:
 def sums_to_one(block: Floats) -> NDArray[np.bool_]:
     """Return for each row whether it sums to one, up to rounding; never true for a row with nan."""
     sums = block @ np.ones(block.shape[1], block.dtype)
-    close: NDArray[np.bool_] = np.abs(sums - 1) <= TOLERANCE
+    close: NDArray[np.bool_] = np.abs(sums - 1) <= TOLERANCE + ROUNDING
     return close

@@ -36,7 +36,7 @@ def found_in_npz(path: Path, options: ReadOptions) -> Found:
         If an option names an array that is not there.
     """
     refuse_wrong_content(path, "npz")
-    with _damage_said(path), np.load(path, allow_pickle=False) as archive:
+    with _damage_said(path), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         names = list(archive)
     name = _choose(path, names, options.scores, "--scores", lambda array: bool(ALONE.fullmatch(array)))
     scores = _read(path, name)
@@ -95,7 +95,7 @@ def _column(path: Path, name: str) -> Callable[[], Array]:
 
 
 def _read(path: Path, name: str) -> Array:
-    with _damage_said(path, name), np.load(path, allow_pickle=False) as archive:
+    with _damage_said(path, name), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return native(archive[name])
 
 

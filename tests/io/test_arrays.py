@@ -14,7 +14,9 @@ from calcli.io.arrays import from_arrays
 def test_arrays_are_passed_on_as_they_are():
     sample = random_logits()
     weights = np.arange(1, 58)
-    predictions = from_arrays(sample.scores, sample.labels, weights=weights, columns={"site": list("ab") * 28 + ["a"]})
+    predictions = from_arrays(
+        sample.scores, sample.labels, weights=weights, columns={"site": list("ab") * 28 + ["a"]}
+    )
     result = next(predictions.scores.blocks(57))
     assert np.shares_memory(result, sample.scores)
     np.testing.assert_array_equal(predictions.labels, sample.labels)
@@ -30,7 +32,9 @@ def test_lists_frames_and_series():
     predictions = from_arrays(frame, series, classes=["red", "green", "blue"])
     np.testing.assert_array_equal(scores_of(predictions), sample.scores)
     np.testing.assert_array_equal(predictions.labels, sample.labels)
-    np.testing.assert_array_equal(scores_of(from_arrays(sample.scores.tolist(), sample.labels.tolist())), sample.scores)
+    np.testing.assert_array_equal(
+        scores_of(from_arrays(sample.scores.tolist(), sample.labels.tolist())), sample.scores
+    )
 
 
 def test_segmentation_masks():
@@ -74,7 +78,11 @@ def test_names_of_two_classes_with_one_score(labels, options, classes, expected)
         (["ham", "spam"], {}, "labels ham, spam; say with --positive which"),
         (["a", "b"], {"positive": "c"}, 'that of class "c", but 2 other labels .a, b.; expected one other'),
         (["a", "a"], {"positive": "a"}, 'all labels are "a"; name both classes with --classes OTHER,a'),
-        ([0, 1], {"classes": ("a", "b", "c")}, "--classes names 3 classes .a, b, c., but arrays has scores for 2"),
+        (
+            [0, 1],
+            {"classes": ("a", "b", "c")},
+            "--classes names 3 classes .a, b, c., but arrays has scores for 2",
+        ),
         ([0, 1], {"classes": ("a", "a")}, "--classes names a more than once"),
         ([0, 1], {"classes": ("a", "b"), "positive": "c"}, "--positive c: expected one of --classes, a or b"),
     ],
@@ -90,14 +98,24 @@ def test_two_classes_that_cannot_be_named(labels, options, message):
         ([["a", "b"]], [0], {}, "scores are of type .*; expected numbers"),
         (0.5, [0], {}, "a single number; expected an array"),
         ([[0.5, 0.5]], [[0, 1]], {}, "one-hot or multi-label indicators"),
-        ([[0.5, 0.5]], [0], {"weights": [-1]}, "row 0 has the weight -1; expected a finite number of at least 0"),
+        (
+            [[0.5, 0.5]],
+            [0],
+            {"weights": [-1]},
+            "row 0 has the weight -1; expected a finite number of at least 0",
+        ),
         ([[0.5, 0.5]], [0], {"weights": [np.nan]}, "row 0 has the weight nan"),
         ([[0.5, 0.5]], [0], {"weights": [0]}, "all weights are 0"),
         ([[0.5, 0.5]], [0], {"weights": [1, 1]}, "1 rows, but weights of shape .2,."),
         ([[0.5, 0.5]], [0], {"weights": ["x"]}, "the weights are of type"),
         ([[0.5, 0.2, 0.3]], [0], {"positive": "1"}, "--positive is for two classes, but arrays has 3"),
         ([[0.5, 0.5]], [0], {"positive": "x"}, "--positive x: expected one of the classes 0, 1"),
-        ([[0.5, 0.5]], ["cat"], {}, "the labels are text .cat., but the scores have no class names; .* --classes"),
+        (
+            [[0.5, 0.5]],
+            ["cat"],
+            {},
+            "the labels are text .cat., but the scores have no class names; .* --classes",
+        ),
     ],
 )
 def test_arrays_that_are_refused(scores, labels, options, message):

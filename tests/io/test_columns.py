@@ -52,7 +52,10 @@ def test_scores_are_found_by_name(columns, scores, classes, kind):
     assert found.kind == kind
 
 
-@pytest.mark.parametrize("name", "label labels Target targets y y_true true_label class ground_truth gt".split())
+@pytest.mark.parametrize(
+    "name",
+    ["label", "labels", "Target", "targets", "y", "y_true", "true_label", "class", "ground_truth", "gt"],
+)
 def test_usual_label_names(name):
     assert layout(f"{name}:text prob_a prob_b").label == name
 
@@ -60,7 +63,12 @@ def test_usual_label_names(name):
 def test_options_choose():
     columns = "id:integer label:text gold:text prob_a prob_b q_b q_a w"
     found = layout(columns, label_column="gold", scores="q_*", weights="w")
-    assert (found.label, found.scores, found.classes, found.kind) == ("gold", ("q_b", "q_a"), ("b", "a"), None)
+    assert (found.label, found.scores, found.classes, found.kind) == (
+        "gold",
+        ("q_b", "q_a"),
+        ("b", "a"),
+        None,
+    )
     found = layout(columns, label_column="gold", scores="prob_b")
     assert (found.scores, found.classes) == (("prob_b",), ("b",))
     assert layout(columns, labels="truth.npy").label is None
@@ -72,7 +80,9 @@ def test_classes_give_names_and_order():
     assert layout("y a b weight", classes=("b", "a")).scores == ("b", "a")
     found = layout("y prob_1 prob_0", classes=("cat", "dog"))
     assert (found.scores, found.classes) == (("prob_0", "prob_1"), ("cat", "dog"))
-    with pytest.raises(UsageError, match="--classes names cat, dog, but the score columns of t.csv belong to a, b"):
+    with pytest.raises(
+        UsageError, match=r"--classes names cat, dog, but the score columns of t.csv belong to a, b"
+    ):
         layout("y prob_a prob_b", classes=("cat", "dog"))
 
 
@@ -80,19 +90,35 @@ def test_classes_give_names_and_order():
     ("columns", "options", "message"),
     [
         ("prob_a prob_b", {}, "t.csv has no label column: found prob_a, prob_b, expected .* --label-column"),
-        ("label y prob_a prob_b", {}, "2 columns that may be the labels: label, y; choose one with --label-column"),
+        (
+            "label y prob_a prob_b",
+            {},
+            "2 columns that may be the labels: label, y; choose one with --label-column",
+        ),
         ("0.1 0.9 1e-3", {}, "first line, 0.1, 0.9, 1e-3, looks like numbers; expected a header line"),
         ("label prob_a prob_b logit_a logit_b", {}, "columns of logits and of probs .* choose with --scores"),
         ("label x y_hat", {}, "has no score columns: found label, x, y_hat"),
         ("label p_value", {}, "has no score columns"),
-        ("label top1_class top1 top2", {}, "only the largest scores of each row .* expected the scores of all classes"),
+        (
+            "label top1_class top1 top2",
+            {},
+            "only the largest scores of each row .* expected the scores of all classes",
+        ),
         ("label a:list b:list", {}, "2 list columns, a, b; choose the scores with --scores"),
         ("label cat dog bird", {}, "cat, dog are named as labels, but bird may be .* --classes"),
         ("label prob_a probs_a", {}, "two columns for class a"),
-        ("label probs_a", {"label_column": "lable"}, '--label-column: t.csv has no column "lable"; did you mean label'),
+        (
+            "label probs_a",
+            {"label_column": "lable"},
+            '--label-column: t.csv has no column "lable"; did you mean label',
+        ),
         ("label probs_a", {"weights": "w"}, '--weights: t.csv has no column "w"'),
         ("label probs_a", {"scores": "q_*"}, '--scores: t.csv has no column like "q_\\*"; it has probs_a'),
-        ("label probs_a", {"labels": "a.npy", "label_column": "label"}, "--label-column .* --labels .* leave one out"),
+        (
+            "label probs_a",
+            {"labels": "a.npy", "label_column": "label"},
+            "--label-column .* --labels .* leave one out",
+        ),
         ("label q_a q_b:list", {"scores": "q_*"}, "matches the list column q_b and others"),
     ],
 )

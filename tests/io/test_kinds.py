@@ -66,7 +66,7 @@ def test_a_single_column_that_contradicts_is_completed_as_logits(monkeypatch):
 
 
 def test_what_the_user_says_is_not_contradicted():
-    with pytest.raises(InputError, match="row 1.* is -1, a negative probability") as caught:
+    with pytest.raises(InputError, match=r"row 1.* is -1, a negative probability") as caught:
         scores_of(from_arrays([[0.5, 0.5], [2.0, -1.0]], [0, 1], kind="probs"))
     assert not isinstance(caught.value, KindContradicted)
 

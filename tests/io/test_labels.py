@@ -20,7 +20,9 @@ def matched(values, classes) -> list[int]:
 
 @given(st.data())
 def test_text_meets_the_class_of_its_name(data):
-    classes = data.draw(st.lists(st.text(min_size=1).filter(lambda s: "\0" not in s), min_size=2, unique=True))
+    classes = data.draw(
+        st.lists(st.text(min_size=1).filter(lambda s: "\0" not in s), min_size=2, unique=True)
+    )
     truth = data.draw(st.lists(st.integers(0, len(classes) - 1), min_size=1))
     assert matched([classes[k] for k in truth], classes) == truth
 
@@ -52,7 +54,7 @@ def test_objects_of_text():
 @given(st.lists(st.lists(st.sampled_from("abc"), min_size=1), min_size=1))
 def test_joined_labels_are_those_of_one_file(parts):
     joined = join_labels([labels_from_array(np.array(part), PLACE) for part in parts])
-    whole = labels_from_array(np.array(sum(parts, [])), PLACE)
+    whole = labels_from_array(np.concatenate(parts), PLACE)
     np.testing.assert_array_equal(match(joined, "abc", PLACE), match(whole, "abc", PLACE))
 
 
@@ -74,7 +76,11 @@ def test_numbers_and_text_join_as_text():
         ([0, 255], ["a", "b"], "row 1 has no label .255 marks"),
         ([0.0, np.nan], ["a", "b"], "row 1 has no label .nan marks"),
         ([0.0, 0.5], ["a", "b"], "row 1 has the label 0.5; expected a class, as an integer or as text"),
-        (["a", "x", "y"], ["a", "b"], 'row 1 has the label "x", which is not one of .* a, b .*x, y.*--classes'),
+        (
+            ["a", "x", "y"],
+            ["a", "b"],
+            'row 1 has the label "x", which is not one of .* a, b .*x, y.*--classes',
+        ),
         (["a", ""], ["a", "b"], "row 1 has no label"),
         (["a", "NaN"], ["a", "b"], "row 1 has no label"),
         (np.array(["a", None], object), ["a", "b"], "row 1 has no label .None marks"),
@@ -92,4 +98,9 @@ def test_names_that_only_look_missing_are_classes():
 
 def test_rows_of_several_files_are_counted_file_by_file():
     place = Place((("a.npy", 3), ("b.npy", 0), ("c.npy", 2)))
-    assert [place.row(i) for i in (0, 2, 3, 4)] == ["a.npy: row 0", "a.npy: row 2", "c.npy: row 0", "c.npy: row 1"]
+    assert [place.row(i) for i in (0, 2, 3, 4)] == [
+        "a.npy: row 0",
+        "a.npy: row 2",
+        "c.npy: row 0",
+        "c.npy: row 1",
+    ]

@@ -56,7 +56,11 @@ def test_all_axes_but_the_last_are_rows(order, tmp_path):
 
 def test_real_files_are_understood(dataset, tmp_path):
     """Raw outputs are logits; log-posteriors, which sum to one as exponentials, are log-probabilities."""
-    for name, kind in (("cifar10_resnet-20", "logits"), ("agnews_gpt2", "log-probs"), ("sst2_gpt2", "log-probs")):
+    for name, kind in (
+        ("cifar10_resnet-20", "logits"),
+        ("agnews_gpt2", "log-probs"),
+        ("sst2_gpt2", "log-probs"),
+    ):
         scores, labels = dataset(name)
         predictions = read(save(tmp_path, scores, labels))
         assert predictions.kind == kind
@@ -178,7 +182,9 @@ def test_archive_by_usual_names_and_by_options(tmp_path):
     weights = np.arange(1.0, 41)
     names = ["red", "green", "blue"]
     path = tmp_path / "a.npz"
-    np.savez(path, probs=sample.scores, y_true=sample.labels, w=weights, classes=names, site=np.arange(40) % 2)
+    np.savez(
+        path, probs=sample.scores, y_true=sample.labels, w=weights, classes=names, site=np.arange(40) % 2
+    )
     predictions = read(path, ReadOptions(weights="w"))
     np.testing.assert_array_equal(scores_of(predictions), sample.scores)
     np.testing.assert_array_equal(predictions.labels, sample.labels)
@@ -197,7 +203,9 @@ def test_archives_are_joined(tmp_path):
     for part in range(4):
         rows = slice(10 * part, 10 * part + 10)
         site = np.arange(40)[rows]
-        np.savez(tmp_path / f"{part}.npz", probs=sample.scores[rows], label=sample.labels[rows], w=site, site=site)
+        np.savez(
+            tmp_path / f"{part}.npz", probs=sample.scores[rows], label=sample.labels[rows], w=site, site=site
+        )
     predictions = read(tmp_path, ReadOptions(weights="w"))
     np.testing.assert_array_equal(scores_of(predictions), sample.scores)
     np.testing.assert_array_equal(predictions.columns["site"], np.arange(40))

@@ -155,7 +155,9 @@ def test_text_of_every_arrow_type(text, tmp_path):
 def test_integer_labels_kept_as_a_dictionary(tmp_path):
     sample = random_probs()
     labels = pa.array(sample.labels).dictionary_encode()
-    feather.write_feather(table_of(sample.scores, labels, ["prob_0", "prob_1", "prob_2"]), tmp_path / "t.feather")
+    feather.write_feather(
+        table_of(sample.scores, labels, ["prob_0", "prob_1", "prob_2"]), tmp_path / "t.feather"
+    )
     np.testing.assert_array_equal(read(tmp_path / "t.feather").labels, sample.labels)
 
 

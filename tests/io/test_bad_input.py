@@ -1,0 +1,432 @@
+"""What cannot be evaluated is refused by a sentence: file, row or column, what was found, what mends it."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from io_samples import random_logits, random_probs, scores_of
+
+from calcli.core.errors import InputError, UsageError
+from calcli.io.options import ReadOptions
+from calcli.io.read import read, read_concat
+
+
+class Trap:
+    """Pickled, it would make a file when loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def refused(path, message: str, **options) -> None:
+    """Read everything; there must be one sentence, on one line, that matches."""
+    with pytest.raises((InputError, UsageError), match=message) as caught:
+        scores_of(read(path, ReadOptions(**options)))
+    assert "\n" not in str(caught.value)
+
+
+def pair(folder: Path, scores, labels) -> Path:
+    np.save(folder / "t.npy", scores)
+    np.save(folder / "t_labels.npy", labels)
+    return folder / "t.npy"
+
+
+def csv_file(folder: Path, text: str) -> Path:
+    (folder / "t.csv").write_text(text)
+    return folder / "t.csv"
+
+
+def parquet_file(folder: Path, **columns) -> Path:
+    pq.write_table(pa.table(columns), folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+@pytest.mark.parametrize("name", ["t.npy", "t.npz", "t.csv", "t.parquet", "t.arrow", "t.jsonl"])
+def test_missing_and_empty_files(name, tmp_path):
+    refused(tmp_path / name, rf"{name}: no such file")
+    (tmp_path / name).touch()
+    refused(tmp_path / name, rf"{name} is empty \(0 bytes\)")
+
+
+@pytest.mark.parametrize("name", ["t.npy", "t.npz", "t.parquet", "t.arrow"])
+def test_content_that_is_not_what_the_ending_says(name, tmp_path):
+    (tmp_path / name).write_text("label,prob_0,prob_1\n0,0.5,0.5\n")
+    refused(tmp_path / name, f"{name} is not .*, as its ending says")
+
+
+def test_wrong_endings(tmp_path):
+    (tmp_path / "t.pkl").write_bytes(b"x")
+    refused(tmp_path / "t.pkl", r't.pkl: the ending ".pkl" is not known; expected one of .npy, .npz, .csv')
+    parquet_file(tmp_path, label=[0], prob_0=[0.5], prob_1=[0.5]).rename(tmp_path / "t.npy")
+    refused(tmp_path / "t.npy", "t.npy is not npy, as its ending says: it looks like parquet; rename it")
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.9])
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.npy", "t.npz", "t_labels.npy", "stream.arrow"])
+def test_truncated_files(name, kept, tmp_path):
+    sample = random_logits(2000)
+    columns = {"label": sample.labels} | {f"logit_{k}": column for k, column in enumerate(sample.scores.T)}
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    with pa.ipc.new_stream(tmp_path / "stream.arrow", table.schema) as file:
+        file.write_table(table)
+    pair(tmp_path, sample.scores, sample.labels)
+    np.savez(tmp_path / "t.npz", logits=sample.scores, label=sample.labels)
+    path = tmp_path / name
+    data = path.read_bytes()
+    path.write_bytes(data[: int(kept * len(data))])
+    read_path = tmp_path / "t.npy" if name == "t_labels.npy" else path
+    refused(read_path, rf"{name} is (truncated|not a complete and valid)")
+
+
+def test_parquet_with_damaged_pages(tmp_path):
+    sample = random_logits(2000)
+    columns = {"label": sample.labels} | {f"logit_{k}": column for k, column in enumerate(sample.scores.T)}
+    path = parquet_file(tmp_path, **columns)
+    data = bytearray(path.read_bytes())
+    data[1000 : len(data) // 2] = bytes(len(data) // 2 - 1000)
+    path.write_bytes(data)
+    refused(path, "t.parquet is not a complete and valid parquet file")
+
+
+@pytest.mark.parametrize("name", ["t.npy", "t_labels.npy"])
+def test_a_pickle_is_never_loaded(name, tmp_path):
+    pair(tmp_path, random_logits().scores, random_logits().labels)
+    trap = np.array([Trap(tmp_path / "sprung")], dtype=object)
+    np.save(tmp_path / name, trap, allow_pickle=True)
+    refused(
+        tmp_path / "t.npy",
+        f"{name} holds Python objects .a pickle.* never loaded; expected an array of numbers",
+    )
+    (tmp_path / name).write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
+    refused(tmp_path / "t.npy", f"{name} is not npy")
+    np.savez(tmp_path / "t.npz", scores=trap, label=[0])
+    refused(tmp_path / "t.npz", "array scores holds Python objects .a pickle.* never loaded")
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_damaged_head(tmp_path):
+    path = pair(tmp_path, random_logits().scores, random_logits().labels)
+    data = path.read_bytes()
+    path.write_bytes(data[:12] + b"!" + data[13:])
+    refused(path, "the head of this .npy file is damaged")
+
+
+def test_ragged_csv(tmp_path):
+    path = csv_file(tmp_path, "label,prob_a,prob_b\na,0.5,0.5\nb,0.5\n")
+    refused(
+        path,
+        "t.csv: line 3 has 2 fields; expected 3, as in the header; put fields that hold a comma in quotes",
+    )
+
+
+def test_damaged_json(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"label": 0, "probs": [0.5, 0.5]}\n{"label": 0, "probs": [0.5,\n')
+    refused(tmp_path / "t.jsonl", "t.jsonl is not a complete and valid file of JSON lines")
+
+
+def test_csv_without_a_header(tmp_path):
+    refused(
+        csv_file(tmp_path, "0,0.5,0.25\n1,0.5,0.75\n"),
+        "first line, 0, 0.5, 0.25, looks like numbers; expected a",
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("id,prob_a,prob_b", "no label column: found id, prob_a, prob_b, .* --label-column"),
+        ("label,target,prob_a,prob_b", "2 columns that may be the labels: label, target; .* --label-column"),
+        ("label,prob_a,prob_a", "more than one column named prob_a; rename"),
+        ("label,x,z", "no score columns: found label, x, z"),
+    ],
+)
+def test_columns_that_are_missing_or_ambiguous(header, message, tmp_path):
+    row = ",".join(["0"] * len(header.split(",")))
+    refused(csv_file(tmp_path, f"{header}\n{row}\n"), message)
+
+
+def test_text_among_the_scores(tmp_path):
+    path = csv_file(tmp_path, "label,prob_a,prob_b\na,0.5,0.5\nb,0.5,?\n")
+    refused(
+        path,
+        r't.csv: row 1 has "\?" in the score column prob_b; expected numbers; .* --scores',
+    )
+
+
+def test_counts_of_labels_and_scores_differ(tmp_path):
+    path = pair(tmp_path, random_logits().scores, random_logits().labels[:-1])
+    refused(
+        path,
+        "t.npy has 57 rows of scores, but .*t_labels.npy has 56 labels; expected one .*; .* --labels",
+    )
+
+
+def test_no_labels_or_too_many(tmp_path):
+    np.save(tmp_path / "t.npy", random_logits().scores)
+    refused(
+        tmp_path / "t.npy",
+        "t.npy has no labels: expected t_labels.npy or a labels.npy beside it; .* --labels",
+    )
+    refused(tmp_path / "t.npy", "gone.npy: no such file", labels=str(tmp_path / "gone.npy"))
+    np.save(tmp_path / "a_labels.npy", random_logits().labels)
+    np.save(tmp_path / "b_labels.npy", random_logits().labels)
+    refused(
+        tmp_path / "t.npy",
+        "several files of labels beside it, a_labels.npy, b_labels.npy; choose .* --labels",
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1, 2, 12], r"row 3 has the label 12, but the 12 scores of a row"),
+        ([0, -1, 2, 3], r"row 1 has no label \(-1 marks a missing one\); remove the rows"),
+        ([0, np.nan, 2, 3], r"row 1 has no label \(nan"),
+        (
+            ["a", "b", "a", "b"],
+            "the labels are text .a, b., but the scores have no class names; .* --classes",
+        ),
+        (np.zeros((4, 12), int), "one-hot or multi-label indicators; expected one class a row"),
+    ],
+)
+def test_labels_in_numpy_files(labels, message, tmp_path):
+    refused(pair(tmp_path, random_logits(4).scores, labels), message)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            ["a", "b", "c"],
+            't.parquet: row 2 has the label "c", which is not one of the classes a, b; .* --classes',
+        ),
+        (["a", None, "b"], r"t.parquet: row 1 has no label \(null"),
+        ([0, None, 1], r"t.parquet: row 1 has no label \(nan"),
+        ([1, 2, 1], "labels run from 1 to 2, but classes are counted from 0 to 1"),
+        (
+            [[0, 1], [1, 1], [0, 0]],
+            "label column label holds lists: these are one-hot or multi-label indicators",
+        ),
+        ([b"a", b"b", b"a"], "label column label holds binary; expected integers or text"),
+    ],
+)
+def test_labels_in_tables(labels, message, tmp_path):
+    refused(parquet_file(tmp_path, label=labels, prob_a=[0.5] * 3, prob_b=[0.5] * 3), message)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (
+            "logits",
+            np.nan,
+            r'row 41: the score of class "2" is missing \(nan\); expected a finite number; .* remove',
+        ),
+        ("logits", np.inf, 'row 41: the score of class "2" is inf; expected a finite number'),
+        ("logits", -np.inf, 'row 41: the score of class "2" is -inf; .* --kind log-probs'),
+        ("log-probs", np.nan, 'row 41: the score of class "2" is missing'),
+        ("log-probs", np.inf, 'row 41: the score of class "2" is inf'),
+        (
+            "log-probs",
+            0.5,
+            'row 41: the score of class "2" is 0.5; the logarithm of a probability is at most 0',
+        ),
+        ("probs", np.nan, 'row 41: the score of class "2" is missing'),
+        ("probs", np.inf, 'row 41: the score of class "2" is inf'),
+        ("probs", -0.25, 'row 41: the score of class "2" is -0.25, a negative probability; .* --kind logits'),
+        (
+            "probs",
+            0.75,
+            "row 41 has probabilities that sum to 1.5; expected 1 within 0.001; .* --renormalize",
+        ),
+    ],
+)
+def test_single_scores_that_are_wrong(kind, value, message, dtype, tmp_path):
+    scores = np.full((50, 4), 0.25 if kind == "probs" else np.log(0.25), dtype)
+    scores[41, 2] = value
+    refused(pair(tmp_path, scores, np.zeros(50, int)), message, kind=kind)
+    refused(pair(tmp_path, np.asfortranarray(scores), np.zeros(50, int)), message, kind=kind)
+
+
+def test_a_missing_score_in_a_table(tmp_path):
+    path = csv_file(tmp_path, "label,prob_a,prob_b\na,0.5,0.5\nb,0.5,\n")
+    refused(path, r't.csv: row 1: the score of class "b" is missing \(nan\)')
+
+
+def test_the_row_is_that_of_its_part(tmp_path):
+    (tmp_path / "a.csv").write_text("label,prob_a,prob_b\na,0.5,0.5\nb,0.5,0.5\n")
+    (tmp_path / "b.csv").write_text("label,prob_a,prob_b\na,0.5,0.5\nb,0.5,0.9\n")
+    refused(tmp_path, "b.csv: row 1 has probabilities that sum to 1.4")
+
+
+def test_impossible_rows_of_log_probabilities(tmp_path):
+    scores = np.full((3, 2), np.log(0.5))
+    scores[1, 0] = -np.inf
+    scores[2] = -np.inf
+    refused(
+        pair(tmp_path, scores, [0, 1, 1]),
+        "row 2 gives every class the log-probability -inf",
+        kind="log-probs",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            1.5,
+            "row 1 has the probability 1.5; expected at most 1; if the scores are logits say --kind logits",
+        ),
+        (-0.5, 'row 1: the score of class "1" is -0.5, a negative probability'),
+        (np.nan, 'row 1: the score of class "1" is missing'),
+    ],
+)
+def test_single_columns_that_are_wrong(value, message, tmp_path):
+    refused(parquet_file(tmp_path, label=[0, 1], prob=[0.5, value]), message)
+
+
+def test_renormalize_accepts_sums_but_not_zeros(tmp_path):
+    path = parquet_file(tmp_path, label=[0, 1], prob_0=[3.0, 0.5], prob_1=[1.0, 0.1])
+    predictions = read(path, ReadOptions(renormalize=True))
+    np.testing.assert_array_equal(scores_of(predictions), [[3.0, 1.0], [0.5, 0.1]])
+    assert predictions.provenance.notes == (
+        "rows that do not sum to one were divided by their sum, as asked",
+    )
+    path = parquet_file(tmp_path, label=[0, 1], prob_0=[3.0, 0.0], prob_1=[1.0, 0.0])
+    refused(path, "row 1 has probabilities that sum to 0", renormalize=True)
+
+
+def test_rounded_probabilities_are_accepted(tmp_path):
+    scores = random_probs().scores.round(3)
+    predictions = read(pair(tmp_path, scores, random_probs().labels))
+    np.testing.assert_array_equal(scores_of(predictions), scores)
+
+
+def test_multi_label_sigmoids(tmp_path):
+    scores = np.random.default_rng(0).uniform(0.5, 1, size=(20, 5))
+    refused(pair(tmp_path, scores, np.zeros(20, int)), "row 0 .* these look like multi-label sigmoid outputs")
+
+
+def test_sparse_top_k_dumps(tmp_path):
+    scores = np.sort(random_probs(20, 12).scores)[:, -3:] * 0.9
+    refused(
+        pair(tmp_path, scores, np.zeros(20, int)),
+        r"row 0 .* \(a sparse top-k dump\); save the scores of all classes",
+    )
+    path = parquet_file(tmp_path, label=[0, 1, 1], probs=[[0.5, 0.5], [0.5, 0.5], [1.0]])
+    refused(path, r"row 2 has 1 scores in probs; expected 2, as in the first row; .* top-k")
+
+
+def test_list_columns_with_holes(tmp_path):
+    path = parquet_file(tmp_path, label=[0, 1, 1], probs=[[0.5, 0.5], None, [1.0, 0.0]])
+    refused(path, "row 1 has 0 scores in probs; expected 2")
+    path = parquet_file(tmp_path, label=[0, 1], probs=[[0.5, 0.5], [None, 0.5]])
+    refused(path, 'row 1: the score of class "0" is missing')
+    path = parquet_file(tmp_path, label=[0, 1], probs=[["a", "b"], ["a", "b"]])
+    refused(path, "the lists in column probs hold string; expected numbers")
+
+
+def test_zero_rows(tmp_path):
+    refused(pair(tmp_path, np.empty((0, 3)), np.empty(0, int)), "t.npy has no rows; expected at least one")
+    refused(pair(tmp_path, np.empty(0), np.empty(0, int)), "t.npy has no rows")
+    refused(csv_file(tmp_path, "label,prob_a,prob_b\n"), "t.csv has no rows")
+    refused(parquet_file(tmp_path, label=[], prob_a=[], prob_b=[]), "t.parquet has no rows")
+    empty = pa.array([], pa.list_(pa.float32()))
+    refused(parquet_file(tmp_path, label=[], probs=empty), "t.parquet has no rows")
+
+
+def test_one_class(tmp_path):
+    refused(
+        pair(tmp_path, np.ones((5, 1)), np.zeros(5, int)),
+        r"scores for one class only, .* \(5, 1\); .* --positive",
+    )
+    refused(parquet_file(tmp_path, label=[0], probs=[[1.0]]), "scores for one class only")
+    refused(pair(tmp_path, np.ones((5, 0)), np.zeros(5, int)), "no scores in its rows")
+
+
+def test_absent_classes_are_allowed(tmp_path):
+    path = csv_file(tmp_path, "label,prob_a,prob_b,prob_c\nb,0.5,0.5,0\nb,0.25,0.75,0\n")
+    predictions = read(path)
+    assert predictions.labels.tolist() == [1, 1]
+    assert predictions.classes == ("a", "b", "c")
+
+
+def test_options_that_do_not_fit(tmp_path):
+    path = pair(tmp_path, random_probs().scores, random_probs().labels)
+    refused(path, "--label-column x: .*t.npy has no columns", label_column="x")
+    refused(
+        path, "--scores x: .*t.npy has no columns; leave it out, or save all arrays in one .npz", scores="x"
+    )
+    refused(path, "--weights x: .*t.npy has no columns", weights="x")
+    refused(path, "--classes names 2 classes .a, b., but .*t.npy has scores for 3", classes=("a", "b"))
+    refused(path, "--limit 0: expected at least 1 row", limit=0)
+    np.savez(tmp_path / "t.npz", a=[[0.5, 0.5]], b=[0])
+    refused(tmp_path / "t.npz", "t.npz has only a, b; name the one with --scores")
+    refused(tmp_path / "t.npz", '--scores: .*t.npz has no array "c"; it has a, b', scores="c")
+    refused(tmp_path / "t.npz", "t.npz has only a, b; name the one with --labels", scores="a")
+    refused(tmp_path / "t.npz", '--weights: .*t.npz has no array "w"', scores="a", labels="b", weights="w")
+    np.savez(tmp_path / "t.npz", a=["x", "y"], b=[0, 1])
+    refused(
+        tmp_path / "t.npz",
+        "array a holds values of type <U1; expected scores, as numbers",
+        scores="a",
+        labels="b",
+    )
+
+
+def test_parts_that_do_not_go_together(tmp_path):
+    (tmp_path / "a.csv").write_text("label,prob_a,prob_b\na,0.5,0.5\n")
+    (tmp_path / "b.csv").write_text("label,prob_a,prob_c\na,0.5,0.5\n")
+    refused(tmp_path, "do not have the same columns: prob_b, prob_c in one only; .* without --concat")
+    (tmp_path / "b.csv").write_text("label,prob_a,prob_b\n0,0.5,0.5\n")
+    refused(tmp_path, "columns of different types")
+    (tmp_path / "c.jsonl").write_text("{}\n")
+    refused(tmp_path, r"folder with files of several formats \(csv, jsonl\)")
+    np.save(tmp_path / "d.npy", np.ones((2, 2)))
+    with pytest.raises(InputError, match=r"holds arrays and .* a table; parts of one data set must be alike"):
+        read_concat([tmp_path / "a.csv", tmp_path / "d.npy"])
+    with pytest.raises(UsageError, match=r"standard input. cannot be joined"):
+        read_concat([tmp_path / "a.csv", "-"])
+    (tmp_path / "none").mkdir()
+    refused(tmp_path / "none", "folder without files of predictions")
+
+
+def test_arrays_that_do_not_go_together(tmp_path):
+    for stem, classes in (("a", 2), ("b", 3)):
+        np.save(tmp_path / f"{stem}.npy", np.full((4, classes), 1 / classes))
+        np.save(tmp_path / f"{stem}_labels.npy", np.zeros(4, int))
+    refused(tmp_path, "b.npy and .*a.npy differ in their scores in a row: 3 and 2")
+    np.save(tmp_path / "b.npy", np.full((4, 2), 0.5))
+    (tmp_path / "b_labels.npy").unlink()
+    refused(tmp_path, "differ in their labels beside the scores")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "standard input is empty; expected CSV, JSON lines or an Arrow stream"),
+        (
+            b"\x93NUMPY",
+            "standard input is npy; expected CSV, JSON lines or an Arrow stream; give other formats as files",
+        ),
+        (b"\xff\xff\xff\xff\x00", "standard input is not a complete and valid Arrow stream"),
+        (b"label,prob_a,prob_b\na,1\n", "standard input: line 2 has 2 fields; expected 3"),
+        (b"label,prob_a,prob_b\na,1,1\n", "standard input: row 0 has probabilities that sum to 2"),
+    ],
+)
+def test_standard_input(data, message, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    refused("-", message)
