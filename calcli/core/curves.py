@@ -11,6 +11,7 @@ from calcli.core.calibrators.pav import isotonic_blocks, pool
 from calcli.core.consistency import outcome_sums
 from calcli.core.lenses import Problem
 from calcli.core.reliability import BAND
+from calcli.core.smooth import smooth_ece
 
 Values = NDArray[np.float64]
 
@@ -86,13 +87,12 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
     return Curve(lens, None, score, frequency, low, high, *_raw(problem))
 
 
-def kernel_curve(
-    problem: Problem, lens: str, bandwidth: float, draws: int, rng: np.random.Generator
-) -> Curve:
+def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
     """Return the reliability curve of a Gaussian kernel that is reflected at 0 and 1.
 
+    Its bandwidth is the smooth calibration error, but at least a step of the grid (Blasiok & Nakkiran 2024).
     The band has the same bandwidth and so the same bias: where it leaves the diagonal, a calibrated curve
-    would as well (Blasiok & Nakkiran 2024).
+    would as well.
 
     Parameters
     ----------
@@ -100,13 +100,12 @@ def kernel_curve(
         Scores and outcomes.
     lens
         The lens' name.
-    bandwidth
-        Standard deviation of the kernel, above 0.
     draws
         Curves of simulated outcomes behind the band.
     rng
         Draws the outcomes.
     """
+    bandwidth = max(smooth_ece(problem), 1 / (GRID - 1))
     cells = _Cells(problem, draws, rng)
     grid = np.linspace(cells.score[0], cells.score[-1], GRID)
     kernel = sum(

@@ -86,7 +86,7 @@ def _cells(axes: Axes, result: ClassReliability, shown: np.ndarray) -> float:
     gap = (result.frequency - result.mean_score)[shown]
     filled = result.bins.count[shown] > 0
     solid = filled & ~result.thin[shown]
-    limit = float(np.abs(gap[solid]).max(initial=0.01))
+    limit = float(np.quantile(np.abs(gap[solid]), 0.95)) if solid.any() else 1.0
     for cells, alpha in ((solid, 1.0), (filled & ~solid, FAINT)):
         row, column = np.nonzero(cells)
         x, y = (result.edges[column], result.edges[column + 1]), (row + 0.0, row + 1.0)
@@ -100,6 +100,6 @@ def _cells(axes: Axes, result: ClassReliability, shown: np.ndarray) -> float:
 
 def _scale(figure: Figure, axes: Axes, limit: float) -> None:
     colors = ScalarMappable(Normalize(-limit, limit), GAPS)
-    bar = figure.colorbar(colors, ax=axes, location="bottom", fraction=0.03, aspect=40, pad=0.01)
+    bar = figure.colorbar(colors, ax=axes, location="bottom", fraction=0.03, aspect=40, pad=0.01, extend="both")
     bar.set_label("Observed − predicted (dashes mark: predicted too high)")
     bar.ax.spines["outline"].set_linewidth(0.4)

@@ -67,7 +67,7 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
     results
         Rejection curves by system name.
     """
-    figure = new_figure(COLUMN, 2.7)
+    figure = new_figure(COLUMN, 2.6 + 0.14 * len(results))
     axes = figure.subplots()
     for index, (name, result) in enumerate(results.items()):
         look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
@@ -77,6 +77,5 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(PercentFormatter(1))
     axes.set(xlim=(0, 1), ylim=(0, None), xlabel="Rows rejected, least sure first", ylabel="Error rate of the others")
-    axes.set_title("Risk against rejection", loc="left")
-    axes.legend(loc="upper right", handlelength=2.2)
+    figure.legend(loc="outside upper center", handlelength=2.2)
     return figure

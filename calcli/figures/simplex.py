@@ -1,0 +1,82 @@
+"""The simplex: three outcomes at once, with an arrow from what was predicted to what was observed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from calcli.core.simplex import Simplex
+from calcli.figures.style import FAINT, GRID, INK, MUTED, Values, new_figure, short, styled
+
+CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
+MASS = LinearSegmentedColormap.from_list("mass", ["#9fc3dd", "#0072b2", "#08263d"])  # darkens evenly: prints in gray
+PANEL_WIDTH = 3.1
+
+
+@styled
+def simplex(results: Mapping[str, Simplex]) -> Figure:
+    """Draw simplexes side by side, four of them in a square (Vaicenavicius et al. 2019, fig. 1).
+
+    A dot is the mean prediction of a bin and the head of its arrow the observed frequencies; the darker, the
+    more rows. Bins of fewer than ten rows are faint.
+
+    Parameters
+    ----------
+    results
+        Simplexes by title.
+    """
+    columns = 2 if len(results) == 4 else len(results)
+    rows = math.ceil(len(results) / columns)
+    figure = new_figure(PANEL_WIDTH * columns + 0.4, 2.95 * rows + 0.15)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    scale = PowerNorm(0.5, 0, max(float(result.share.max()) for result in results.values()))
+    for axes, (name, result) in zip(grid.flat, results.items(), strict=True):
+        _triangle(axes, result)
+        _arrows(axes, result, scale)
+        axes.set_title(short(name), loc="left")
+    bar = figure.colorbar(ScalarMappable(scale, MASS), ax=grid, shrink=0.6, aspect=30, pad=0.02)
+    bar.set_label("Share of rows in the bin")
+    bar.ax.yaxis.set_major_formatter(PercentFormatter(1))
+    bar.ax.spines["outline"].set_linewidth(0.4)
+    return figure
+
+
+def _triangle(axes: Axes, result: Simplex) -> None:
+    outline = np.vstack([CORNERS, CORNERS[:1]])
+    axes.plot(*outline.T, color=MUTED, linewidth=0.8)
+    for step in np.arange(1, 5) / 5:
+        for k in range(3):
+            ends = np.zeros((2, 3))
+            ends[:, k] = step
+            ends[0, k - 1], ends[1, k - 2] = 1 - step, 1 - step
+            axes.plot(*(ends @ CORNERS).T, color=GRID, linewidth=0.6, zorder=0)
+    places = (("left", "top", (0, -5)), ("right", "top", (0, -5)), ("center", "bottom", (0, 4)))
+    for name, corner, (ha, va, offset) in zip(result.names, CORNERS, places, strict=True):
+        axes.annotate(
+            short(name, 18), corner, offset, textcoords="offset points", ha=ha, va=va, fontsize=7, color=INK
+        )
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.09, CORNERS[2, 1] + 0.09), aspect="equal")
+    axes.axis("off")
+
+
+def _arrows(axes: Axes, result: Simplex, scale: Normalize) -> None:
+    start, end = result.mean @ CORNERS, result.frequency @ CORNERS
+    heavy_last = np.argsort(result.share)
+    for alpha, bins in ((FAINT, result.thin), (1.0, ~result.thin)):
+        b = heavy_last[bins[heavy_last]]
+        _draw(axes, start[b], end[b], MASS(scale(result.share[b])), alpha)
+
+
+def _draw(axes: Axes, start: Values, end: Values, color: Values, alpha: float) -> None:
+    axes.scatter(*start.T, s=7, color=color, alpha=alpha, linewidth=0, zorder=3)
+    axes.quiver(
+        *start.T, *(end - start).T, color=color, alpha=alpha, angles="xy", scale_units="xy", scale=1,
+        width=0.006, headwidth=4, headlength=5, headaxislength=4.5, minlength=0, zorder=2,
+    )  # fmt: skip

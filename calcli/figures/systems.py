@@ -1,0 +1,131 @@
+"""Figures of metrics: several systems, the epochs of one, the slices of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from calcli.core.results import Estimate
+from calcli.core.series import Course
+from calcli.figures.style import COLUMN, GRID, INK, MUTED, SERIES, new_figure, short, styled
+
+HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
+BAR_HEIGHT = 0.16  # inches: a bar of one system
+
+
+@styled
+def score_bars(systems: Mapping[str, Sequence[Estimate]]) -> Figure:
+    """Draw normalized scores of several systems as bars, with intervals (Ferrer & Ramos 2024, fig. 2, 3, 5).
+
+    Parameters
+    ----------
+    systems
+        The same metrics of each system, by its name. Those that are not finite are left out and said so.
+    """
+    names = [estimate.call.metric.title for estimate in next(iter(systems.values()))]
+    count = len(systems)
+    figure = new_figure(COLUMN + 0.9, 0.75 + len(names) * (count * BAR_HEIGHT + 0.14) + 0.14 * count)
+    axes = figure.subplots()
+    height = 0.8 / count
+    for index, (system, estimates) in enumerate(systems.items()):
+        place = np.arange(len(names)) + (index - (count - 1) / 2) * height
+        value = np.array([estimate.value for estimate in estimates])
+        shown = np.isfinite(value)
+        axes.barh(
+            place[shown], value[shown], height * 0.92, color=SERIES[index % len(SERIES)], label=short(system),
+            hatch=HATCHES[index % len(HATCHES)], edgecolor="white", linewidth=0,
+        )  # fmt: skip
+        for y, estimate in zip(place, estimates, strict=True):
+            _interval(axes, estimate, y)
+    if axes.get_xlim()[1] > 1:
+        axes.axvline(1, color=MUTED, linewidth=0.8, dashes=(4, 2))
+    axes.set_yticks(np.arange(len(names)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.set_xlabel("Normalized: 0 is perfect, 1 the best constant system")
+    figure.legend(loc="outside upper center", ncols=min(count, 2))
+    return figure
+
+
+def _interval(axes: Axes, estimate: Estimate, y: float) -> None:
+    if not math.isfinite(estimate.value):
+        axes.text(0, y, f" {estimate.value}", va="center", fontsize=6.5)
+        return
+    end = estimate.value
+    if estimate.interval is not None and math.isfinite(estimate.interval.high):
+        axes.hlines(y, estimate.interval.low, estimate.interval.high, color=INK, linewidth=1.2)
+        end = estimate.interval.high
+    axes.annotate(
+        f"{estimate.value:.3f}", (end, y), (3, 0), textcoords="offset points", va="center", fontsize=6.2
+    )
+
+
+@styled
+def epochs(courses: Mapping[str, Course], names: Sequence[str]) -> Figure:
+    """Draw metrics over a series of files, and where each is best (van de Waterlaat 2021, fig. 4.10, 5.1).
+
+    Parameters
+    ----------
+    courses
+        Courses by canonical expression.
+    names
+        Names of the files, in order.
+    """
+    columns = min(len(courses), 3)
+    rows = math.ceil(len(courses) / columns)
+    figure = new_figure(max(COLUMN, 2.3 * columns), 1.6 * rows + 0.35)
+    grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
+    place = np.arange(1, len(names) + 1)
+    for axes, (expression, course) in zip(grid.flat, courses.items(), strict=False):
+        axes.plot(place, course.value, linestyle="", marker="o", markersize=2.6, color=MUTED)
+        axes.plot(place, course.smoothed, color=SERIES[0])
+        x, y = place[course.best], course.smoothed[course.best]
+        axes.plot(x, y, marker="o", markersize=7, markerfacecolor="none", color=SERIES[1], markeredgewidth=1.4)
+        axes.set_title(course.call.metric.title, loc="left", fontsize=7.5)
+        axes.set_title(short(names[course.best], 16), loc="right", fontsize=6.5, fontweight="normal")
+        if ":" in expression:
+            axes.set_ylabel(expression.split(":", 1)[1], fontsize=6)
+        axes.grid(axis="y", color=GRID)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    for axes in list(grid.flat)[len(courses) :]:
+        axes.set_visible(False)
+    figure.supxlabel("File, in order (ring: best of the smoothed line, weights 1:2:1)", fontsize=7)
+    return figure
+
+
+@styled
+def forest(slices: Mapping[str, Estimate], overall: Estimate) -> Figure:
+    """Draw a metric in every slice with its interval, and the value over all rows as a line.
+
+    Parameters
+    ----------
+    slices
+        Estimates of the metric by slice, worst first or in any order that helps.
+    overall
+        The estimate over all rows.
+    """
+    figure = new_figure(COLUMN + 0.6, 0.75 + 0.17 * len(slices))
+    axes = figure.subplots()
+    axes.axvline(overall.value, color=MUTED, linewidth=0.9, dashes=(4, 2))
+    if overall.interval is not None:
+        axes.axvspan(overall.interval.low, overall.interval.high, color=GRID, linewidth=0)
+    for y, estimate in enumerate(slices.values()):
+        apart = estimate.interval is not None and not (
+            estimate.interval.low <= overall.value <= estimate.interval.high
+        )
+        color = SERIES[1] if apart else SERIES[0]
+        if estimate.interval is not None:
+            axes.hlines(y, estimate.interval.low, estimate.interval.high, color=color, linewidth=1.4)
+        axes.plot(estimate.value, y, marker="D" if apart else "o", markersize=4, color=color)
+    axes.set_yticks(range(len(slices)), [short(name, 26) for name in slices], fontsize=6.8)
+    axes.set_ylim(len(slices) - 0.4, -0.6)
+    axes.grid(axis="x", color=GRID)
+    axes.set_xlabel(f"{overall.call.metric.title} ({overall.call.metric.unit})")
+    axes.set_title("Slices (dashed: all rows)", loc="left")
+    return figure
