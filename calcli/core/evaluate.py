@@ -82,6 +82,7 @@ def _evaluate(predictions: Predictions, settings: Settings, watch: Watch | None)
         _per_class(measured, settings.bins),
         confidence,
         confidence.bins("equal-width", settings.bins),
+        measured.class_bins(settings.bins),
         *_infinite(measured),
         tuple(skipped) if not settings.metrics else (),
     )

@@ -137,6 +137,8 @@ class Evaluation:
         The top-1 problem: confidence and hit of every row, in ascending order.
     reliability
         Its equal-width bins.
+    class_bins
+        (K, m) equal-width bins of every class's probability.
     infinite_rows
         Rows whose label has probability 0.
     finite_log_loss
@@ -153,6 +155,7 @@ class Evaluation:
     per_class: list[ClassRow]
     confidence: Problem
     reliability: Bins
+    class_bins: Bins
     infinite_rows: NDArray[np.intp]
     finite_log_loss: float
     skipped: tuple[str, ...] = ()
