@@ -38,7 +38,7 @@ class Report:
     settings
         How they were computed.
     evaluation
-        What they were taken from, for figures: `calcli.figures.reliability(report.evaluation)`.
+        What they were taken from, for `calcli.figures.standard_set`.
     """
 
     results: tuple[Result, ...]

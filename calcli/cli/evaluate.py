@@ -37,7 +37,7 @@ def evaluate(
         typer.Option(metavar="LIMIT", help="Exit with status 1 if 'log_loss>0.5', say, holds. Repeatable."),
     ] = None,
 ) -> None:
-    r"""Say how good the probabilities of a classifier are, from a file of its predictions.
+    r"""Say how good predicted probabilities are.
 
     Scores with bootstrap intervals, a verdict on the confidence, and calibration errors beside what they
     would be if the probabilities were calibrated. Several files are shown side by side, a row each.

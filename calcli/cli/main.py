@@ -12,20 +12,21 @@ from calcli import __version__
 from calcli.cli.evaluate import evaluate
 from calcli.cli.output import remark, silence
 from calcli.core.errors import CalcliError
+from calcli.core.registry import METRICS
 
 DEBUG = "CALCLI_DEBUG"
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong."
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
 
 app = typer.Typer(
     name="calcli",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong.",
+    epilog=EXIT_STATUSES,
 )
-app.command()(evaluate)
+app.command(epilog=f"Metrics: {', '.join(METRICS)}. {EXIT_STATUSES}")(evaluate)
 
 
 def _version(asked: bool) -> None:
@@ -54,7 +55,7 @@ def run() -> None:
 def status_of(arguments: list[str]) -> int:
     """Run the command line and return its exit status."""
     try:
-        return app(arguments, prog_name="calcli", standalone_mode=False) or FINE
+        return app(arguments or ["--help"], prog_name="calcli", standalone_mode=False) or FINE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -71,7 +72,8 @@ def _sentence(fault: Exception) -> str:
     if isinstance(fault, CalcliError):
         return str(fault)
     if isinstance(fault, USAGE_ERROR):
-        return f"{fault.format_message()} (calcli --help says more)"  # type: ignore[attr-defined]
+        command = fault.ctx.command_path if fault.ctx else "calcli"  # type: ignore[attr-defined]
+        return f"{fault.format_message()} ({command} --help says more)"  # type: ignore[attr-defined]
     if isinstance(fault, OSError):
         return f"{fault.filename or 'a file'}: {fault.strerror or fault}"
     if isinstance(fault, MemoryError):

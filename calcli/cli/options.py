@@ -76,14 +76,16 @@ class Computing:
         Raises
         ------
         UsageError
-            If the level does not lie between 0 and 1.
+            If a metric is unknown, or the level does not lie between 0 and 1.
         """
         from calcli.core.errors import UsageError
+        from calcli.core.expressions import parse_metrics
         from calcli.core.results import Settings
 
         if not 0 < self.level < 1:
             raise UsageError(f"--level is {self.level:g}; expected a number between 0 and 1, such as 0.95")
-        return Settings(**vars(self) | {"metrics": split(self.metrics)})
+        metrics = parse_metrics(split(self.metrics), {"bins": self.bins})
+        return Settings(**vars(self) | {"metrics": tuple(map(str, metrics))})
 
 
 @dataclass(frozen=True)

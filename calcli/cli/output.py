@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from calcli.core.errors import InputError
+
 
 def emit(text: str) -> None:
     """Write results to standard output; a reader that has seen enough, such as `head`, is no error."""
@@ -13,6 +15,9 @@ def emit(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         silence()
+    except OSError as error:
+        silence()
+        raise InputError(f"standard output cannot be written: {error.strerror}") from error
 
 
 def silence() -> None:

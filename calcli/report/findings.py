@@ -107,7 +107,8 @@ def _classes(evaluation: Evaluation) -> Iterator[Warning]:
 
 def _few_rows(evaluation: Evaluation) -> Iterator[Warning]:
     rows, bins = evaluation.predictions.n_rows, evaluation.settings.bins
-    if rows < ROWS_A_BIN * bins:
+    errors = any(found.call.metric.family == "error" for found in evaluation.estimates.values())
+    if errors and rows < ROWS_A_BIN * bins:
         yield Warning(
             "few_rows",
             f"{counted(rows, 'row')} for {counted(bins, 'bin')}: calibration errors are mostly noise; "

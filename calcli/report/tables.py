@@ -57,13 +57,16 @@ def _read(result: Result) -> Table:
         rows.append(("exact", f"{read.zeros:,} probabilities of 0, {counted(read.ones, 'row')} with a 1"))
     rows.append(("ties", f"{counted(read.tied_rows, 'row')} with more than one most probable class"))
     rows += [("note", note) for note in read.notes]
-    return Table(read.path, (Column("", "left"), Column("", "left")), tuple(rows))
+    title = "standard input" if read.path == "-" else read.path
+    return Table(title, (Column("", "left"), Column("", "left")), tuple(rows))
 
 
 def _balance(result: Result) -> str:
     least, *_, most = sorted(result.per_class, key=lambda row: row.rows)
-    shares = [f"{percent(row.rows / result.input.rows)} ({row.name})" for row in (least, most)]
-    return f"{shares[0]} to {shares[1]} of the rows"
+    low, high = percent(least.rows / result.input.rows), percent(most.rows / result.input.rows)
+    if least.rows == most.rows:
+        return f"each {low} of the rows"
+    return f"{low} ({least.name}) to {high} ({most.name}) of the rows"
 
 
 def _scores(result: Result) -> Table:

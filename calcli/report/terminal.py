@@ -16,7 +16,7 @@ from rich.text import Text
 from calcli.report.model import Table
 
 GAP = 2  # blanks between columns
-ROOM = 40  # the least an optional column is worth showing in
+ROOM = 60  # the least an optional column is worth showing in
 
 
 def terminal_text(tables: Sequence[Table], width: int | None = None, color: bool = False) -> str:

@@ -1,0 +1,70 @@
+"""What the README shows is what the tool prints; `python tests/test_readme.py` writes it anew."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from calcli.core.registry import METRICS
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+
+
+def shell(command: str, folder: Path) -> str:
+    """Run a command line with `calcli` on the path and return both streams as a terminal would show them."""
+    shim = folder / "calcli"
+    shim.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m calcli "$@"\n')
+    shim.chmod(0o755)
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "COLUMNS": "80", "LANG": "C.UTF-8"}
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    return done.stdout
+
+
+def metric_table() -> str:
+    rows = [
+        f"| `{metric.name}` | {metric.meaning} | {metric.range} | {metric.source} |".replace("  ", " ")
+        for metric in METRICS.values()
+    ]
+    return "\n".join(["| metric | what it says | range | source |", "|---|---|---|---|", *rows])
+
+
+def refreshed(text: str, folder: Path) -> str:
+    """Return the README with every session run again and the table of metrics written anew."""
+
+    def session(block: re.Match[str]) -> str:
+        commands = re.findall(r"^\$ (.*)$", block[1], re.MULTILINE)
+        shown = "".join(f"$ {command}\n{shell(command, folder)}" for command in commands)
+        return f"```console\n{shown}```"
+
+    def python(block: re.Match[str]) -> str:
+        script = folder / "example.py"
+        script.write_text(block[1])
+        command = f'PYTHONPATH="{ROOT}" "{sys.executable}" "{script}"'
+        return f"```python\n{block[1]}```\n\n```text\n{shell(command, folder)}```"
+
+    text = re.sub(r"```console\n(.*?)```", session, text, flags=re.DOTALL)
+    text = re.sub(r"```python\n(.*?)```\n\n```text\n.*?```", python, text, flags=re.DOTALL)
+    table = f"<!-- metrics -->\n{metric_table()}\n<!-- /metrics -->"
+    return re.sub(r"<!-- metrics -->.*<!-- /metrics -->", lambda _: table, text, flags=re.DOTALL)
+
+
+def test_the_readme_shows_what_is_printed(tmp_path):
+    text = README.read_text(encoding="utf-8")
+    assert refreshed(text, tmp_path) == text
+
+
+def test_the_readme_has_sessions():
+    assert README.read_text(encoding="utf-8").count("```console") >= 4
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        README.write_text(refreshed(README.read_text(encoding="utf-8"), Path(folder)), encoding="utf-8")
