@@ -1,17 +1,62 @@
-"""Metrics over a series of files, such as the epochs of a training: smoothed, with their best point."""
+"""Metrics of several files: scores side by side; a series of epochs, smoothed, with its best point."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.errors import UsageError
 from calcli.core.expressions import MetricCall
 from calcli.core.results import Estimate
 
 Values = NDArray[np.float64]
+
+
+NORMALIZED = ("normalized_log_loss", "normalized_brier", "normalized_error_rate", "relative_calibration_loss")
+
+
+@dataclass(frozen=True)
+class ScoreSet:
+    """Scores of one system that are comparable: 0 is perfect, 1 the best constant system.
+
+    Attributes
+    ----------
+    estimates
+        Estimates, some with intervals.
+    """
+
+    estimates: tuple[Estimate, ...]
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the table of the scores; ends of intervals are nan where there is none."""
+        ends = [
+            (np.nan, np.nan) if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
+            for estimate in self.estimates
+        ]
+        return {
+            "metric": np.array([str(estimate.call) for estimate in self.estimates]),
+            "value": np.array([estimate.value for estimate in self.estimates]),
+            "low": np.array([low for low, _ in ends]),
+            "high": np.array([high for _, high in ends]),
+        }
+
+
+def score_set(estimates: Mapping[str, Estimate]) -> ScoreSet:
+    """Return the normalized scores among the estimates of an evaluation.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    found = tuple(estimates[name] for name in NORMALIZED if name in estimates)
+    if not found:
+        raise UsageError(f"no normalized score was computed; ask for one of {', '.join(NORMALIZED)} with --metrics")
+    return ScoreSet(found)
 
 
 @dataclass(frozen=True)
@@ -50,15 +95,22 @@ def courses(series: Sequence[Mapping[str, Estimate]]) -> dict[str, Course]:
 
     Returns
     -------
-    Courses by canonical expression; a metric without any finite value is left out.
+    Courses by canonical expression; metrics that have no better and worse, or no finite value, are left out.
+
+    Raises
+    ------
+    UsageError
+        If no metric is left.
     """
     found = {}
     for name, estimate in series[0].items():
-        if all(name in estimates for estimates in series):
+        if estimate.call.metric.direction != "none" and all(name in estimates for estimates in series):
             value = np.array([estimates[name].value for estimates in series])
             smoothed = smooth(value)
             if np.isfinite(smoothed).any():
                 found[name] = Course(estimate.call, value, smoothed, _best(smoothed, estimate.call))
+    if not found:
+        raise UsageError("the files have no metric in common that is better or worse; ask for some with --metrics")
     return found
 
 
@@ -72,5 +124,6 @@ def smooth(value: Values) -> Values:
 
 
 def _best(value: Values, call: MetricCall) -> int:
-    cost = {"lower": value, "higher": -value, "zero": np.abs(value)}[call.metric.direction]
+    costs = {"lower": value, "higher": -value, "zero": np.abs(value)}
+    cost = costs[call.metric.direction]
     return int(np.nanargmin(cost))

@@ -37,28 +37,24 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
         Class names, for the axes of class lenses.
     """
     figure, (row,) = panels(len(results), heights=(1,), height=2.9)
+    reach = max(_reach(result) for result in results.values())
     for axes, (name, result) in zip(row, results.items(), strict=True):
         text = words(result.lens, classes)
-        _background(axes, result)
+        _background(axes, result, reach)
         _deviations(axes, result)
         axes.set_title(short(name), loc="left")
         axes.set_xlabel(text.score)
     row[0].set_ylabel(text.gap)
-    reach = max(_reach(result) for result in results.values())
     row[0].set(xlim=(0, 1), ylim=(-reach, reach))
+    row[0].xaxis.set_major_formatter("{x:g}")
     figure.legend(handles=_key(text), loc="outside upper center", ncols=2)
     return figure
 
 
-def _background(axes: Axes, result: Reliability) -> None:
-    behind = axes.inset_axes((0, 0, 1, BACKGROUND_HEIGHT), sharex=axes, zorder=-1)
-    boxes(
-        behind, (result.share_edges[:-1], result.share_edges[1:]), (0 * result.share, result.share),
-        facecolor=BAR, edgecolor="white", linewidth=0.4,
-    )  # fmt: skip
-    behind.set(ylim=(0, result.share.max()))
-    behind.axis("off")
-    axes.patch.set_visible(False)
+def _background(axes: Axes, result: Reliability, reach: float) -> None:
+    height = 2 * reach * BACKGROUND_HEIGHT / result.share.max()
+    x, y = (result.share_edges[:-1], result.share_edges[1:]), (-reach + 0 * result.share, height * result.share - reach)
+    boxes(axes, x, y, facecolor=BAR, edgecolor="white", linewidth=0.4, zorder=0)
 
 
 def _deviations(axes: Axes, result: Reliability) -> None:

@@ -84,7 +84,7 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of that size, in inches, that keeps its labels inside."""
     figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)  # type: ignore[union-attr, call-arg]
+    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.04)  # type: ignore[union-attr, call-arg]
     return figure
 
 
@@ -92,6 +92,8 @@ def unit_square(axes: Axes) -> None:
     """Make both axes run from 0 to 1."""
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
 
 
 def boxes(

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from calcli.core.results import Estimate
-from calcli.core.series import Course
+from calcli.core.series import Course, ScoreSet
 from calcli.figures.style import COLUMN, GRID, INK, MUTED, SERIES, new_figure, short, styled
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
@@ -19,28 +19,28 @@ BAR_HEIGHT = 0.16  # inches: a bar of one system
 
 
 @styled
-def score_bars(systems: Mapping[str, Sequence[Estimate]]) -> Figure:
+def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
     """Draw normalized scores of several systems as bars, with intervals (Ferrer & Ramos 2024, fig. 2, 3, 5).
 
     Parameters
     ----------
     systems
-        The same metrics of each system, by its name. Those that are not finite are left out and said so.
+        The same metrics of each system, by its name; a value that is not finite is written, not drawn.
     """
-    names = [estimate.call.metric.title for estimate in next(iter(systems.values()))]
+    names = [estimate.call.metric.title for estimate in next(iter(systems.values())).estimates]
     count = len(systems)
     figure = new_figure(COLUMN + 0.9, 0.75 + len(names) * (count * BAR_HEIGHT + 0.14) + 0.14 * count)
     axes = figure.subplots()
     height = 0.8 / count
-    for index, (system, estimates) in enumerate(systems.items()):
+    for index, (system, scores) in enumerate(systems.items()):
         place = np.arange(len(names)) + (index - (count - 1) / 2) * height
-        value = np.array([estimate.value for estimate in estimates])
+        value = np.array([estimate.value for estimate in scores.estimates])
         shown = np.isfinite(value)
         axes.barh(
             place[shown], value[shown], height * 0.92, color=SERIES[index % len(SERIES)], label=short(system),
             hatch=HATCHES[index % len(HATCHES)], edgecolor="white", linewidth=0,
         )  # fmt: skip
-        for y, estimate in zip(place, estimates, strict=True):
+        for y, estimate in zip(place, scores.estimates, strict=True):
             _interval(axes, estimate, y)
     if axes.get_xlim()[1] > 1:
         axes.axvline(1, color=MUTED, linewidth=0.8, dashes=(4, 2))

@@ -1,0 +1,25 @@
+"""The induced problem of any one-dimensional lens, for what is looked at after an evaluation."""
+
+from __future__ import annotations
+
+from calcli.core.blocks import sweep
+from calcli.core.lenses import Problem, find_lens, ordered_problem
+from calcli.core.results import Evaluation
+from calcli.core.rows import RowTable
+
+
+def problem_of(evaluation: Evaluation, lens: str) -> Problem:
+    """Return the problem of a lens: the one at hand for top-1, else from another pass over the rows.
+
+    Raises
+    ------
+    UsageError
+        If there is no such one-dimensional lens for that number of classes.
+    """
+    if lens == "top-1":
+        return evaluation.confidence
+    predictions = evaluation.predictions
+    found = find_lens(lens, predictions.n_classes)
+    rows = RowTable(predictions.n_rows, found.statistics)
+    sweep(predictions, [rows], evaluation.settings.precision)
+    return ordered_problem(rows[found.score], rows[found.outcome], predictions.weights)
