@@ -1,0 +1,128 @@
+"""Method expressions: `histogram:bins=20` parses to a method with its settings, prints back, and is made.
+
+The grammar is that of metric expressions. Nothing here loads numpy until a calibrator is made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from calcli.core.calibrators.registry import METHODS, Method
+from calcli.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from calcli.core.calibrators.base import Calibrator
+
+TRUE_FALSE = {"true": True, "false": False}
+EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", tuple: "numbers, as in 1/0.1"}
+
+
+@dataclass(frozen=True)
+class MethodCall:
+    """A method with all its settings."""
+
+    method: Method
+    settings: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        """Return the canonical expression: settings in the registry's order, defaults left out."""
+        changed = [
+            f"{name}={_text(self.settings[name])}"
+            for name, default in self.method.settings.items()
+            if self.settings[name] != default
+        ]
+        return ":".join([self.method.name, *changed])
+
+    def parameters(self, classes: int) -> int | None:
+        """Return how many numbers are learned for so many classes; None if there is no fixed number."""
+        if self.method.count is None:
+            return None
+        each = self.method.count(classes, self.settings)
+        maps = classes if self.settings.get("lens") == "class-wise" and classes > 2 else 1
+        return each * maps
+
+    def make(self) -> Calibrator:
+        """Return the calibrator, not fitted.
+
+        Raises
+        ------
+        UsageError
+            If a setting is out of range.
+        """
+        return new_calibrator(self.method, self.settings)
+
+
+def new_calibrator(method: Method, settings: Mapping[str, Any]) -> Calibrator:
+    """Return a calibrator with these settings, not fitted."""
+    made: Calibrator = calibrator_class(method)(**settings)
+    return made
+
+
+def calibrator_class(method: Method) -> Any:
+    """Return the class of a method."""
+    module, name = method.where.split(":")
+    return getattr(importlib.import_module(f"calcli.core.calibrators.{module}"), name)
+
+
+def parse_method(text: str, common: Mapping[str, Any] | None = None) -> MethodCall:
+    """Parse one method expression.
+
+    Parameters
+    ----------
+    text
+        `name` or `name:setting=value:...`; values of a list are separated by slashes.
+    common
+        Settings for this method that replace the defaults; the expression overrules them.
+
+    Raises
+    ------
+    UsageError
+        If the method, a setting or a value is unknown; the nearest name is suggested.
+    """
+    name, *pairs = text.strip().split(":")
+    if name not in METHODS:
+        near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.5)
+        offer = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(METHODS)}"
+        raise UsageError(f"unknown method {name!r}; {offer}")
+    method = METHODS[name]
+    settings = {**method.settings, **(common or {})}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or key not in method.settings:
+            known = ", ".join(method.settings) or "none"
+            raise UsageError(f"method {name!r} has no setting {pair!r}; it has: {known}")
+        settings[key] = _value(name, key, value, method.settings[key])
+    return MethodCall(method, settings)
+
+
+def parse_methods(texts: Iterable[str], common: Mapping[str, Any] | None = None) -> list[MethodCall]:
+    """Parse several expressions, each once; common settings go to the methods that have them."""
+    calls = []
+    for text in texts:
+        method = METHODS.get(text.strip().split(":")[0])
+        known = method.settings if method else {}
+        calls.append(parse_method(text, {key: v for key, v in (common or {}).items() if key in known}))
+    return list({str(call): call for call in calls}.values())
+
+
+def _value(method: str, key: str, text: str, default: Any) -> Any:
+    try:
+        if isinstance(default, bool):
+            return TRUE_FALSE[text]
+        if isinstance(default, tuple):
+            return tuple(float(part) for part in text.split("/"))
+        return type(default)(text)
+    except (ValueError, KeyError):
+        raise UsageError(f"{method}: {key} must be {EXPECTED[type(default)]}, not {text!r}") from None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return "/".join(f"{part:g}" for part in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,238 @@
+"""Calibrator files: versioned JSON, or .npz by its ending; never a pickle.
+
+Scalars and small arrays are numbers that can be read; an array of more than `READABLE` numbers is the base64
+of its little-endian bytes. In .npz each parameter is an array, and the rest is JSON in the array `calibrator`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calcli import __version__
+from calcli.core.calibrators.base import Calibrator, Parameter
+from calcli.core.calibrators.methods import new_calibrator
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.registry import METHODS, WRAPPERS
+from calcli.core.errors import CalcliError, InputError
+from calcli.core.predictions import Array
+from calcli.io.atomic import atomic_path
+
+SCHEMA = "calcli.calibrator/1"
+HEADER = "calibrator"  # the array of an .npz file that holds the JSON
+READABLE = 256
+PROBES = 50
+DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, binascii.Error)
+
+
+def save_calibrator(record: CalibratorRecord, path: str | Path) -> None:
+    """Write a calibrator file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written there.
+    """
+    parameters = record.calibrator.parameters
+    with atomic_path(path) as temporary:
+        if temporary.suffix.lower() == ".npz":
+            arrays: dict[str, Any] = {HEADER: np.array(json.dumps(_document(record))), **_arrays(parameters)}
+            np.savez(temporary, **arrays)
+        else:
+            temporary.write_text(calibrator_text(record), encoding="utf-8")
+
+
+def calibrator_text(record: CalibratorRecord) -> str:
+    """Return a calibrator as JSON text."""
+    document = _document(record) | {"parameters": _encoded(record.calibrator.parameters)}
+    return _pretty(document) + "\n"
+
+
+def load_calibrator(path: str | Path) -> CalibratorRecord:
+    """Read a calibrator file.
+
+    Raises
+    ------
+    InputError
+        If there is none, it is of an unknown version, or damaged.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; expected a calibrator, as written by calcli fit -o")
+    data = path.read_bytes()
+    if data.startswith(b"PK"):
+        document, parameters = _read_npz(path)
+    else:
+        document = _read_json(data, path)
+        parameters = None
+    _check_version(document, path)
+    try:
+        if parameters is None:
+            parameters = {name: _decoded(value) for name, value in document["parameters"].items()}
+        return _record(document, parameters)
+    except DAMAGE as error:
+        raise InputError(f"{path} is damaged ({_said(error)}); fit it again, or copy it again") from error
+    except CalcliError as error:
+        raise InputError(f"{path} is not a valid calibrator: {error}") from error
+
+
+def _document(record: CalibratorRecord) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "calcli": __version__,
+        **_method(record.calibrator),
+        "input": "raw" if record.raw else "log-probs",
+        "classes": list(record.classes),
+        "priors": list(record.priors),
+        "fitted_on": _json_value(record.fitted_on),
+    }
+
+
+def _method(calibrator: Calibrator) -> dict[str, Any]:
+    settings = calibrator.get_params()
+    if "calibrator" in settings:
+        settings["calibrator"] = _method(settings["calibrator"])
+    return {"method": calibrator.name, "settings": settings}
+
+
+def _made(document: Mapping[str, Any]) -> Calibrator:
+    method = {**METHODS, **WRAPPERS}[document["method"]]
+    settings: dict[str, Any] = {}
+    for name, value in document["settings"].items():
+        if name == "calibrator":
+            settings[name] = _made(value)
+        else:
+            settings[name] = tuple(value) if isinstance(value, list) else value
+    return new_calibrator(method, settings)
+
+
+def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> CalibratorRecord:
+    calibrator = _made(document)
+    calibrator.parameters = parameters
+    classes = tuple(map(str, document["classes"]))
+    priors = tuple(map(float, document["priors"]))
+    if len(priors) != len(classes) or len(set(classes)) < len(classes) or len(classes) < 2:
+        raise ValueError("its classes and priors do not agree")
+    raw = {"raw": True, "log-probs": False}[document["input"]]
+    _probe(calibrator, len(classes))
+    return CalibratorRecord(calibrator, classes, raw, priors, document["fitted_on"])
+
+
+def _probe(calibrator: Calibrator, classes: int) -> None:
+    """Raise `ValueError` unless a few rows become distributions: what is damaged shows now, not later."""
+    rows = np.log(np.eye(classes)[:PROBES] + 0.5 / classes)
+    with np.errstate(all="ignore"):
+        sums = calibrator.predict_proba(rows).sum(axis=1)
+    if sums.shape != (len(rows),) or not np.allclose(sums, 1):
+        raise ValueError("its parameters do not give probabilities")
+
+
+def _arrays(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    return {name: np.asarray(value) for name, value in parameters.items()}
+
+
+def _encoded(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    return {name: _encoded_array(array) for name, array in _arrays(parameters).items()}
+
+
+def _encoded_array(array: Array) -> Any:
+    if array.size <= READABLE:
+        return _json_value(array.tolist())
+    plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    text = base64.b64encode(plain.tobytes()).decode("ascii")
+    return {"dtype": plain.dtype.str, "shape": list(plain.shape), "base64": text}
+
+
+def _decoded(value: Any) -> Parameter:
+    if isinstance(value, dict):
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind not in "if":
+            raise ValueError(f"an array of type {dtype}")
+        flat = np.frombuffer(base64.b64decode(value["base64"], validate=True), dtype)
+        return flat.reshape(value["shape"]).astype(dtype.newbyteorder("="))
+    numbers = np.array(_numbers(value))
+    return numbers if numbers.ndim else numbers.item()
+
+
+def _numbers(value: Any) -> Any:
+    """Return nested lists of numbers, those that JSON does not have from their names."""
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    if isinstance(value, str):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r} where a number is expected")
+    return value
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _pretty(document: Mapping[str, Any]) -> str:
+    """Return JSON with a line for each entry, and for each entry of those that are objects."""
+    lines = []
+    for key, value in document.items():
+        if isinstance(value, dict) and value:
+            inner = ",\n".join(f"    {json.dumps(name)}: {_compact(item)}" for name, item in value.items())
+            lines.append(f"  {json.dumps(key)}: {{\n{inner}\n  }}")
+        else:
+            lines.append(f"  {json.dumps(key)}: {_compact(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _read_json(data: bytes, path: Path) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise InputError(
+            f"{path} is not a calibrator: it is not complete and valid JSON ({_said(error)}); "
+            "fit it again, or copy it again"
+        ) from error
+
+
+def _read_npz(path: Path) -> tuple[Any, dict[str, Parameter]]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive}
+        document = json.loads(str(arrays.pop(HEADER)))
+    except (*DAMAGE, zipfile.BadZipFile, OSError, EOFError) as error:
+        raise InputError(
+            f"{path} is not a calibrator, or it is damaged ({_said(error)}); fit it again, or copy it again"
+        ) from error
+    return document, {name: array if array.ndim else array.item() for name, array in arrays.items()}
+
+
+def _check_version(document: Any, path: Path) -> None:
+    schema = document.get("schema") if isinstance(document, dict) else None
+    name, version = SCHEMA.split("/")
+    if not isinstance(schema, str) or not schema.startswith(f"{name}/"):
+        raise InputError(f'{path} is not a calibrator: expected JSON with "schema": "{SCHEMA}"')
+    if schema != SCHEMA:
+        raise InputError(
+            f"{path} has version {schema.removeprefix(f'{name}/')} of the calibrator format; this calcli, "
+            f"{__version__}, reads version {version}; fit it again, or use the calcli that wrote it"
+        )
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split()).rstrip(".")
+    return f"no entry {text}" if isinstance(error, KeyError) else text
