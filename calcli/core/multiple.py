@@ -1,0 +1,31 @@
+"""Many tests at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return adjusted p-values; those at or below a level are rejected by Holm's procedure (Holm 1979).
+
+    The chance that any true hypothesis is rejected is then at most the level, however the tests depend on
+    each other.
+
+    Parameters
+    ----------
+    p_values
+        (m,) p-values, in [0, 1].
+
+    Returns
+    -------
+    (m,) adjusted p-values in the same order, in [0, 1].
+    """
+    p = np.asarray(p_values, np.float64)
+    order = np.argsort(p)
+    hypotheses_left = np.arange(len(p), 0, -1)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(hypotheses_left * p[order]), 1)
+    return adjusted
