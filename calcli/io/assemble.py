@@ -160,7 +160,7 @@ def assemble(found: Found, path: str, options: ReadOptions) -> Predictions:
         notes.append(f"only the first {options.limit} of {rows} rows were read, as asked")
     if options.renormalize:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
-    kind, sure, reason = _kind(found, scores, options)
+    kind, sure, reason = judge_kind(scores, found.kind, found.kind_reason, options)
     return Predictions(
         CheckedScores(scores, kind, sure, classes, place, options.renormalize, swapped),
         kind,
@@ -172,12 +172,24 @@ def assemble(found: Found, path: str, options: ReadOptions) -> Predictions:
     )
 
 
-def _kind(found: Found, scores: RawScores, options: ReadOptions) -> tuple[Kind, bool, str]:
-    """Return the kind of the scores, whether that is certain, and why it is so."""
+def judge_kind(
+    scores: RawScores, named: Kind | None, named_reason: str, options: ReadOptions
+) -> tuple[Kind, bool, str]:
+    """Return the kind of the scores, whether that is certain, and why it is so.
+
+    Parameters
+    ----------
+    scores
+        Their first rows are read if nothing else tells.
+    named, named_reason
+        What the names of the columns say.
+    options
+        What the user said.
+    """
     if options.kind != "auto":
         return options.kind, True, "as given"
-    if found.kind is not None:
-        return found.kind, True, found.kind_reason
+    if named is not None:
+        return named, True, named_reason
     first = next(scores.blocks(max(1, FIRST_LOOK // scores.shape[1])))
     kind = kind_of(as_floats(first))
     return kind, False, REASONS[kind]

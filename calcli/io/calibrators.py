@@ -1,7 +1,7 @@
 """Calibrator files: versioned JSON, or .npz by its ending; never a pickle.
 
 Scalars and small arrays are numbers that can be read; an array of more than `READABLE` numbers is the base64
-of its little-endian bytes. In .npz each parameter is an array, and the rest is JSON in the array `calibrator`.
+of its little-endian bytes. In .npz each parameter is an array, and the rest is JSON in one more array.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from calcli.io.columns import Holds, find_layout, refuse_duplicates
 from calcli.io.labels import Labels, labels_from_array, missing_label
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place
-from calcli.io.rawscores import RawScores, rows_and_columns
+from calcli.io.rawscores import rows_and_columns
 from calcli.io.tables import Table, read_column
 
 SLICE_BYTES = 1 << 22  # turned from columns to rows at once: long enough runs, and still in the cache
@@ -35,13 +35,16 @@ class ColumnScores:
 
     def blocks(self, rows: int) -> Iterator[Array]:
         """Yield (n, K) blocks, class by class in memory if there are few classes, row by row otherwise."""
-        by_row = len(self.names) > FEW_CLASSES
         step = max(rows, SLICE_BYTES // (len(self.names) * self.dtype.itemsize))
         for batch in self.table.batches(self.names):
             for start in range(0, batch.num_rows, step):
-                block = _numbers(batch.slice(start, step), by_row).astype(self.dtype, copy=False)
+                block = self.values(batch.slice(start, step), start)
                 for first in range(0, len(block), rows):
                     yield block[first : first + rows]
+
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the (n, K) scores of a record batch of the columns `names`, which begins at row `at`."""
+        return _numbers(batch, by_row=len(self.names) > FEW_CLASSES).astype(self.dtype, copy=False)
 
 
 @dataclass(frozen=True)
@@ -49,27 +52,31 @@ class ListScores:
     """Scores in one column whose values are lists with one entry a class."""
 
     table: Table
-    name: str
+    names: tuple[str]
     shape: tuple[int, int]
     dtype: np.dtype[Any]
 
     def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield (n, K) views of the lists' values.
+        """Yield (n, K) views of the lists' values."""
+        at = 0
+        for batch in self.table.batches(self.names):
+            values = self.values(batch, at)
+            at += len(values)
+            for first in range(0, len(values), rows):
+                yield values[first : first + rows]
+
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the (n, K) scores of a record batch of the one column, which begins at row `at`.
 
         Raises
         ------
         InputError
             If a list has another length than the first one.
         """
-        at = 0
-        for batch in self.table.batches([self.name]):
-            lists = batch.column(0)
-            self._check_lengths(lists, at)
-            at += len(lists)
-            flat = _numbers(pa.RecordBatch.from_arrays([lists.flatten()], names=[self.name]), by_row=True)
-            values = flat.reshape(len(lists), self.shape[1])
-            for first in range(0, len(values), rows):
-                yield values[first : first + rows].astype(self.dtype, copy=False)
+        lists = batch.column(0)
+        self._check_lengths(lists, at)
+        flat = _numbers(pa.RecordBatch.from_arrays([lists.flatten()], names=self.names), by_row=True)
+        return flat.reshape(len(lists), self.shape[1]).astype(self.dtype, copy=False)
 
     def _check_lengths(self, lists: Any, at: int) -> None:
         lengths = pc.fill_null(pc.list_value_length(lists), 0)
@@ -77,7 +84,7 @@ class ListScores:
         if pc.any(different).as_py():
             row = pc.index(different, True).as_py()
             raise InputError(
-                f"{self.table.place.row(at + row)} has {lengths[row].as_py()} scores in {self.name}; "
+                f"{self.table.place.row(at + row)} has {lengths[row].as_py()} scores in {self.names[0]}; "
                 f"expected {self.shape[1]}, as in the first row; if only the largest scores of each row were "
                 "saved (a sparse top-k dump), save the scores of all classes"
             )
@@ -95,12 +102,12 @@ def found_in_table(table: Table, options: ReadOptions) -> Found:
     """
     place, schema = table.place, table.schema
     refuse_duplicates(schema.names, place.parts[0][0])
-    holds = {field.name: _holds(field.type) for field in schema}
+    holds = contents(schema)
     layout = find_layout(holds, lambda column: _distinct(table, column), options, place.name)
     taken = {*layout.scores, layout.label}
     return Found(
         place,
-        _scores(table, layout.scores, holds, options),
+        table_scores(table, layout.scores, holds, options),
         None if layout.label is None else _labels(table, layout.label),
         f'column "{layout.label}"',
         layout.classes,
@@ -109,6 +116,11 @@ def found_in_table(table: Table, options: ReadOptions) -> Found:
         None if options.weights is None else column_values(table, options.weights),
         LazyColumns({name: _reader(table, name) for name in schema.names if name not in taken}),
     )
+
+
+def contents(schema: Any) -> dict[str, Holds]:
+    """Return what each column of a pyarrow.Schema holds."""
+    return {field.name: _holds(field.type) for field in schema}
 
 
 def column_values(table: Table, name: str) -> Array:
@@ -143,7 +155,27 @@ def _holds(kind: Any) -> Holds:
     return "other"
 
 
-def _scores(table: Table, names: tuple[str, ...], holds: dict[str, Holds], options: ReadOptions) -> RawScores:
+def table_scores(
+    table: Table, names: tuple[str, ...], holds: dict[str, Holds], options: ReadOptions
+) -> ColumnScores | ListScores:
+    """Return the scores in some columns of a table, unread.
+
+    Parameters
+    ----------
+    table
+        The table.
+    names
+        Columns of numbers, or the one list column.
+    holds
+        What each column holds.
+    options
+        `positive` allows lists of length 1.
+
+    Raises
+    ------
+    InputError
+        If a column does not hold numbers.
+    """
     place, schema = table.place, table.schema
     rows = sum(count for _, count in place.parts)
     if holds[names[0]] == "list":
@@ -151,7 +183,7 @@ def _scores(table: Table, names: tuple[str, ...], holds: dict[str, Holds], optio
         head = table.head(names)
         columns = 0 if head is None else pc.list_value_length(head.column(0))[0].as_py() or 0
         shape = rows_and_columns((rows, columns), place.name, options.positive)
-        return ListScores(table, names[0], shape, dtype)
+        return ListScores(table, (names[0],), shape, dtype)
     for name in names:
         if holds[name] not in ("float", "integer"):
             raise InputError(_not_numbers(table, name))
