@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.spline import spline_basis
 from calcli.core.lenses import Problem
 from calcli.core.miscalibration import cumulative_gap
+from calcli.core.views import row_weights
 
 Values = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def cumulative(problem: Problem, lens: str = "top-1") -> Cumulative:
     widest = int(np.abs(gap).argmax())
     kept = np.unique(np.append(np.linspace(0, len(ends) - 1, POINTS).astype(np.intp), widest))
     score = problem.score.astype(np.float64, copy=False)
-    weights = np.ones(len(score)) if problem.weights is None else problem.weights
+    weights = row_weights(problem)
     share = _sums_at(weights, ends[kept]) / problem.total_weight
     score_sum = _sums_at(weights * score, ends[kept]) / problem.total_weight
     gap_kept = np.append(0, gap[kept])

@@ -108,10 +108,8 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     bandwidth = max(smooth_ece(problem), 1 / (GRID - 1))
     cells = _Cells(problem, draws, rng)
     grid = np.linspace(cells.score[0], cells.score[-1], GRID)
-    kernel = sum(
-        np.exp(-0.5 * ((grid[:, None] - image) / bandwidth) ** 2)
-        for image in (cells.score, -cells.score, 2 - cells.score)
-    )
+    images = np.stack([cells.score, -cells.score, 2 - cells.score])
+    kernel = np.exp(-0.5 * ((grid[:, None, None] - images) / bandwidth) ** 2).sum(1)
     density = kernel @ cells.weight
     # far from all scores every weight underflows and there is no estimate
     seen = density > 1e-9 * density.max()

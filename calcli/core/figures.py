@@ -49,14 +49,28 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind("corp", "isotonic reliability curve, without bins", "Dimitriadis, Gneiting & Jordan 2021"),
         FigureKind("smooth", "kernel reliability curve, without bins", "Blasiok & Nakkiran 2024"),
         FigureKind(
-            "simplex", "arrows from prediction to observation, for three outcomes", "Vaicenavicius et al. 2019, fig. 1"
+            "simplex",
+            "arrows from prediction to observation, for three outcomes",
+            "Vaicenavicius et al. 2019, fig. 1",
         ),
         FigureKind(
-            "risk", "cost of decisions at every threshold, for two classes: areas are scores", "Ferrer & Ramos 2024, fig. 1"
+            "risk",
+            "cost of decisions at every threshold, for two classes: areas are scores",
+            "Ferrer & Ramos 2024, fig. 1",
         ),
-        FigureKind("rejection", "error rate of what is kept when the least sure rows are rejected", "El-Yaniv & Wiener 2010"),
-        FigureKind("scores", "normalized scores with intervals, a bar a system", "Ferrer & Ramos 2024, fig. 2"),
-        FigureKind("epochs", "metrics over a series of files, and where each is best", "van de Waterlaat 2021, fig. 5.1"),
+        FigureKind(
+            "rejection",
+            "error rate of what is kept when the least sure rows are rejected",
+            "El-Yaniv & Wiener 2010",
+        ),
+        FigureKind(
+            "scores", "normalized scores with intervals, a bar a system", "Ferrer & Ramos 2024, fig. 2"
+        ),
+        FigureKind(
+            "epochs",
+            "metrics over a series of files, and where each is best",
+            "van de Waterlaat 2021, fig. 5.1",
+        ),
         FigureKind("temperature", "log-loss against the temperature of the scores", "Guo et al. 2017"),
     ]
 }

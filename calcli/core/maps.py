@@ -119,9 +119,7 @@ def temperature_curve(predictions: Predictions, widest: float = 8.0) -> Temperat
     return TemperatureCurve(temperature, np.array(losses))
 
 
-def thinned_log_probs(
-    predictions: Predictions, limit: int
-) -> tuple[Values, NDArray[np.intp], Values | None]:
+def thinned_log_probs(predictions: Predictions, limit: int) -> tuple[Values, NDArray[np.intp], Values | None]:
     """Return log-probabilities, labels and weights of at most `limit` rows, evenly spaced."""
     kept = np.unique(np.linspace(0, predictions.n_rows - 1, min(limit, predictions.n_rows)).astype(np.intp))
     parts = []
@@ -129,8 +127,7 @@ def thinned_log_probs(
         first, last = np.searchsorted(kept, [block.rows.start, block.rows.stop])
         inside = kept[first:last] - block.rows.start
         with np.errstate(divide="ignore"):
-            parts.append(np.log(np.take(block.exp / block.per_row(block.total), inside, 1 - block.class_axis)))
-        if block.class_axis == 0:
-            parts[-1] = parts[-1].T
+            log_probs = np.log(np.take(block.exp / block.per_row(block.total), inside, 1 - block.class_axis))
+        parts.append(log_probs.T if block.class_axis == 0 else log_probs)
     weights = None if predictions.weights is None else predictions.weights[kept].astype(np.float64)
     return np.concatenate(parts).astype(np.float64), predictions.labels[kept].astype(np.intp), weights

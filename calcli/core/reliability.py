@@ -150,7 +150,12 @@ def reliability(
         share_edges = equal_width_edges(HISTOGRAM_BINS)
         share = problem.bins("equal-width", HISTOGRAM_BINS).weight / problem.total_weight
     low, high = consistency_band(problem, cuts, draws, np.random.default_rng([seed, 3]))
-    ece = {"lens": lens, "binning": estimator.binning, "bins": estimator.bins, "norm": estimator.norm}
+    ece: dict[str, str | int] = {
+        "lens": lens,
+        "binning": estimator.binning,
+        "bins": estimator.bins,
+        "norm": estimator.norm,
+    }
     return Reliability(
         lens, edges, bins, low, high, share_edges, share,
         _error(MetricCall(METRICS["ece"], ece), problem, estimates or {}),

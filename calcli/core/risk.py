@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from calcli.core.lenses import Problem
 from calcli.core.reliability import FEW_ROWS
+from calcli.core.views import row_weights
 
 Values = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ class RiskCurve:
 def risk_curve(problem: Problem) -> RiskCurve:
     """Return the risk curves of the ordered problem of one of two classes."""
     score = problem.score.astype(np.float64, copy=False)
-    weights = np.ones(len(score)) if problem.weights is None else problem.weights
+    weights = row_weights(problem)
     inner = score[(score > 0) & (score < 1)]
     ends = [0.5, *inner[:1], *inner[-1:], problem.outcome.mean()]
     reach = max(abs(np.log(end) - np.log1p(-end)) for end in ends if 0 < end < 1) + TAIL
@@ -75,9 +76,7 @@ def risk_curve(problem: Problem) -> RiskCurve:
     with np.errstate(divide="ignore"):
         log_loss = float(np.average(-np.log(own), weights=weights))
     brier = float(np.average(2 * (1 - own) ** 2, weights=weights))
-    return RiskCurve(
-        log_odds, risk, constant, threshold, 4 * brier_risk, 4 * constant_brier, log_loss, brier
-    )
+    return RiskCurve(log_odds, risk, constant, threshold, 4 * brier_risk, 4 * constant_brier, log_loss, brier)
 
 
 class _Costs:
@@ -129,7 +128,7 @@ def rejection_curve(problem: Problem) -> RejectionCurve:
     starts = np.append(0, ends[:-1])
     starts = starts[: max(1, np.searchsorted(starts, len(problem.score) - FEW_ROWS, side="right"))]
     kept = starts[np.unique(np.linspace(0, len(starts) - 1, POINTS).astype(np.intp))]
-    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+    weights = row_weights(problem)
     weight, errors, promised = (
         _sums_from(values, kept)
         for values in (weights, weights * ~problem.outcome, weights * (1 - problem.score.astype(np.float64)))

@@ -55,7 +55,8 @@ def score_set(estimates: Mapping[str, Estimate]) -> ScoreSet:
     """
     found = tuple(estimates[name] for name in NORMALIZED if name in estimates)
     if not found:
-        raise UsageError(f"no normalized score was computed; ask for one of {', '.join(NORMALIZED)} with --metrics")
+        known = ", ".join(NORMALIZED)
+        raise UsageError(f"no normalized score was computed; ask for some of {known} with --metrics")
     return ScoreSet(found)
 
 
@@ -110,7 +111,9 @@ def courses(series: Sequence[Mapping[str, Estimate]]) -> dict[str, Course]:
             if np.isfinite(smoothed).any():
                 found[name] = Course(estimate.call, value, smoothed, _best(smoothed, estimate.call))
     if not found:
-        raise UsageError("the files have no metric in common that is better or worse; ask for some with --metrics")
+        raise UsageError(
+            "the files have no metric in common of which some values are better; name some with --metrics"
+        )
     return found
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from calcli.core.blocks import sweep
 from calcli.core.lenses import Problem, find_lens, ordered_problem
 from calcli.core.results import Evaluation
@@ -23,3 +26,10 @@ def problem_of(evaluation: Evaluation, lens: str) -> Problem:
     rows = RowTable(predictions.n_rows, found.statistics)
     sweep(predictions, [rows], evaluation.settings.precision)
     return ordered_problem(rows[found.score], rows[found.outcome], predictions.weights)
+
+
+def row_weights(problem: Problem) -> NDArray[np.float64]:
+    """Return the (n,) weights of a problem's rows: ones where there are none."""
+    if problem.weights is None:
+        return np.ones(len(problem.score))
+    return problem.weights.astype(np.float64, copy=False)

@@ -1,4 +1,4 @@
-"""Results to figures: `draw` one of them, write the `standard_set`, or call the drawing functions themselves."""
+"""Results to figures: `draw` one, write the `standard_set`, or call the drawing functions themselves."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.reliability import FEW_ROWS, ClassReliability
 from calcli.figures.reliability import key, reliability_bars
-from calcli.figures.style import FAINT, MUTED, OVER, UNDER, boxes, new_figure, short, styled
+from calcli.figures.style import FAINT, MUTED, OVER, UNDER, Look, boxes, new_figure, short, styled
 from calcli.figures.wording import words
 
 SMALL_MULTIPLES = 30  # classes up to which each has its own diagram
@@ -24,7 +24,7 @@ GAPS = LinearSegmentedColormap.from_list("gaps", [OVER, "#ffffff", UNDER])
 
 @styled
 def class_wise(results: Mapping[str, ClassReliability]) -> Figure:
-    """Draw the reliability of every class, worst first: diagrams for up to 30 classes, else a heat map of gaps.
+    """Draw the reliability of every class, worst first: up to 30 diagrams, else a heat map of gaps.
 
     Parameters
     ----------
@@ -73,11 +73,13 @@ def _heat_maps(results: Mapping[str, ClassReliability], rows: int) -> Figure:
         axes.set(xlim=(0, 1), ylim=(rows, 0), xlabel="Predicted probability of the class")
         axes.tick_params(axis="y", length=0)
         which = "all" if rows == len(result.classes) else f"worst {rows} of"
-        note = f"{which} {len(result.classes):,} classes with their ECE, worst first; faint: under {FEW_ROWS} rows"
+        note = f"{which} {len(result.classes):,} classes with their ECE, worst first"
+        note += f"; faint: under {FEW_ROWS} rows"
         axes.set_title(f"{short(name)}\n", loc="left")
         axes.text(0, 1.0, note + "\n", transform=axes.transAxes, va="baseline", fontsize=6.5, linespacing=0.5)
         colors = ScalarMappable(Normalize(-limit, limit), GAPS)
-        bar = part.colorbar(colors, ax=axes, location="bottom", fraction=0.03, aspect=40, pad=0.01, extend="both")
+        place: Look = {"location": "bottom", "fraction": 0.03, "aspect": 40, "pad": 0.01}
+        bar = part.colorbar(colors, ax=axes, extend="both", **place)
         bar.set_label("Observed − predicted (dashes mark: predicted too high)")
         bar.ax.spines["outline"].set_linewidth(0.4)
     return figure

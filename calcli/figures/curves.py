@@ -11,11 +11,11 @@ from matplotlib.patches import Patch
 
 from calcli.core.curves import Curve
 from calcli.core.reliability import BAND
-from calcli.figures.style import BAR, INK, MUTED, UNDER, panels, short, styled, unit_square
+from calcli.figures.style import BAR, INK, MUTED, UNDER, Look, panels, short, styled, unit_square
 from calcli.figures.wording import words
 
-CURVE = {"color": UNDER, "linewidth": 1.6}
-IDEAL = {"color": MUTED, "linewidth": 0.8, "linestyle": (0, (4, 2))}
+CURVE: Look = {"color": UNDER, "linewidth": 1.6}
+IDEAL: Look = {"color": MUTED, "linewidth": 0.8, "linestyle": (0, (4, 2))}
 TICK = 0.028  # height of a raw datum
 FEW_POINTS = 60  # that are marked one by one
 
@@ -43,7 +43,7 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
     row[0].set_ylabel(text.frequency)
     made = "isotonic (CORP)" if result.bandwidth is None else "kernel"
     handles = [
-        Line2D([], [], label=f"{text.overall}, {made}", **CURVE),  # type: ignore[arg-type]
+        Line2D([], [], label=f"{text.overall}, {made}", **CURVE),
         Patch(facecolor=BAR, label=f"{BAND:.0%} if calibrated"),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
@@ -53,13 +53,14 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
 def _curve(axes: Axes, result: Curve) -> None:
     many = len(result.score) > 2000
     axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=1.5, rasterized=many)
-    axes.plot([0, 1], [0, 1], **IDEAL)  # type: ignore[arg-type]
+    axes.plot([0, 1], [0, 1], **IDEAL)
     few = len(result.score) <= FEW_POINTS or result.score[0] == result.score[-1]
-    marker = {"marker": "o", "markersize": 2.5} if few else {}
-    axes.plot(result.score, result.frequency, **CURVE, **marker, rasterized=many, clip_on=False)  # type: ignore[arg-type]
-    ticks = {"color": INK, "linewidth": 0.4, "alpha": 0.6}
-    axes.vlines(result.hits, 1 - TICK, 1, **ticks)  # type: ignore[arg-type]
-    axes.vlines(result.misses, 0, TICK, **ticks)  # type: ignore[arg-type]
+    marker: Look = {"marker": "o", "markersize": 2.5} if few else {}
+    axes.plot(result.score, result.frequency, **CURVE, **marker, rasterized=many, clip_on=False)
+    ticks: Look = {"color": INK, "linewidth": 0.4, "alpha": 0.6}
+    axes.vlines(result.hits, 1 - TICK, 1, **ticks)
+    axes.vlines(result.misses, 0, TICK, **ticks)
     unit_square(axes)
     if result.bandwidth is not None:
-        axes.text(0.97, 0.05, f"bandwidth {result.bandwidth:.3f}", transform=axes.transAxes, ha="right", fontsize=6.5)
+        note = f"bandwidth {result.bandwidth:.3f}"
+        axes.text(0.97, 0.05, note, transform=axes.transAxes, ha="right", fontsize=6.5)

@@ -12,14 +12,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from calcli.core.reliability import BAND, Reliability
-from calcli.figures.style import BAR, FAINT, INK, MUTED, OVER, UNDER, boxes, panels, short, styled
+from calcli.figures.style import BAR, FAINT, INK, MUTED, OVER, UNDER, Look, boxes, panels, short, styled
 from calcli.figures.wording import Words, words
 
 BACKGROUND_HEIGHT = 0.25  # of the panel, for the distribution of the scores
-OVERS = {"color": OVER, "marker": "v", "markersize": 5.0, "linestyle": ""}
-UNDERS = {"color": UNDER, "marker": "^", "markersize": 5.0, "linestyle": ""}
-WITHIN = {"color": INK, "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "linestyle": ""}
-CHANCE = {"facecolor": "#9aa3ad", "linewidth": 0}
+OVERS: Look = {"color": OVER, "marker": "v", "markersize": 5.0, "linestyle": ""}
+UNDERS: Look = {"color": UNDER, "marker": "^", "markersize": 5.0, "linestyle": ""}
+WITHIN: Look = {"color": INK, "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "linestyle": ""}
+CHANCE: Look = {"facecolor": "#9aa3ad", "linewidth": 0}
 
 
 @styled
@@ -53,7 +53,8 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
 
 def _background(axes: Axes, result: Reliability, reach: float) -> None:
     height = 2 * reach * BACKGROUND_HEIGHT / result.share.max()
-    x, y = (result.share_edges[:-1], result.share_edges[1:]), (-reach + 0 * result.share, height * result.share - reach)
+    bottom = np.full(len(result.share), -reach)
+    x, y = (result.share_edges[:-1], result.share_edges[1:]), (bottom, bottom + height * result.share)
     boxes(axes, x, y, facecolor=BAR, edgecolor="white", linewidth=0.4, zorder=0)
 
 
@@ -64,10 +65,12 @@ def _deviations(axes: Axes, result: Reliability) -> None:
     half = np.maximum(np.diff(result.edges) * 0.18, 0.004)
     above, below = gap > high, gap < low
     for alpha, bins in ((1.0, ~result.thin & (result.bins.count > 0)), (FAINT, result.thin)):
-        boxes(axes, ((score - half)[bins], (score + half)[bins]), (low[bins], high[bins]), alpha=alpha, **CHANCE)
+        x, y = ((score - half)[bins], (score + half)[bins]), (low[bins], high[bins])
+        boxes(axes, x, y, alpha=alpha, **CHANCE)
         for kind, look in ((below, OVERS), (above, UNDERS), (~above & ~below, WITHIN)):
             b = bins & kind
-            axes.plot(score[b], gap[b], alpha=alpha, clip_on=False, **look)  # type: ignore[arg-type]
+            if b.any():  # unclipped lines without a point would count as one in the corner of the figure
+                axes.plot(score[b], gap[b], alpha=alpha, clip_on=False, **look)
 
 
 def _reach(result: Reliability) -> float:
@@ -77,8 +80,8 @@ def _reach(result: Reliability) -> float:
 
 def _key(text: Words) -> list[Artist]:
     return [
-        Line2D([], [], label=text.over, **OVERS),  # type: ignore[arg-type]
-        Line2D([], [], label=text.under, **UNDERS),  # type: ignore[arg-type]
-        Line2D([], [], label="within chance", **WITHIN),  # type: ignore[arg-type]
-        Patch(label=f"{BAND:.0%} if calibrated", **CHANCE),  # type: ignore[arg-type]
+        Line2D([], [], label=text.over, **OVERS),
+        Line2D([], [], label=text.under, **UNDERS),
+        Line2D([], [], label="within chance", **WITHIN),
+        Patch(label=f"{BAND:.0%} if calibrated", **CHANCE),
     ]

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calcli.core.cumulative import Cumulative
-from calcli.figures.style import INK, OVER, UNDER, new_figure, short, styled, unit_square
+from calcli.figures.style import INK, OVER, UNDER, Look, new_figure, short, styled, unit_square
 from calcli.figures.wording import Words, words
 
-PROMISED = {"color": OVER, "linestyle": (0, (4, 1.5)), "linewidth": 1.4}
-OBSERVED = {"color": UNDER, "linestyle": "-", "linewidth": 1.4}
+PROMISED: Look = {"color": OVER, "linestyle": (0, (4, 1.5)), "linewidth": 1.4}
+OBSERVED: Look = {"color": UNDER, "linestyle": "-", "linewidth": 1.4}
 HEADS = ("a  cumulative", "b  cumulative, warped", "c  smoothed slope", "d  frequency by score")
 
 
@@ -33,10 +33,11 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
         Class names, for class lenses.
     """
     figure = new_figure(7.0, 1.95 * len(results) + 0.55)
-    parts = np.atleast_1d(figure.subfigures(len(results), 1))  # type: ignore[arg-type]
+    parts = figure.subfigures(len(results), 1, squeeze=False)[:, 0]
     for part, (name, result) in zip(parts, results.items(), strict=True):
         text = words(result.lens, classes)
-        part.suptitle(f"{short(name)}   KS {result.ks:.4f}", x=0.01, ha="left", fontsize=8.5, fontweight="bold")
+        title = f"{short(name)}   KS {result.ks:.4f}"
+        part.suptitle(title, x=0.01, ha="left", fontsize=8.5, fontweight="bold")
         row = part.subplots(1, 4)
         _sums(row[0], result)
         _warped(row[1], result)
@@ -86,6 +87,7 @@ def _slopes(axes: Axes, result: Cumulative) -> None:
 
 def _by_score(axes: Axes, result: Cumulative, text: Words) -> None:
     axes.plot([0, 1], [0, 1], **PROMISED)
-    axes.plot(result.score, result.frequency, **OBSERVED, marker="o", markersize=2, markevery=20, clip_on=False)
+    marks: Look = {"marker": "o", "markersize": 2, "markevery": 20}
+    axes.plot(result.score, result.frequency, **OBSERVED, **marks, clip_on=False)
     unit_square(axes)
     axes.set(xlabel="Score", ylabel=text.overall.capitalize(), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])

@@ -1,4 +1,4 @@
-"""What a calibrator does: the calibrated score against the score, and the log-loss against the temperature."""
+"""What a calibrator does to a score, and the log-loss against the temperature."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-from calcli.core.maps import CalibrationMap, TemperatureCurve
+from calcli.core.maps import SPREAD, CalibrationMap, TemperatureCurve
 from calcli.figures.style import (
     BAR,
     COLUMN,
@@ -44,8 +44,12 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
     for axes, (name, result) in zip(row, results.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, dashes=(4, 2))
         if np.any(result.high > result.low):
-            axes.fill_between(result.before, result.low, result.high, color=BAR, linewidth=0, label="90% of rows")
-        axes.plot(result.before, result.after, color=UNDER, linewidth=1.6, label="after calibration", clip_on=False)
+            axes.fill_between(
+                result.before, result.low, result.high, color=BAR, linewidth=0, label=f"{SPREAD:.0%} of rows"
+            )
+        axes.plot(
+            result.before, result.after, color=UNDER, linewidth=1.6, label="after calibration", clip_on=False
+        )
         filled = result.bins.weight > 0
         weight = result.bins.weight[filled]
         axes.scatter(
@@ -77,7 +81,7 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
         color, dashes = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
         best = int(np.nanargmin(result.log_loss))
         label = f"{short(name, 26)}: best near {result.temperature[best]:.2f}"
-        axes.plot(result.temperature, result.log_loss, color=color, linestyle=dashes, label=label)  # type: ignore[arg-type]
+        axes.plot(result.temperature, result.log_loss, color=color, linestyle=dashes, label=label)
         axes.plot(result.temperature[best], result.log_loss[best], marker="o", markersize=5, color=color)
     axes.axvline(1, color=MUTED, linewidth=0.8, dashes=(4, 2))
     axes.set_xscale("log")
@@ -86,7 +90,8 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     lowest = min(float(np.nanmin(result.log_loss)) for result in results.values())
     at_one = max(float(np.interp(1, result.temperature, result.log_loss)) for result in results.values())
-    axes.set(ylim=(lowest - 0.08 * (at_one - lowest + lowest / 4), at_one + 2 * (at_one - lowest) + lowest / 2))
+    won = at_one - lowest
+    axes.set(ylim=(lowest - 0.08 * (won + lowest / 4), at_one + 2 * won + lowest / 2))
     axes.set(xlabel="Temperature (1: as it is)", ylabel="Log-loss (nats)")
     figure.legend(loc="outside upper center")
     return figure

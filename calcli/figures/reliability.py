@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,14 +12,28 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from calcli.core.reliability import Error, Reliability
-from calcli.figures.style import BAR, FAINT, INK, MUTED, OVER, UNDER, Values, boxes, panels, short, styled, unit_square
+from calcli.figures.style import (
+    BAR,
+    FAINT,
+    INK,
+    MUTED,
+    OVER,
+    UNDER,
+    Look,
+    Values,
+    boxes,
+    panels,
+    short,
+    styled,
+    unit_square,
+)
 from calcli.figures.wording import Words, words
 
 GAP_WIDTH = 0.36  # of the bar it stands on
 THINNEST_GAP = 0.008
-BARS: dict[str, Any] = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
-OVERS: dict[str, Any] = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
-UNDERS: dict[str, Any] = {"facecolor": UNDER, "linewidth": 0}
+BARS: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
+OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
+UNDERS: Look = {"facecolor": UNDER, "linewidth": 0}
 
 
 @styled
@@ -58,7 +71,12 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
 
 
 def reliability_bars(
-    axes: Axes, edges: Values, count: NDArray[np.int64], score: Values, frequency: Values, thin: NDArray[np.bool_]
+    axes: Axes,
+    edges: Values,
+    count: NDArray[np.int64],
+    score: Values,
+    frequency: Values,
+    thin: NDArray[np.bool_],
 ) -> None:
     """Draw a bar for each bin with rows, and on it the gap to the mean score.
 
@@ -93,9 +111,16 @@ def _corner(axes: Axes, result: Reliability) -> None:
     free = not np.any(top > 0.8)
     x, y, align = (0.03, 0.975, "left") if free else (0.975, 0.03, "right")
     axes.text(
-        x, y, "\n".join(lines), transform=axes.transAxes, ha=align, va="top" if free else "bottom", fontsize=6.5,
-        linespacing=1.35, bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
-    )  # fmt: skip
+        x,
+        y,
+        "\n".join(lines),
+        transform=axes.transAxes,
+        ha=align,
+        va="top" if free else "bottom",
+        fontsize=6.5,
+        linespacing=1.35,
+        bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
+    )
 
 
 def _described(name: str, error: Error) -> str:
@@ -119,8 +144,9 @@ def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) 
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.set(xlim=(0, 1), ylim=(0, tallest * 1.05))
     labels = [f"{text.mean_score} {score:.3f}", f"{text.overall} {frequency:.3f}"]
-    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 0.97), "borderaxespad": 0}
-    axes.legend([mean, overall], labels, ncols=2, **place)
+    axes.legend(
+        [mean, overall], labels, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 0.97), borderaxespad=0
+    )
 
 
 def key(text: Words) -> list[Patch]:

@@ -9,20 +9,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from calcli.core.risk import RejectionCurve, RiskCurve
-from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, new_figure, short, styled
+from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, short, styled
 
 THRESHOLDS = np.array([1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 0.9999, 0.999999])
 NAMES = ("$10^{-6}$", "$10^{-4}$", "0.01", "0.1", "0.5", "0.9", "0.99", "$1-10^{-4}$", "$1-10^{-6}$")
 CROWDED = 8.0  # log-odds from which the thresholds 0.1 and 0.9 are too close to their neighbors
-CONSTANT = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (1, 1))}
+CONSTANT: Look = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (1, 1))}
 
 
 @styled
 def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
-    """Draw the risk of decisions against their threshold, so that areas are scores (Ferrer & Ramos 2024, fig. 1).
+    """Draw the risk of decisions against their threshold, so that areas are scores.
 
     Left, over the log-odds of the threshold, the area under a curve is the log-loss; right, over the
-    threshold, the area is the Brier score. The dotted line is the better of the two constant decisions.
+    threshold, the area is the Brier score. The dotted line is the better of the two constant decisions
+    (Ferrer & Ramos 2024, fig. 1).
 
     Parameters
     ----------
@@ -32,12 +33,12 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
     figure = new_figure(7.0, 2.9)
     odds, linear = figure.subplots(1, 2)
     for index, (name, result) in enumerate(results.items()):
-        look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        odds.plot(result.log_odds, result.risk, label=f"{short(name)}: {result.log_loss:.4f}", **look)  # type: ignore[arg-type]
-        linear.plot(result.threshold, result.brier_risk, label=f"{short(name)}: {result.brier:.4f}", **look)  # type: ignore[arg-type]
+        look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
+        odds.plot(result.log_odds, result.risk, label=f"{short(name)}: {result.log_loss:.4f}", **look)
+        linear.plot(result.threshold, result.brier_risk, label=f"{short(name)}: {result.brier:.4f}", **look)
     widest = max(results.values(), key=lambda result: result.log_odds[-1])
-    odds.plot(widest.log_odds, widest.constant_risk, **CONSTANT, label="constant decision")  # type: ignore[arg-type]
-    linear.plot(widest.threshold, widest.constant_brier_risk, **CONSTANT, label="constant decision")  # type: ignore[arg-type]
+    odds.plot(widest.log_odds, widest.constant_risk, **CONSTANT, label="constant decision")
+    linear.plot(widest.threshold, widest.constant_brier_risk, **CONSTANT, label="constant decision")
     reach = widest.log_odds[-1]
     places = np.log(THRESHOLDS) - np.log1p(-THRESHOLDS)
     shown = np.abs(places) <= reach
@@ -70,12 +71,18 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
     figure = new_figure(COLUMN, 2.6 + 0.14 * len(results))
     axes = figure.subplots()
     for index, (name, result) in enumerate(results.items()):
-        look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        axes.plot(result.rejected, result.error_rate, label=short(name), marker="o", markersize=3, markevery=[0], **look)  # type: ignore[arg-type]
-        axes.plot(result.rejected, result.promised, linewidth=0.6, **look)  # type: ignore[arg-type]
+        look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
+        start: Look = {"marker": "o", "markersize": 3, "markevery": [0]}
+        axes.plot(result.rejected, result.error_rate, label=short(name), **start, **look)
+        axes.plot(result.rejected, result.promised, linewidth=0.6, **look)
     axes.plot([], [], color=MUTED, linewidth=0.6, label="promised (1 − mean confidence)")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(PercentFormatter(1))
-    axes.set(xlim=(0, 1), ylim=(0, None), xlabel="Rows rejected, least sure first", ylabel="Error rate of the others")
+    axes.set(
+        xlim=(0, 1),
+        ylim=(0, None),
+        xlabel="Rows rejected, least sure first",
+        ylabel="Error rate of the others",
+    )
     figure.legend(loc="outside upper center", handlelength=2.2)
     return figure

@@ -144,7 +144,9 @@ Results = Mapping[str, Any]
 Maker = Callable[[Evaluations, View, Sequence[str]], tuple[Results, Figure]]
 
 
-def _each(compute: Callable[[Evaluation, View], Any], drawn: Callable[..., Figure], classes: bool = False) -> Maker:
+def _each(
+    compute: Callable[[Evaluation, View], Any], drawn: Callable[..., Figure], classes: bool = False
+) -> Maker:
     """Return a maker of figures with one result a system; some drawings want the class names as well."""
 
     def make(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[Results, Figure]:

@@ -16,7 +16,7 @@ from calcli.core.simplex import Simplex
 from calcli.figures.style import FAINT, GRID, INK, MUTED, Values, new_figure, short, styled
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
-MASS = LinearSegmentedColormap.from_list("mass", ["#9fc3dd", "#0072b2", "#08263d"])  # darkens evenly: prints in gray
+MASS = LinearSegmentedColormap.from_list("mass", ["#9fc3dd", "#0072b2", "#08263d"])  # darkens: prints in gray
 PANEL_WIDTH = 3.1
 
 
@@ -75,7 +75,7 @@ def _arrows(axes: Axes, result: Simplex, scale: Normalize) -> None:
 
 
 def _draw(axes: Axes, start: Values, end: Values, color: Values, alpha: float) -> None:
-    axes.scatter(*start.T, s=7, color=color, alpha=alpha, linewidth=0, zorder=3)
+    axes.scatter(start[:, 0], start[:, 1], s=7, color=color, alpha=alpha, linewidth=0, zorder=3)
     axes.quiver(
         *start.T, *(end - start).T, color=color, alpha=alpha, angles="xy", scale_units="xy", scale=1,
         width=0.006, headwidth=4, headlength=5, headaxislength=4.5, minlength=0, zorder=2,

@@ -1,4 +1,4 @@
-"""One look for all figures: sizes for a paper's column, colours that survive grey print and colour blindness."""
+"""One look for all figures: sizes for a paper's column, colors for gray print and color blindness."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#e69f00", "#56
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
 MARKERS = "osD^vPX"
 
-STYLE: dict[str, Any] = {
+STYLE: Look = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
     "font.size": 7.5,
     "axes.titlesize": 8.5,
@@ -67,7 +67,8 @@ FAINT = 0.3  # opacity of bins too thin to say anything
 MANY = 1000  # shapes above which vector formats keep them as an image
 
 P = ParamSpec("P")
-Values = NDArray[np.float64]
+Values = NDArray[np.floating[Any]]
+Look = dict[str, Any]  # properties of an artist
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -96,9 +97,7 @@ def unit_square(axes: Axes) -> None:
         axis.set_major_formatter("{x:g}")
 
 
-def boxes(
-    axes: Axes, x: tuple[Values, Values], y: tuple[Values, Values], **look: Any
-) -> PolyCollection:
+def boxes(axes: Axes, x: tuple[Values, Values], y: tuple[Values, Values], **look: Any) -> PolyCollection:
     """Draw axis-parallel boxes as one artist, so that a thousand bins cost as little as ten.
 
     Parameters
@@ -112,7 +111,7 @@ def boxes(
     """
     corners = [(x[0], y[0]), (x[0], y[1]), (x[1], y[1]), (x[1], y[0])]
     vertices = np.stack([np.stack(np.broadcast_arrays(*corner), axis=-1) for corner in corners], axis=1)
-    drawn = PolyCollection(vertices, rasterized=len(vertices) > MANY, **look)
+    drawn = PolyCollection(list(vertices), rasterized=len(vertices) > MANY, **look)
     axes.add_collection(drawn, autolim=False)
     return drawn
 

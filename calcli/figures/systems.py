@@ -86,9 +86,11 @@ def epochs(courses: Mapping[str, Course], names: Sequence[str]) -> Figure:
         axes.plot(place, course.value, linestyle="", marker="o", markersize=2.6, color=MUTED)
         axes.plot(place, course.smoothed, color=SERIES[0])
         x, y = place[course.best], course.smoothed[course.best]
-        axes.plot(x, y, marker="o", markersize=7, markerfacecolor="none", color=SERIES[1], markeredgewidth=1.4)
+        axes.plot(
+            x, y, marker="o", markersize=7, markerfacecolor="none", color=SERIES[1], markeredgewidth=1.4
+        )
         axes.set_title(course.call.metric.title, loc="left", fontsize=7.5)
-        axes.set_title(short(names[course.best], 16), loc="right", fontsize=6.5, fontweight="normal")
+        axes.set_title(short(names[course.best], 12), loc="right", fontsize=6.5, fontweight="normal")
         if ":" in expression:
             axes.set_ylabel(expression.split(":", 1)[1], fontsize=6)
         axes.grid(axis="y", color=GRID)
