@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from calcli.core.predictions import Kind
+if TYPE_CHECKING:
+    from calcli.core.predictions import Kind
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from calcli.core.errors import InputError
 from calcli.io.files import refuse_wrong_content
 from calcli.io.places import Place, listed
 
-GROUP_BYTES = 1 << 28  # a row group up to this size is decoded at once, a larger one in slices
+GROUP_BYTES = 1 << 29  # a row group up to this size is decoded at once, a larger one in slices
 SLICE_ROWS = 8192
 READ_BYTES = 1 << 16
 
@@ -92,20 +92,20 @@ class ParquetTable:
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield a row group at a time, zero-copy columns; slices of it if it is large."""
         names = list(columns)
-        with (
-            arrow_errors(str(self.path), "parquet file"),
-            pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False) as file,
-        ):
+        with arrow_errors(str(self.path), "parquet file"):
             for group in range(self.metadata.num_row_groups):
-                if self._bytes(group, names) <= GROUP_BYTES:
-                    yield from file.read_row_group(group, names).select(names).to_batches()
-                else:
-                    yield from self._slices(group, names)
+                whole = self._bytes(group, names) <= GROUP_BYTES
+                yield from self._whole(group, names) if whole else self._slices(group, names)
 
     def head(self, columns: Sequence[str]) -> Any:
         """Return the first slice of the first row group."""
         with arrow_errors(str(self.path), "parquet file"):
             return next(self._slices(0, list(columns)), None) if self.metadata.num_rows else None
+
+    def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
+        # mapped for one row group only, so that no more than its pages count as our memory
+        with pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, memory_map=True) as file:
+            yield from file.read_row_group(group, names).select(names).to_batches()
 
     def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
         with pq.ParquetFile(
