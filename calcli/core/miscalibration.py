@@ -43,20 +43,24 @@ def binned_error(bins: Bins, norm: Norm) -> Any:
     return np.sqrt((gap * mean_gap).sum(-1) / total)
 
 
-def class_wise_error(errors: NDArray[np.float64], norm: Norm) -> float:
+def class_wise_error(errors: NDArray[np.float64], norm: Norm) -> Any:
     """Aggregate the errors of all classes: their mean, root mean square or maximum.
 
     Parameters
     ----------
     errors
-        (K,) errors, one a class.
+        (..., K) errors, one a class.
     norm
         "1": their mean; "2": the root of their mean square (van de Waterlaat 2021, CW-ECE); "max": the
         largest.
+
+    Returns
+    -------
+    (...) errors in [0, 1].
     """
     if norm == "2":
-        return float(np.sqrt(np.mean(errors**2)))
-    return float(errors.mean() if norm == "1" else errors.max())
+        return np.sqrt(np.mean(errors**2, -1))
+    return errors.mean(-1) if norm == "1" else errors.max(-1)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,19 @@ def mean_roc_area(probs: Floats, labels: Array, weights: Floats | None = None) -
     weights
         (n,) row weights, or None.
     """
+    area, influence = area_influences(probs, labels, weights)
+    return Area(area, float(np.linalg.norm(influence)))
+
+
+def area_influences(
+    probs: Floats, labels: Array, weights: Floats | None = None
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the mean area over the classes that occur, and what each row adds to it (DeLong et al. 1988).
+
+    The squares of the (n,) influences add up to the variance of the area; those of the difference of two
+    systems' influences, on the same rows, to the variance of the difference of their areas. Parameters as for
+    `mean_roc_area`.
+    """
     areas = []
     influence = np.zeros(len(labels))
     for k, score in enumerate(probs):
@@ -81,11 +94,11 @@ def mean_roc_area(probs: Floats, labels: Array, weights: Floats | None = None) -
         of_positive, of_negative = np.repeat(placed.of_positive, sizes), np.repeat(placed.of_negative, sizes)
         influence[order] += np.where(outcome, of_positive, of_negative)
     if not areas:
-        return Area(math.nan, math.nan)
+        return math.nan, np.full(len(labels), math.nan)
     if weights is not None:
         influence *= weights
     total = len(labels) if weights is None else weights.sum()
-    return Area(float(np.mean(areas)), float(np.linalg.norm(influence) / len(areas) / total))
+    return float(np.mean(areas)), influence / (len(areas) * total)
 
 
 @dataclass(frozen=True)
