@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
+from calcli.core.errors import InputError, UsageError
 from calcli.core.predictions import Predictions
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
 
 
 class Sample(NamedTuple):
@@ -42,3 +48,26 @@ def scores_of(predictions: Predictions, rows: int = 7) -> np.ndarray:
     blocks = [block.copy() for block in predictions.scores.blocks(rows)]
     assert all(len(block) <= rows for block in blocks)
     return np.concatenate(blocks)
+
+
+def refused(path, message: str, **options) -> None:
+    """Read everything; there must be one sentence, on one line, that matches."""
+    with pytest.raises((InputError, UsageError), match=message) as caught:
+        scores_of(read(path, ReadOptions(**options)))
+    assert "\n" not in str(caught.value)
+
+
+def pair(folder: Path, scores, labels) -> Path:
+    np.save(folder / "t.npy", scores)
+    np.save(folder / "t_labels.npy", labels)
+    return folder / "t.npy"
+
+
+def csv_file(folder: Path, text: str) -> Path:
+    (folder / "t.csv").write_text(text)
+    return folder / "t.csv"
+
+
+def parquet_file(folder: Path, **columns) -> Path:
+    pq.write_table(pa.table(columns), folder / "t.parquet")
+    return folder / "t.parquet"

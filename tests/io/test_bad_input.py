@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from io_samples import random_logits, random_probs, scores_of
+from io_samples import csv_file, pair, parquet_file, random_logits, random_probs, refused
 
 from calcli.core.errors import InputError, UsageError
-from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 
 
@@ -25,29 +24,6 @@ class Trap:
 
     def __reduce__(self):
         return Path.touch, (self.path,)
-
-
-def refused(path, message: str, **options) -> None:
-    """Read everything; there must be one sentence, on one line, that matches."""
-    with pytest.raises((InputError, UsageError), match=message) as caught:
-        scores_of(read(path, ReadOptions(**options)))
-    assert "\n" not in str(caught.value)
-
-
-def pair(folder: Path, scores, labels) -> Path:
-    np.save(folder / "t.npy", scores)
-    np.save(folder / "t_labels.npy", labels)
-    return folder / "t.npy"
-
-
-def csv_file(folder: Path, text: str) -> Path:
-    (folder / "t.csv").write_text(text)
-    return folder / "t.csv"
-
-
-def parquet_file(folder: Path, **columns) -> Path:
-    pq.write_table(pa.table(columns), folder / "t.parquet")
-    return folder / "t.parquet"
 
 
 @pytest.mark.parametrize("name", ["t.npy", "t.npz", "t.csv", "t.parquet", "t.arrow", "t.jsonl"])
@@ -224,119 +200,6 @@ def test_labels_in_numpy_files(labels, message, tmp_path):
 )
 def test_labels_in_tables(labels, message, tmp_path):
     refused(parquet_file(tmp_path, label=labels, prob_a=[0.5] * 3, prob_b=[0.5] * 3), message)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("kind", "value", "message"),
-    [
-        (
-            "logits",
-            np.nan,
-            r'row 41: the score of class "2" is missing \(nan\); expected a finite number; .* remove',
-        ),
-        ("logits", np.inf, 'row 41: the score of class "2" is inf; expected a finite number'),
-        ("logits", -np.inf, 'row 41: the score of class "2" is -inf; .* --kind log-probs'),
-        ("log-probs", np.nan, 'row 41: the score of class "2" is missing'),
-        ("log-probs", np.inf, 'row 41: the score of class "2" is inf'),
-        (
-            "log-probs",
-            0.5,
-            'row 41: the score of class "2" is 0.5; the logarithm of a probability is at most 0',
-        ),
-        ("probs", np.nan, 'row 41: the score of class "2" is missing'),
-        ("probs", np.inf, 'row 41: the score of class "2" is inf'),
-        ("probs", -0.25, 'row 41: the score of class "2" is -0.25, a negative probability; .* --kind logits'),
-        (
-            "probs",
-            0.75,
-            "row 41 has probabilities that sum to 1.5; expected 1 within 0.001; .* --renormalize",
-        ),
-    ],
-)
-def test_single_scores_that_are_wrong(kind, value, message, dtype, tmp_path):
-    scores = np.full((50, 4), 0.25 if kind == "probs" else np.log(0.25), dtype)
-    scores[41, 2] = value
-    refused(pair(tmp_path, scores, np.zeros(50, int)), message, kind=kind)
-    refused(pair(tmp_path, np.asfortranarray(scores), np.zeros(50, int)), message, kind=kind)
-
-
-def test_a_missing_score_in_a_table(tmp_path):
-    path = csv_file(tmp_path, "label,prob_a,prob_b\na,0.5,0.5\nb,0.5,\n")
-    refused(path, r't.csv: row 1: the score of class "b" is missing \(nan\)')
-
-
-def test_the_row_is_that_of_its_part(tmp_path):
-    (tmp_path / "a.csv").write_text("label,prob_a,prob_b\na,0.5,0.5\nb,0.5,0.5\n")
-    (tmp_path / "b.csv").write_text("label,prob_a,prob_b\na,0.5,0.5\nb,0.5,0.9\n")
-    refused(tmp_path, "b.csv: row 1 has probabilities that sum to 1.4")
-
-
-def test_impossible_rows_of_log_probabilities(tmp_path):
-    scores = np.full((3, 2), np.log(0.5))
-    scores[1, 0] = -np.inf
-    scores[2] = -np.inf
-    refused(
-        pair(tmp_path, scores, [0, 1, 1]),
-        "row 2 gives every class the log-probability -inf",
-        kind="log-probs",
-    )
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (
-            1.5,
-            "row 1 has the probability 1.5; expected at most 1; if the scores are logits say --kind logits",
-        ),
-        (-0.5, 'row 1: the score of class "1" is -0.5, a negative probability'),
-        (np.nan, 'row 1: the score of class "1" is missing'),
-    ],
-)
-def test_single_columns_that_are_wrong(value, message, tmp_path):
-    refused(parquet_file(tmp_path, label=[0, 1], prob=[0.5, value]), message)
-
-
-def test_renormalize_accepts_sums_but_not_zeros(tmp_path):
-    path = parquet_file(tmp_path, label=[0, 1], prob_0=[3.0, 0.5], prob_1=[1.0, 0.1])
-    predictions = read(path, ReadOptions(renormalize=True))
-    np.testing.assert_array_equal(scores_of(predictions), [[3.0, 1.0], [0.5, 0.1]])
-    assert predictions.provenance.notes == (
-        "rows that do not sum to one were divided by their sum, as asked",
-    )
-    path = parquet_file(tmp_path, label=[0, 1], prob_0=[3.0, 0.0], prob_1=[1.0, 0.0])
-    refused(path, "row 1 has probabilities that sum to 0", renormalize=True)
-
-
-def test_rounded_probabilities_are_accepted(tmp_path):
-    scores = random_probs().scores.round(3)
-    predictions = read(pair(tmp_path, scores, random_probs().labels))
-    np.testing.assert_array_equal(scores_of(predictions), scores)
-
-
-def test_multi_label_sigmoids(tmp_path):
-    scores = np.random.default_rng(0).uniform(0.5, 1, size=(20, 5))
-    refused(pair(tmp_path, scores, np.zeros(20, int)), "row 0 .* these look like multi-label sigmoid outputs")
-
-
-def test_sparse_top_k_dumps(tmp_path):
-    scores = np.sort(random_probs(20, 12).scores)[:, -3:] * 0.9
-    refused(
-        pair(tmp_path, scores, np.zeros(20, int)),
-        r"row 0 .* \(a sparse top-k dump\); save the scores of all classes",
-    )
-    path = parquet_file(tmp_path, label=[0, 1, 1], probs=[[0.5, 0.5], [0.5, 0.5], [1.0]])
-    refused(path, r"row 2 has 1 scores in probs; expected 2, as in the first row; .* top-k")
-
-
-def test_list_columns_with_holes(tmp_path):
-    path = parquet_file(tmp_path, label=[0, 1, 1], probs=[[0.5, 0.5], None, [1.0, 0.0]])
-    refused(path, "row 1 has 0 scores in probs; expected 2")
-    path = parquet_file(tmp_path, label=[0, 1], probs=[[0.5, 0.5], [None, 0.5]])
-    refused(path, 'row 1: the score of class "0" is missing')
-    path = parquet_file(tmp_path, label=[0, 1], probs=[["a", "b"], ["a", "b"]])
-    refused(path, "the lists in column probs hold string; expected numbers")
 
 
 def test_zero_rows(tmp_path):
