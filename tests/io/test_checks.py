@@ -1,4 +1,4 @@
-"""Scores that cannot be what they are said to be are refused, the row named, wherever in the file they stand."""
+"""Scores that cannot be what they are said to be are refused, with the row, wherever in the file they are."""
 
 from __future__ import annotations
 
