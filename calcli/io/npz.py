@@ -7,6 +7,8 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +27,46 @@ from calcli.io.rawscores import rows_and_columns
 CLASS_NAMES = ("classes", "class_names")
 
 
-def found_in_npz(path: Path, options: ReadOptions) -> Found:
-    """Read scores, labels and weights from an .npz archive; other arrays with one value a row are columns.
+@dataclass(frozen=True)
+class Archive:
+    """An .npz file whose scores have been found.
+
+    Attributes
+    ----------
+    path
+        The file.
+    scores_name, scores
+        The array of scores, as (N, K).
+    classes
+        Class names, where an array lists them.
+    others
+        Names of all further arrays.
+    """
+
+    path: Path
+    scores_name: str
+    scores: Array
+    classes: tuple[str, ...] | None
+    others: tuple[str, ...]
+
+    def read(self, name: str) -> Array:
+        """Return one array.
+
+        Raises
+        ------
+        InputError
+            If it is damaged, or holds Python objects.
+        """
+        return _read(self.path, name)
+
+
+def open_archive(path: Path, options: ReadOptions) -> Archive:
+    """Find and read the scores in an .npz archive.
 
     Raises
     ------
     InputError
-        If the archive is damaged, or scores or labels are missing or ambiguous.
+        If the archive is damaged, or scores are missing or ambiguous.
     UsageError
         If an option names an array that is not there.
     """
@@ -45,25 +80,41 @@ def found_in_npz(path: Path, options: ReadOptions) -> Found:
             f"{path}: the array {name} holds values of type {scores.dtype}; expected scores, as numbers"
         )
     shape = rows_and_columns(scores.shape, f"{path}: the array {name}", options.positive)
-    place = Place(((str(path), shape[0]),))
+    listing = next((array for array in CLASS_NAMES if array in names), None)
+    classes = None if listing is None else tuple(map(str, _read(path, listing).tolist()))
+    others = tuple(array for array in names if array not in (name, listing))
+    return Archive(path, name, scores.reshape(shape), classes, others)
+
+
+def found_in_npz(path: Path, options: ReadOptions) -> Found:
+    """Read scores, labels and weights from an .npz archive; other arrays with one value a row are columns.
+
+    Raises
+    ------
+    InputError
+        If the archive is damaged, or scores or labels are missing or ambiguous.
+    UsageError
+        If an option names an array that is not there.
+    """
+    archive = open_archive(path, options)
+    names = [archive.scores_name, *archive.others]
+    place = Place(((str(path), len(archive.scores)),))
     label = None
     if options.labels is None or options.labels in names:
         label = _choose(path, names, options.labels, "--labels", lambda array: bool(LABEL.fullmatch(array)))
     if options.weights is not None and options.weights not in names:
         raise UsageError(f'--weights: {path} has no array "{options.weights}"; it has {listed(names)}')
-    kind, reason = kind_by_name((name,))
-    listing = next((array for array in CLASS_NAMES if array in names), None)
-    taken = {name, label, listing}
+    kind, reason = kind_by_name((archive.scores_name,))
     return Found(
         place,
-        ArrayScores(scores.reshape(shape)),
-        None if label is None else labels_from_array(_labels(path, label, scores), place),
+        ArrayScores(archive.scores),
+        None if label is None else labels_from_array(_labels(archive, label), place),
         f'array "{label}"',
-        None if listing is None else tuple(map(str, _read(path, listing).tolist())),
+        archive.classes,
         kind,
         reason,
-        None if options.weights is None else _read(path, options.weights).reshape(-1),
-        LazyColumns({array: _column(path, array) for array in names if array not in taken}),
+        None if options.weights is None else archive.read(options.weights).reshape(-1),
+        LazyColumns({array: partial(archive.read, array) for array in archive.others if array != label}),
         (str(path),),
     )
 
@@ -84,14 +135,10 @@ def _choose(
     return found[0]
 
 
-def _labels(path: Path, name: str, scores: Array) -> Array:
-    labels = _read(path, name)
-    refuse_indicators(labels, scores.shape, f"{path}: the array {name}")
+def _labels(archive: Archive, name: str) -> Array:
+    labels = archive.read(name)
+    refuse_indicators(labels, archive.scores.shape, f"{archive.path}: the array {name}")
     return labels.reshape(-1)
-
-
-def _column(path: Path, name: str) -> Callable[[], Array]:
-    return lambda: _read(path, name)
 
 
 def _read(path: Path, name: str) -> Array:

@@ -124,7 +124,7 @@ def _found_in_npy(path: Path, options: ReadOptions) -> Found:
             )
     scores = open_npy(path, options.positive)
     place = Place(((str(path), scores.shape[0]),))
-    labels = None if options.labels is not None else _labels_of_same_stem(path)
+    labels = None if options.labels is not None else labels_of_same_stem(path)
     if labels is None:
         return Found(place, scores, None, files=(str(path),))
     return Found(
@@ -132,7 +132,8 @@ def _found_in_npy(path: Path, options: ReadOptions) -> Found:
     )
 
 
-def _labels_of_same_stem(path: Path) -> Path | None:
+def labels_of_same_stem(path: Path) -> Path | None:
+    """Return the file of labels beside a .npy file of scores that is named after it, or None."""
     plain = SCORES_ENDING.sub("", path.stem)
     for stem in dict.fromkeys((path.stem, plain)):
         for ending in LABEL_ENDINGS if stem else ():

@@ -27,8 +27,17 @@ def open_csv(path: Path) -> Table:
     InputError
         If a line has more or fewer fields than the header, or is not text.
     """
-    tabs = ".tsv" in (suffix.lower() for suffix in path.suffixes[-2:])
-    return MemoryTable(str(path), _parse_csv(lambda: str(path), str(path), "\t" if tabs else ","))
+    return MemoryTable(str(path), _parse_csv(lambda: str(path), str(path), delimiter_of(path)))
+
+
+def delimiter_of(path: Path) -> str:
+    """Return what stands between fields, by the ending of the file."""
+    return "\t" if ".tsv" in (suffix.lower() for suffix in path.suffixes[-2:]) else ","
+
+
+def delimiter_in(header: bytes) -> str:
+    """Return what stands between the fields of a line of headings."""
+    return "\t" if b"\t" in header and b"," not in header else ","
 
 
 def open_jsonl(path: Path) -> Table:
@@ -61,8 +70,7 @@ def open_stdin() -> Table:
     if found == "jsonl":
         return MemoryTable(STDIN, _parse_json(io.BytesIO(data), STDIN))
     if found == "csv":
-        header = data.split(b"\n", 1)[0]
-        delimiter = "\t" if b"\t" in header and b"," not in header else ","
+        delimiter = delimiter_in(data.split(b"\n", 1)[0])
         return MemoryTable(STDIN, _parse_csv(lambda: io.BytesIO(data), STDIN, delimiter))
     raise InputError(
         f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats as files"
