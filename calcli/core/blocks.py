@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.predictions import Floats, Predictions
+from calcli.core.predictions import Array, Floats, Predictions
 
 DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
 BLOCK_BYTES = 512 * 1024  # a block and its temporaries stay in the second-level cache
@@ -60,6 +60,7 @@ class Block:
         self.weights = None if predictions.weights is None else predictions.weights[rows]
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
+        self._kept: dict[str, Array] = {}
         source = scores.T if self.class_axis == 0 else scores
         self.exp: Floats = buffer[: n * k].reshape(source.shape)
         exp = self.exp
@@ -153,6 +154,19 @@ class Block:
             squares = np.vecdot(self.exp, self.exp)
         # the three terms cancel for a sure and right row, which may leave a rounding error below zero
         return np.maximum(squares / self.total**2 - 2 * self.label_prob + 1, 0)
+
+    @property
+    def log_odds(self) -> Floats:
+        """(n,) natural log-odds of the second of two classes; may be infinite."""
+        with np.errstate(divide="ignore"):
+            log_exp = np.log(self.exp)
+        return log_exp[1] - log_exp[0]
+
+    def kept(self, name: str, compute: Callable[[Block], Array]) -> Array:
+        """Return what `compute` makes of the block; it is asked once for each name."""
+        if name not in self._kept:
+            self._kept[name] = compute(self)
+        return self._kept[name]
 
     def label_within(self, r: int) -> NDArray[np.bool_]:
         """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli import __version__
-from calcli.core import scoring
 from calcli.core.bootstrap import Sums
 from calcli.core.consistency import Null, null_distributions
 from calcli.core.errors import KindContradicted
@@ -68,7 +67,9 @@ def evaluate(
 def _evaluate(predictions: Predictions, settings: Settings, watch: Watch | None) -> Evaluation:
     names, skipped = default_metrics(predictions)
     calls = parse_metrics(settings.metrics or names, {"bins": settings.bins})
-    measured = Measurements(predictions, calls, settings.bins, settings.precision, watch)
+    measured = Measurements(
+        predictions, calls, settings.bins, settings.precision, watch, costs=settings.costs, clip=settings.clip
+    )
     estimates = _scores(measured, calls, settings)
     estimates |= _rankings(measured, calls, settings)
     estimates |= _errors(measured, calls, settings)
@@ -93,7 +94,7 @@ def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
     if not calls:
         return {}
     predictions = measured.predictions
-    columns = {name: measured.rows[name] for call in calls for name in call.metric.statistics}
+    columns = {name: measured.rows[name] for score in measured.scores.values() for name in score.statistics}
     sums = Sums(columns, predictions.labels, predictions.n_classes, predictions.weights)
     means = sums.means()
     resampled = None
@@ -101,13 +102,14 @@ def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
         resampled = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 1]))
     estimates = {}
     for call in calls:
-        function = getattr(scoring, call.metric.name)
-        value = float(function(means))
+        score = measured.scores[str(call)]
+        value = float(score.value(means))
         interval = None
         if resampled is not None and not np.isnan(value):
-            interval = _interval(function(resampled), settings.level)
+            interval = _interval(score.value(resampled), settings.level)
+        parts = {"constant": float(score.constant(means))} if score.constant else {}
         signature = _signature(call, measured, f"resamples:{settings.resamples}", settings.seed)
-        estimates[str(call)] = Estimate(call, value, signature, interval)
+        estimates[str(call)] = Estimate(call, value, signature, interval, parts=parts)
     return estimates
 
 

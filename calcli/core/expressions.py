@@ -22,6 +22,12 @@ class MetricCall:
         """The lens the metric looks through; "" for scores, which need none."""
         return str(self.arguments.get("lens", ""))
 
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of the row statistics it needs; an argument "score" names one more."""
+        score = self.arguments.get("score")
+        return self.metric.statistics if score is None else (*self.metric.statistics, str(score))
+
     def __str__(self) -> str:
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
         parts = [self.metric.name]
@@ -80,7 +86,13 @@ def parse_metrics(texts: Iterable[str], defaults: Mapping[str, str | int] | None
     return list({str(call): call for call in calls}.values())
 
 
-CHOICES = {"binning": ("equal-width", "equal-mass"), "norm": ("1", "2", "max")}
+CHOICES = {
+    "binning": ("equal-width", "equal-mass"),
+    "norm": ("1", "2", "max"),
+    "score": ("log_loss", "brier"),
+}
+NUMBERS = ("a", "b")
+GREATEST = 1000.0  # a sharper density of thresholds is one threshold
 
 
 def _value(metric: str, key: str, text: str) -> str | int:
@@ -88,10 +100,22 @@ def _value(metric: str, key: str, text: str) -> str | int:
         if not text.isdigit() or not 1 <= int(text) <= 100_000:
             raise UsageError(f"{metric}: bins must be a whole number from 1 to 100000, not {text!r}")
         return int(text)
+    if key in NUMBERS:
+        return _number(metric, key, text)
     if key in CHOICES and text not in CHOICES[key]:
         nearest = _nearest(text, CHOICES[key])
         raise UsageError(f"{metric}: {key} must be one of {', '.join(CHOICES[key])}, not {text!r}{nearest}")
     return text
+
+
+def _number(metric: str, key: str, text: str) -> str:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= GREATEST:
+        raise UsageError(f"{metric}: {key} must be a number above 0 and up to {GREATEST:g}, not {text!r}")
+    return f"{value:g}"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

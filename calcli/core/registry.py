@@ -89,6 +89,12 @@ def _scores() -> list[Metric]:
             "brier / (1 - sum_k P_k^2)", ferrer + ", section 3.2", statistics=("brier",),
         ),
         Metric(
+            "top1_brier", "Top-1 Brier score", "score", "lower", "0 to 1", "ratio",
+            "how good the confidence is as the probability of being right",
+            "mean of (max_k q_k - [argmax q = label])^2", "Gupta et al. 2021, table 7",
+            "the probabilities of the other classes; brier sees them", statistics=("top1_brier",),
+        ),
+        Metric(
             "accuracy", "Accuracy", "score", "higher", "0 to 1", "fraction",
             "share of rows whose most probable class is the label", "mean of [argmax q = label]",
             "", "says nothing of the probabilities; log_loss does", statistics=("hit",),
@@ -102,6 +108,24 @@ def _scores() -> list[Metric]:
             "normalized_error_rate", "Error rate, normalized", "score", "lower", "0 to inf", "ratio",
             "error rate over that of always deciding for the most frequent class",
             "error_rate / (1 - max_k P_k)", ferrer + ", section 3.1", statistics=("hit",),
+        ),
+        Metric(
+            "bayes_risk", "Bayes risk", "score", "lower", "least to greatest cost", "cost",
+            "mean cost of the decisions that these probabilities say cost least",
+            "mean of C[label, argmin_d sum_k q_k C[k, d]]", ferrer + ", section 2.1",
+            "any other costs; log_loss and brier weigh all of them", {"costs": "zero-one"},
+        ),
+        Metric(
+            "normalized_bayes_risk", "Bayes risk, normalized", "score", "lower", "0 to inf", "ratio",
+            "Bayes risk over that of the best constant decision: above 1, ignore the classifier",
+            "bayes_risk / min_d sum_k P_k C[k, d]", ferrer + ", section 3.1", "", {"costs": "zero-one"},
+        ),
+        Metric(
+            "beta_score", "Beta-weighted score", "score", "lower", "0 to inf", "ratio",
+            "two classes: risks at all thresholds, weighted by Beta(a, b); 1, 1 is the log-loss, "
+            "2, 2 is 1.5 x brier",
+            "integral over t of bayes_risk[false alarm 1/(1-t), miss 1/t] Beta(t; a, b)",
+            ferrer + ", eq. 10-12; Buja et al. 2005", "", {"a": "1", "b": "1"},
         ),
         Metric(
             "top5_accuracy", "Top-5 accuracy", "score", "higher", "0 to 1", "fraction",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.blocks import Precision
 from calcli.core.consistency import Null
+from calcli.core.costs import Costs
 from calcli.core.expressions import MetricCall
 from calcli.core.lenses import Problem
 from calcli.core.predictions import Predictions
@@ -49,6 +51,9 @@ class Estimate:
         A bootstrap interval, for scores.
     if_calibrated
         The error under perfect calibration and the p-value, for calibration errors that were tested.
+    parts
+        Numbers that the value is to be read with, by name: `constant`, the value of the best system that
+        gives every row the same answer; or those it is made of.
     """
 
     call: MetricCall
@@ -56,6 +61,7 @@ class Estimate:
     signature: str
     interval: Interval | None = None
     if_calibrated: Null | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,10 @@ class Settings:
         Seed of both.
     precision
         "single", "double", or "auto": double up to 5 million elements.
+    costs
+        Costs of decisions that metrics may name.
+    clip
+        Least probability of a label that the log-loss counts with; 0 for no clipping.
     """
 
     metrics: tuple[str, ...] = ()
@@ -87,6 +97,8 @@ class Settings:
     draws: int = 999
     seed: int = 0
     precision: Precision = "auto"
+    costs: tuple[Costs, ...] = ()
+    clip: float = 0.0
 
 
 @dataclass(frozen=True)

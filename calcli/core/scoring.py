@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.beta_scores import BetaScore
+from calcli.core.costs import CostMatrix
+
 Values = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Means:
@@ -51,6 +55,11 @@ def normalized_brier(means: Means) -> Values:
     return _ratio(brier(means), prior_brier(means))
 
 
+def top1_brier(means: Means) -> Values:
+    """Mean square of confidence minus hit; in [0, 1] (Gupta et al. 2021, table 7)."""
+    return means["top1_brier"]
+
+
 def accuracy(means: Means) -> Values:
     """Share of rows whose most probable class is the label."""
     return means["hit"]
@@ -63,7 +72,7 @@ def error_rate(means: Means) -> Values:
 
 def normalized_error_rate(means: Means) -> Values:
     """Error rate over that of always deciding for the most frequent class."""
-    return _ratio(error_rate(means), 1 - means.priors.max(-1))
+    return _ratio(error_rate(means), constant_error_rate(means))
 
 
 def top5_accuracy(means: Means) -> Values:
@@ -79,6 +88,37 @@ def mean_confidence(means: Means) -> Values:
 def mean_gap(means: Means) -> Values:
     """Mean confidence minus accuracy: above 0 over-confident, below 0 under-confident."""
     return means["confidence"] - means["hit"]
+
+
+def bayes_risk(means: Means, costs: CostMatrix) -> Values:
+    """Mean cost of the decisions of least expected cost (Ferrer & Ramos 2024, section 2.1)."""
+    return means[costs.column]
+
+
+def normalized_bayes_risk(means: Means, costs: CostMatrix) -> Values:
+    """Bayes risk over that of the best constant decision (Ferrer & Ramos 2024, section 3.1)."""
+    return _ratio(bayes_risk(means, costs), constant_risk(means, costs))
+
+
+def beta_score(means: Means, score: BetaScore) -> Values:
+    """Mean over the rows of the integral of risks that one beta density of the threshold weights."""
+    return means[score.column]
+
+
+def constant_risk(means: Means, costs: CostMatrix) -> Values:
+    """Mean cost of the best constant decision."""
+    risk: Values = (means.priors @ costs.cost).min(-1)
+    return risk
+
+
+def constant_error_rate(means: Means) -> Values:
+    """Error rate of always deciding for the most frequent class."""
+    return 1 - means.priors.max(-1)
+
+
+def constant_beta_score(means: Means, score: BetaScore) -> Values:
+    """Return the beta score of the best constant system."""
+    return score.constant(means.priors)
 
 
 def prior_entropy(means: Means) -> Values:
