@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.errors import InputError
-from calcli.core.predictions import Floats, Predictions, Scores
+from calcli.core.predictions import Floats, Kind, Predictions, Scores
 
 MOST = 1_000  # values of a column beyond which it is no column to slice by
 ENOUGH_ROWS = 100  # rows from which a slice's figures are compared with others
@@ -59,6 +59,10 @@ class ChosenScores:
             if chosen.any():
                 yield block[chosen]
 
+    def as_kind(self, kind: Kind) -> ChosenScores:
+        """Return the same rows, to be checked as another kind from now on."""
+        return replace(self, scores=self.scores.as_kind(kind))
+
 
 def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
     """Return the chosen rows, (N,) booleans, as predictions that are read like the whole."""
@@ -72,7 +76,13 @@ def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
 
 
 def slices(predictions: Predictions, column: str) -> Iterator[tuple[Slice, Predictions]]:
-    """Yield the rows of every value of a column, in the order of the values.
+    """Yield the rows of every value of a column as predictions; otherwise as `slice_rows`."""
+    for found, chosen in slice_rows(predictions, column):
+        yield found, select(predictions, chosen)
+
+
+def slice_rows(predictions: Predictions, column: str) -> Iterator[tuple[Slice, NDArray[np.bool_]]]:
+    """Yield every value of a column, in order, with the (N,) booleans of its rows.
 
     Raises
     ------
@@ -91,7 +101,7 @@ def slices(predictions: Predictions, column: str) -> Iterator[tuple[Slice, Predi
             f"{MOST:,} that can be slices; --by takes a column of groups, such as country or device"
         )
     for code in _natural_order(values):
-        yield Slice(column, str(values[code])), select(predictions, codes == code)
+        yield Slice(column, str(values[code])), codes == code
 
 
 def _natural_order(values: NDArray[np.str_]) -> NDArray[np.intp]:
