@@ -14,10 +14,10 @@ BLOCK_BYTES = 1 << 18  # a block and its temporaries stay in the second-level ca
 NARROW = 32  # below so many columns a reduction along rows is slow in numpy
 
 
-def row_blocks(scores: Floats) -> Iterator[slice]:
-    """Yield slices that cut the rows of `scores`, (N, K), into blocks of about 256 KiB."""
+def row_blocks(scores: Floats, size: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Yield slices that cut the rows of `scores`, (N, K), into blocks of about `size` bytes."""
     rows, columns = scores.shape
-    step = max(1, BLOCK_BYTES // (columns * scores.itemsize))
+    step = max(1, size // (columns * scores.itemsize))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from calcli.core.calibrators.newton import Vector
 from calcli.core.calibrators.training import Training
-from calcli.core.logspace import row_blocks, row_max
+from calcli.core.logspace import BLOCK_BYTES, row_blocks, row_max
 from calcli.core.predictions import Floats
 
 WELL_SEPARATED = 0.7  # just above log 2: below, each label has about half of the probability or more
@@ -28,6 +28,7 @@ class LinearMap(ABC):
     """
 
     offset: ClassVar[bool] = False  # whether the scores themselves are added to the map
+    block_bytes: ClassVar[int] = BLOCK_BYTES
 
     def __init__(self, classes: int) -> None:
         self.classes = classes
@@ -36,6 +37,11 @@ class LinearMap(ABC):
     @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Blocks of parameters and size of each."""
+
+    @property
+    @abstractmethod
+    def intercepts(self) -> slice:
+        """Where the K intercepts stand in the vector; a constant added to all of them changes nothing."""
 
     @property
     def refresh_cost(self) -> int:
@@ -68,6 +74,10 @@ class BiasMap(LinearMap):
     def shape(self) -> tuple[int, int]:
         return self.classes, 1
 
+    @property
+    def intercepts(self) -> slice:
+        return slice(None)
+
     def scaled_identity(self, factor: float) -> Vector:
         return np.zeros(self.classes)
 
@@ -88,6 +98,10 @@ class AffineMap(LinearMap):
     def shape(self) -> tuple[int, int]:
         return self.classes + 1, 1
 
+    @property
+    def intercepts(self) -> slice:
+        return slice(1, None)
+
     def scaled_identity(self, factor: float) -> Vector:
         return np.concatenate([[factor], np.zeros(self.classes)])
 
@@ -97,10 +111,10 @@ class AffineMap(LinearMap):
         out += theta[1:]
 
     def adjoint(self, x: Floats, r: Floats) -> Vector:
-        return np.concatenate([[np.vdot(r, x)], column_sums(r)])
+        return np.concatenate([[total(r, x)], column_sums(r)])
 
     def moments(self, x: Floats, v: Floats) -> Floats:
-        return np.concatenate([[np.vdot(v, x * x)], column_sums(v)])[:, None, None]
+        return np.concatenate([[total(v * x, x)], column_sums(v)])[:, None, None]
 
 
 class VectorMap(LinearMap):
@@ -109,6 +123,10 @@ class VectorMap(LinearMap):
     @property
     def shape(self) -> tuple[int, int]:
         return self.classes, 2
+
+    @property
+    def intercepts(self) -> slice:
+        return slice(1, None, 2)
 
     def scaled_identity(self, factor: float) -> Vector:
         return np.tile([factor, 0.0], self.classes)
@@ -131,11 +149,17 @@ class VectorMap(LinearMap):
 class MatrixMap(LinearMap):
     """W x + b; theta is the rows of (W, b), one a class."""
 
+    block_bytes = 16 * BLOCK_BYTES  # matrix products do their own blocking, and like few and large ones
+
     @property
     def shape(self) -> tuple[int, int]:
         if self.classes > WIDEST:
             return self.classes * (self.classes + 1), 1
         return self.classes, self.classes + 1
+
+    @property
+    def intercepts(self) -> slice:
+        return slice(self.classes, None, self.classes + 1)
 
     @property
     def refresh_cost(self) -> int:
@@ -170,6 +194,11 @@ def column_sums(r: Floats) -> Vector:
     return sums
 
 
+def total(a: Floats, b: Floats) -> float:
+    """Return the sum of a * b, the rows added in double precision."""
+    return float(np.vecdot(a, b).sum(dtype=np.float64))
+
+
 @dataclass
 class SoftmaxLoss:
     """Weighted mean log-loss of softmax(map of the scores), plus sum(penalty / 2 * (theta - centre)^2).
@@ -197,12 +226,12 @@ class SoftmaxLoss:
         self.refresh_cost = self.map.refresh_cost
         self._weighted = np.empty_like(self.rows.scores)
         self._worst = np.inf
-        self._inverse_roots: Floats = np.empty(0)
+        self._inverses: Floats = np.empty(0)
 
     def _blocks(self) -> Iterator[tuple[slice, Floats, Floats, Floats]]:
         """Yield rows, scores, weights of the rows as a column, and weighted probabilities."""
         weights = self.rows.weights.astype(self.rows.scores.dtype, copy=False)[:, None]
-        for block in row_blocks(self.rows.scores):
+        for block in row_blocks(self.rows.scores, self.map.block_bytes):
             yield block, self.rows.scores[block], weights[block], self._weighted[block]
 
     def evaluate(self, theta: Vector) -> tuple[float, Vector]:
@@ -220,11 +249,11 @@ class SoftmaxLoss:
             z -= row_max(z)
             z_own = z[own]
             np.exp(z, out=z)
-            total = z @ ones
-            losses = np.log(total[:, 0]) - z_own
+            sums = z @ ones
+            losses = np.log(sums[:, 0]) - z_own
             loss += float(self.rows.weights[block] @ losses)
             self._worst = max(self._worst, float(losses.max()))
-            z *= w / total
+            z *= w / sums
             p_own = z[own]
             z[own] -= w[:, 0]
             gradient += self.map.adjoint(x, z)
@@ -256,13 +285,18 @@ class SoftmaxLoss:
         floor = JITTER * diagonal.max() + np.finfo(np.float64).tiny
         scale = 1 / np.sqrt(np.maximum(diagonal, floor))
         scaled = blocks * scale[:, :, None] * scale[:, None, :] + JITTER * np.eye(size)
-        self._inverse_roots = np.linalg.inv(np.linalg.cholesky(scaled)) * scale[:, None, :]
+        roots = np.linalg.inv(np.linalg.cholesky(scaled)) * scale[:, None, :]
+        self._inverses = roots.transpose(0, 2, 1) @ roots
 
     def precondition(self, g: Vector) -> Vector:
-        """Return `g` divided by the factorized blocks."""
-        roots = self._inverse_roots
-        solved: Vector = roots.transpose(0, 2, 1) @ (roots @ g.reshape(*self.map.shape, 1))
-        return solved.ravel()
+        """Return `g` divided by the factorized blocks, the intercepts kept at a sum of 0."""
+        count, size = self.map.shape
+        centred = self._centre_intercepts(g.copy()).reshape(count, 1, size)
+        return self._centre_intercepts(np.vecdot(self._inverses, centred).ravel())
+
+    def _centre_intercepts(self, theta: Vector) -> Vector:
+        theta[self.map.intercepts] -= theta[self.map.intercepts].mean()
+        return theta
 
     def unbounded(self) -> bool:
         """Return whether all labels win: scaling the parameters up then lowers the loss without end."""
