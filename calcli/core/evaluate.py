@@ -57,19 +57,35 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
+    return assess(measure(predictions, settings, watch), settings)
+
+
+def measure(predictions: Predictions, settings: Settings, watch: Watch | None = None) -> Measurements:
+    """Return what one pass finds for the metrics of the settings; otherwise as `evaluate`."""
+    calls = _calls(predictions, settings)
     try:
-        return _evaluate(predictions, settings, watch)
+        return Measurements(
+            predictions,
+            calls,
+            settings.bins,
+            settings.precision,
+            watch,
+            costs=settings.costs,
+            clip=settings.clip,
+        )
     except KindContradicted as found:
         # the first block looked like something a later one cannot be: read again as what it is
-        return _evaluate(predictions.as_kind(found.kind, found.reason), settings, watch)
+        return measure(predictions.as_kind(found.kind, found.reason), settings, watch)
 
 
-def _evaluate(predictions: Predictions, settings: Settings, watch: Watch | None) -> Evaluation:
-    names, skipped = default_metrics(predictions)
-    calls = parse_metrics(settings.metrics or names, {"bins": settings.bins})
-    measured = Measurements(
-        predictions, calls, settings.bins, settings.precision, watch, costs=settings.costs, clip=settings.clip
-    )
+def _calls(predictions: Predictions, settings: Settings) -> list[MetricCall]:
+    return parse_metrics(settings.metrics or default_metrics(predictions)[0], {"bins": settings.bins})
+
+
+def assess(measured: Measurements, settings: Settings) -> Evaluation:
+    """Return the evaluation of what `measure` found with the same settings."""
+    predictions = measured.predictions
+    calls = _calls(predictions, settings)
     estimates = _scores(measured, calls, settings)
     estimates |= _rankings(measured, calls, settings)
     estimates |= _errors(measured, calls, settings)
@@ -85,7 +101,7 @@ def _evaluate(predictions: Predictions, settings: Settings, watch: Watch | None)
         confidence.bins("equal-width", settings.bins),
         measured.class_bins(settings.bins),
         *_infinite(measured),
-        tuple(skipped) if not settings.metrics else (),
+        () if settings.metrics else tuple(default_metrics(predictions)[1]),
     )
 
 

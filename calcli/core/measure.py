@@ -43,8 +43,6 @@ class Measurements:
         What the pass computes in.
     watch
         Called with the number of rows done as the pass goes on.
-    others
-        Further collectors to show every block to.
     costs
         Costs that the metrics may name.
     clip
@@ -65,7 +63,6 @@ class Measurements:
         bins: int,
         precision: Precision = "auto",
         watch: Watch | None = None,
-        others: Sequence[Collector] = (),
         costs: Sequence[Costs] = (),
         clip: float = 0.0,
     ) -> None:
@@ -97,7 +94,7 @@ class Measurements:
         summed = {estimator.bins for estimator in class_wise if _from_sums(estimator)} | {bins}
         # two classes are in order anyway, for their ranking
         self._class_bins = {m: ClassBins(predictions, m) for m in summed if k > 2}
-        collectors: list[Collector] = [self.facts, self.rows, *self._class_bins.values(), *others]
+        collectors: list[Collector] = [self.facts, self.rows, *self._class_bins.values()]
         ordered = (ranked and k > 2) or not all(_from_sums(estimator) for estimator in class_wise)
         self._probs = _ProbTable(predictions, self.dtype) if ordered else None
         if self._probs is not None:

@@ -1,0 +1,182 @@
+"""Pairing: which row of one file is the same as which row of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.errors import InputError, KindContradicted, UsageError
+from calcli.core.predictions import Array, ArrayScores, Predictions
+from calcli.core.slices import select
+
+GATHER = 1 << 20  # scores read at once while rows are put in another order
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Predictions of several systems for the same rows.
+
+    Attributes
+    ----------
+    systems
+        The baseline first; row i is the same case in each of them.
+    unmatched
+        Rows of each that some other system has no counterpart for; they were left out.
+    """
+
+    systems: tuple[Predictions, ...]
+    unmatched: tuple[int, ...]
+
+
+def pair(
+    systems: Sequence[Predictions],
+    key: str | None = None,
+    *,
+    allow_unmatched: bool = False,
+    keep: Sequence[str] = (),
+) -> Pairing:
+    """Pair the rows of several systems, by their order or by a key.
+
+    Parameters
+    ----------
+    systems
+        The baseline first.
+    key
+        Column that says which case a row is; None if all files have the same cases in the same order.
+    allow_unmatched
+        Whether to leave out rows that not all systems have.
+    keep
+        Columns of the baseline that the result must still have.
+
+    Raises
+    ------
+    InputError
+        If rows, labels, weights or classes differ, or a key repeats.
+    UsageError
+        If the key is no column.
+    """
+    require_same_classes(systems)
+    if key is None:
+        for other in systems[1:]:
+            if other.n_rows != systems[0].n_rows:
+                raise InputError(
+                    f"{_path(other)} has {other.n_rows:,} rows and {_path(systems[0])} has "
+                    f"{systems[0].n_rows:,}; expected the same cases in the same order; match them with --key "
+                    "COLUMN, or compare different test sets with --unpaired"
+                )
+        paired = Pairing(tuple(systems), (0,) * len(systems))
+    else:
+        paired = _matched(systems, key, allow_unmatched, keep)
+    for other in paired.systems[1:]:
+        _require_same_cases(paired.systems[0], other, key)
+    return paired
+
+
+def require_same_classes(systems: Sequence[Predictions]) -> None:
+    """Raise an InputError if two systems differ in their classes or the order of them."""
+    first = systems[0]
+    for other in systems[1:]:
+        require_classes(other, first.classes, _path(first))
+
+
+def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str) -> None:
+    """Raise an InputError if predictions have other classes than those of some owner, or another order."""
+    if predictions.classes == classes:
+        return
+    if set(predictions.classes) == set(classes):
+        raise InputError(
+            f"{_path(predictions)} and {owner} have the same classes in different orders; give one order to "
+            f"all files with --classes {','.join(classes)}"
+        )
+    if predictions.n_classes != len(classes):
+        found, expected = f"{predictions.n_classes} classes", str(len(classes))
+    else:
+        n = next(n for n, name in enumerate(classes) if name != predictions.classes[n])
+        found, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
+    raise InputError(
+        f"{_path(predictions)} has {found} where {owner} has {expected}; systems with other classes do another "
+        "task, and their scores cannot be compared"
+    )
+
+
+def _require_same_cases(first: Predictions, other: Predictions, key: str | None) -> None:
+    different = np.flatnonzero(first.labels != other.labels)
+    if len(different):
+        row = int(different[0])
+        mend = "" if key else "; if their rows are in different orders, match them with --key COLUMN"
+        raise InputError(
+            f"{_path(other)} and {_path(first)} have different labels in {len(different):,} of "
+            f"{first.n_rows:,} paired rows, the first in row {row} ({other.classes[other.labels[row]]} and "
+            f"{first.classes[first.labels[row]]}); expected the same cases{mend}"
+        )
+    if (first.weights is None) != (other.weights is None) or (
+        first.weights is not None and not np.array_equal(first.weights, other.weights)  # type: ignore[arg-type]
+    ):
+        raise InputError(f"{_path(other)} and {_path(first)} have different row weights; expected the same")
+
+
+def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequence[str]) -> Pairing:
+    keys = [_keys(system, key) for system in systems]
+    common = keys[0]
+    for others in keys[1:]:
+        common = common[np.isin(common, others)]  # the order of the baseline
+    unmatched = tuple(len(found) - len(common) for found in keys)
+    if not len(common):
+        raise InputError(f"{_path(systems[1])} and {_path(systems[0])} share no value of {key}; nothing to pair")
+    if any(unmatched) and not allow:
+        counts = ", ".join(
+            f"{count:,} of {_path(system)}" for system, count in zip(systems, unmatched, strict=True) if count
+        )
+        raise InputError(
+            f"rows without a counterpart by {key}: {counts}; leave them out with --allow-unmatched"
+        )
+    kept = {name: systems[0].columns[name] for name in keep}
+    chosen = [_positions(found, common) for found in keys]
+    paired = [_take(system, rows) for system, rows in zip(systems, chosen, strict=True)]
+    columns = {name: values[chosen[0]] for name, values in kept.items()}
+    return Pairing((replace(paired[0], columns=columns), *paired[1:]), unmatched)
+
+
+def _keys(predictions: Predictions, key: str) -> Array:
+    if key not in predictions.columns:
+        known = ", ".join(predictions.columns) or "none"
+        raise UsageError(f"--key {key}: {_path(predictions)} has no such column; it has {known}")
+    keys = predictions.columns[key].astype(str)
+    values, counts = np.unique(keys, return_counts=True)
+    if len(values) < len(keys):
+        raise InputError(
+            f"{_path(predictions)}: {key} {values[counts.argmax()]} is there {counts.max():,} times; expected a "
+            "key that no two rows share"
+        )
+    return keys
+
+
+def _positions(keys: Array, wanted: Array) -> NDArray[np.intp]:
+    order = np.argsort(keys)
+    return order[np.searchsorted(keys, wanted, sorter=order)]
+
+
+def _take(predictions: Predictions, rows: NDArray[np.intp]) -> Predictions:
+    """Return different rows in any order; they are held in memory unless they ascend."""
+    if len(rows) == predictions.n_rows and (np.diff(rows) == 1).all():
+        return predictions
+    chosen = np.zeros(predictions.n_rows, bool)
+    chosen[rows] = True
+    ascending = select(predictions, chosen)
+    if (np.diff(rows) > 0).all():
+        return ascending
+    try:
+        blocks = [block.copy() for block in ascending.scores.blocks(max(1, GATHER // predictions.n_classes))]
+    except KindContradicted as found:
+        return _take(predictions.as_kind(found.kind, found.reason), rows)
+    place = np.argsort(np.argsort(rows))
+    weights = None if predictions.weights is None else predictions.weights[rows]
+    scores = ArrayScores(np.concatenate(blocks)[place])
+    return replace(ascending, scores=scores, labels=predictions.labels[rows], weights=weights)
+
+
+def _path(predictions: Predictions) -> str:
+    return predictions.provenance.path
