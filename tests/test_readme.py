@@ -20,9 +20,8 @@ def shell(command: str, folder: Path) -> str:
     shim.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m calcli "$@"\n')
     shim.chmod(0o755)
     environment = {"PATH": f"{folder}:{os.environ['PATH']}", "COLUMNS": "80", "LANG": "C.UTF-8"}
-    done = subprocess.run(
-        ["sh", "-c", command], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    command = f"exec 2>&1; {command}"
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True)
     return done.stdout
 
 
@@ -56,7 +55,7 @@ def refreshed(text: str, folder: Path) -> str:
 
 def test_the_readme_shows_what_is_printed(tmp_path):
     text = README.read_text(encoding="utf-8")
-    assert refreshed(text, tmp_path) == text
+    assert refreshed(text, tmp_path) == text, "run `python tests/test_readme.py` and look at the difference"
 
 
 def test_the_readme_has_sessions():

@@ -37,7 +37,7 @@ def evaluate(
         typer.Option(metavar="LIMIT", help="Exit with status 1 if 'log_loss>0.5', say, holds. Repeatable."),
     ] = None,
 ) -> None:
-    r"""Say how good predicted probabilities are.
+    """Say how good predicted probabilities are.
 
     Scores with bootstrap intervals, a verdict on the confidence, and calibration errors beside what they
     would be if the probabilities were calibrated. Several files are shown side by side, a row each.
@@ -47,7 +47,7 @@ def evaluate(
     calcli evaluate logits.npy --labels labels.npy -o report
     calcli evaluate epochs/*.parquet --metrics log_loss,accuracy,ece
     calcli evaluate - --format json < preds.csv
-    """
+    """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.core.limits import parse_limit
     from calcli.io.folder import filled_folder
     from calcli.io.hashing import sha256
@@ -68,10 +68,14 @@ def evaluate(
         for result in results:
             for warning in result.warnings:
                 remark(f"{result.input.path}: {warning.message}")
-    broken = [(result, limit) for result in results for limit in limits if limit.broken_by(result.metrics)]
-    for result, limit in broken:
-        value = result.metrics[str(limit.call)].value
-        remark(f"{result.input.path}: {limit} holds, {limit.call} is {value:.6g}")
+    broken = [
+        f"{result.input.path}: {limit} holds, {limit.call} is {result.metrics[str(limit.call)].value:.6g}"
+        for result in results
+        for limit in limits
+        if limit.broken_by(result.metrics, result.input.path)
+    ]
+    for sentence in broken:
+        remark(sentence)
     if broken:
         raise typer.Exit(1)
 

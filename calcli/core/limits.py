@@ -38,8 +38,15 @@ class Limit:
     def __str__(self) -> str:
         return f"{self.call}{self.sign}{self.bound:g}"
 
-    def broken_by(self, estimates: Mapping[str, Estimate]) -> bool:
+    def broken_by(self, estimates: Mapping[str, Estimate], name: str) -> bool:
         """Return whether the condition holds.
+
+        Parameters
+        ----------
+        estimates
+            By metric expression; the limit's metric is one of them.
+        name
+            Of the data, for the message.
 
         Raises
         ------
@@ -48,7 +55,7 @@ class Limit:
         """
         value = estimates[str(self.call)].value
         if math.isnan(value):
-            raise InputError(f"{self.call} is undefined on these rows, so that {self} cannot be judged")
+            raise InputError(f"{name}: {self.call} is undefined on these labels, so {self} cannot be judged")
         return bool(COMPARISONS[self.sign](value, self.bound))
 
 

@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 
 from calcli.core.results import Evaluation
-from calcli.report.numbers import counted, number, percent, points
+from calcli.report.numbers import counted, number, percent, points, some
 
-FIRST = 5  # how many rows or classes a sentence names
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
 
@@ -88,7 +87,7 @@ def _infinite(evaluation: Evaluation) -> Iterator[Warning]:
         yield Warning(
             "infinite_log_loss",
             f"{counted(len(rows), 'row')} {given} label probability 0, which makes the log-loss "
-            f"infinite{rest}. Counted from 0: {_some(rows.tolist())}.",
+            f"infinite{rest}. Counted from 0: {some(rows.tolist())}.",
         )
 
 
@@ -101,7 +100,7 @@ def _classes(evaluation: Evaluation) -> Iterator[Warning]:
         yield Warning(
             "absent_classes",
             f"{counted(len(absent), 'class')} of {len(evaluation.per_class)} never "
-            f"{'occurs' if len(absent) == 1 else 'occur'} as label: {_some(absent)}.",
+            f"{'occurs' if len(absent) == 1 else 'occur'} as label: {some(absent)}.",
         )
 
 
@@ -114,8 +113,3 @@ def _few_rows(evaluation: Evaluation) -> Iterator[Warning]:
             f"{counted(rows, 'row')} for {counted(bins, 'bin')}: calibration errors are mostly noise; "
             "compare them with their values if calibrated.",
         )
-
-
-def _some(items: list[int] | list[str]) -> str:
-    named = ", ".join(str(item) for item in items[:FIRST])
-    return named if len(items) <= FIRST else f"{named} and {len(items) - FIRST:,} more"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 DECIMALS = 4
 MOST_DECIMALS = 6
+FIRST = 5  # how many of many things are named
 
 
 def number(value: float) -> str:
@@ -46,6 +48,12 @@ def counted(count: int, noun: str) -> str:
     """Return a count with its noun: `1 row`, `1,200 rows`, `2 classes`."""
     plural = noun + ("es" if noun.endswith("s") else "s")
     return f"{count:,} {noun if count == 1 else plural}"
+
+
+def some(items: Sequence[object]) -> str:
+    """Return the first of some things, and how many more there are."""
+    named = ", ".join(map(str, items[:FIRST]))
+    return named if len(items) <= FIRST else f"{named} and {len(items) - FIRST:,} more"
 
 
 def decimals(value: float) -> int:

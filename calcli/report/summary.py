@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from calcli.core.binning import equal_width_edges
 from calcli.core.results import ClassRow, Estimate, Evaluation
-from calcli.report.findings import FIRST, Verdict, Warning, verdict, warnings
+from calcli.report.findings import Verdict, Warning, verdict, warnings
+from calcli.report.numbers import FIRST
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calcli.report.model import Column, Table
-from calcli.report.numbers import counted, number, p_value, percent, span, spread
+from calcli.report.numbers import counted, number, p_value, percent, some, span, spread
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.summary import Result, short_names
 from calcli.report.wording import DIAGNOSIS, ERRORS, NONE, NORMALIZED, NOT_TESTED, QUALITY, interval_head
@@ -46,6 +46,7 @@ def _read(result: Result) -> Table:
     rows = [
         ("rows", f"{read.rows:,}{weighted}"),
         ("classes", f"{read.classes:,}, {_balance(result)}"),
+        *([("absent", some(read.absent_classes))] if read.absent_classes else []),
         ("labels", read.labels),
         ("scores", f"{read.kind}: {read.kind_reason}"),
         ("type", f"{read.dtype}, computed in {read.computed_in}"),

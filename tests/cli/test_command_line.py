@@ -1,0 +1,186 @@
+"""Exit statuses, streams, pipes and interrupts: what holds for every subcommand."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import calcli
+from calcli.cli import main
+from calcli.cli.main import app
+
+COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
+
+
+def one_sentence(done) -> str:
+    """Return the sentence on standard error, having checked that it stands alone."""
+    assert done.status == 2
+    assert done.out == ""
+    assert done.err.startswith("calcli: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+    return done.err.removeprefix("calcli: ").rstrip("\n")
+
+
+def calcli_process(*arguments: object, **options) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "calcli", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def test_version(run):
+    assert run("--version") == (0, f"calcli {calcli.__version__}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_lists_the_commands_and_exit_statuses(run, arguments):
+    status, out, err = run(*arguments)
+    assert (status, err) == (0, "")
+    assert "Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong." in out
+    assert all(name in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(run, command):
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    assert f"  calcli {command} " in out
+    assert "Exit status: 0 fine" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["evaluate"], "Missing argument 'FILE'"),
+        (["evaluate", "x.npy", "--frob"], "No such option: --frob"),
+        (["evaluate", "x.npy", "--bins", "many"], "--bins"),
+        (["evaluate", "x.npy", "--kind", "odds"], "'odds' is not one of"),
+        (["evaluate", "x.npy", "--level", "95"], "--level is 95; expected a number between 0 and 1"),
+        (["evaluate", "x.npy", "--metrics", "ecee,brierr"], "'ece'.*'brier'"),
+        (["evaluate", "x.npy", "--fail-if", "log_loss=1"], "'log_loss=1' is no limit"),
+        (["evaluate", "x.npy"], "x.npy: no such file"),
+    ],
+)
+def test_wrong_calls_are_one_sentence(run, arguments, message):
+    assert re.search(message, one_sentence(run(*arguments)))
+
+
+def test_the_hint_names_the_command(run):
+    assert one_sentence(run("evaluate")).endswith("(calcli evaluate --help says more)")
+
+
+def test_a_fault_of_the_program_is_one_sentence_too(run, monkeypatch, preds):
+    def broken(*_):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("calcli.core.evaluate.evaluate", broken)
+    sentence = one_sentence(run("evaluate", preds))
+    assert "mistake in calcli itself (ZeroDivisionError: division by zero); please report it" in sentence
+    monkeypatch.setenv(main.DEBUG, "1")
+    with pytest.raises(ZeroDivisionError):
+        run("evaluate", preds)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (PermissionError(13, "Permission denied", "x.csv"), "x.csv: Permission denied"),
+        (MemoryError(), "not enough memory"),
+    ],
+)
+def test_faults_of_the_machine_are_told(run, monkeypatch, preds, fault, message):
+    def broken(*_):
+        raise fault
+
+    monkeypatch.setattr("calcli.core.evaluate.evaluate", broken)
+    assert message in one_sentence(run("evaluate", preds))
+
+
+def test_an_interrupt_has_its_own_status(run, monkeypatch, preds, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("calcli.figures.standard_set", interrupted)
+    status, out, _ = run("evaluate", preds, "-o", tmp_path / "report")
+    assert (status, out) == (130, "")
+    assert not (tmp_path / "report").exists()
+
+
+def test_control_c_leaves_no_half_folder(sample, tmp_path):
+    folder = tmp_path / "report"
+    files = [sample / "digits_forest_test.parquet"] * 200
+    process = calcli_process("evaluate", *files, "-o", folder)
+    while not folder.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60) == ("", "")
+    # an interrupt that comes while Python compiles a class makes it end by the signal: 130 for the shell
+    assert process.returncode in (130, -signal.SIGINT)
+    assert not folder.exists()
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(sample):
+    files = [sample / "cancer_bayes_test.csv"] * 3
+    with calcli_process("evaluate", *files, "--format", "json", "--metrics", "accuracy") as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+def test_a_full_disk_is_told(sample):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "calcli", "evaluate", str(sample / "iris_logistic_test.csv")]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "calcli: standard output cannot be written: No space left on device\n"
+
+
+def on_a_terminal(*arguments: object, **environment: str) -> str:
+    """Return what `calcli` shows on a terminal."""
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "calcli", *map(str, arguments)]
+    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm"}
+    process = subprocess.Popen(command, stdout=child, stderr=child, env=env | environment)
+    os.close(child)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(parent, 65536)
+        except OSError:  # how Linux says that the other end was closed
+            chunk = b""
+        if not chunk:
+            break
+        shown += chunk
+    os.close(parent)
+    assert process.wait(60) == 0
+    return shown.decode()
+
+
+def test_bold_and_a_progress_bar_on_a_terminal_only(sample):
+    file = sample / "iris_logistic_test.csv"
+    assert "\x1b[1m" in on_a_terminal("evaluate", file, "--quiet")
+    assert "100%" in on_a_terminal("evaluate", file)
+    plain = on_a_terminal("evaluate", file, "-q", "--no-color")
+    assert "log_loss" in plain
+    assert "\x1b" not in plain
+    assert on_a_terminal("evaluate", file, "-q", NO_COLOR="1") == plain
+
+
+def test_completion(monkeypatch):
+    environment = os.environ | {
+        "_CALCLI_COMPLETE": "complete_bash", "COMP_WORDS": "calcli evaluate --per", "COMP_CWORD": "2",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "calcli"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == "--per-class"

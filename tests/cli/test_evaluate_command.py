@@ -1,0 +1,210 @@
+"""`calcli evaluate` from the shell: files in, streams and folders out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+import sys
+
+import numpy as np
+import pytest
+
+
+def metrics(done) -> dict[str, dict]:
+    return json.loads(done.out)["results"][0]["metrics"]
+
+
+def test_tables_on_standard_output_and_nothing_else(run, preds):
+    status, out, err = run("evaluate", preds)
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{preds}\nrows      4\n")
+    assert re.search(rf"^log_loss +{-math.log(0.8):.4f} ", out, re.MULTILINE)
+
+
+def test_json_is_all_of_standard_output(run, preds):
+    done = run("evaluate", preds, "--format", "json")
+    assert (done.status, done.err) == (0, "")
+    assert metrics(done)["log_loss"]["value"] == pytest.approx(-math.log(0.8), abs=1e-12)
+    assert metrics(done)["accuracy"]["value"] == 1
+
+
+def test_metrics_are_computed_in_the_order_asked_for(run, preds):
+    done = run("evaluate", preds, "-f", "json", "--metrics", "ks, log_loss,ece:bins=20")
+    assert list(metrics(done)) == ["ks", "log_loss", "ece:bins=20"]
+
+
+def test_options_reach_the_computation(run, sample):
+    file = sample / "digits_network_test.npy"
+    options = ["--bins", "7", "--level", "0.9", "--resamples", "99", "--draws", "49", "--precision", "single"]
+    done = run("evaluate", file, "-f", "json", *options, "--seed", "5")
+    settings = json.loads(done.out)["settings"]
+    assert (settings["bins"], settings["level"], settings["seed"]) == (7, 0.9, 5)
+    assert metrics(done)["ece:bins=7"]["signature"].split("|")[-3:-1] == ["draws:49", "seed:5"]
+    assert metrics(done)["log_loss"]["level"] == 0.9
+    assert json.loads(done.out)["results"][0]["input"]["computed_in"] == "float32"
+
+
+def test_no_intervals_and_no_tests(run, preds):
+    found = metrics(run("evaluate", preds, "-f", "json", "--resamples", "0", "--draws", "0"))
+    assert "low" not in found["log_loss"]
+    assert "p_value" not in found["ece"]
+
+
+def test_the_same_figures_every_time(run, sample):
+    file = sample / "cancer_bayes_test.csv"
+    first = run("evaluate", file, "-f", "json")
+    assert run("evaluate", file, "-f", "json") == first
+    assert run("evaluate", file, "-f", "json", "--seed", "1").out != first.out
+
+
+def test_reading_options_reach_the_reader(run, tmp_path):
+    file = tmp_path / "odd.csv"
+    file.write_text("truth,extra,p_b,p_a,w\n" + "a,1,0.25,0.75,1\nb,2,0.5,0.5,3\n" * 2 + "a,1,0.9,0.1,9\n")
+    done = run(
+        "evaluate", file, "-f", "json", "--label-column", "truth", "--scores", "p_*", "--classes", "a,b",
+        "--weights", "w", "--limit", "4", "--kind", "probs", "--metrics", "log_loss",
+    )  # fmt: skip
+    expected = -(2 * math.log(0.75) + 6 * math.log(0.5)) / 8
+    assert metrics(done)["log_loss"]["value"] == pytest.approx(expected, abs=1e-12)
+    read = json.loads(done.out)["results"][0]["input"]
+    assert (read["rows"], read["class_names"], read["weighted"]) == (4, ["a", "b"], True)
+
+
+def test_labels_in_a_file_of_their_own(run, tmp_path):
+    np.save(tmp_path / "scores.npy", np.log([[0.75, 0.25], [0.5, 0.5]]) + 3)
+    np.save(tmp_path / "truth.npy", np.array([0, 1]))
+    done = run("evaluate", tmp_path / "scores.npy", "--labels", tmp_path / "truth.npy", "-f", "json")
+    expected = -(math.log(0.75) + math.log(0.5)) / 2
+    assert metrics(done)["log_loss"]["value"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_standard_input(run, preds, monkeypatch):
+    whole = run("evaluate", preds, "-f", "json")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(preds.read_bytes())))
+    piped = run("evaluate", "-", "-f", "json")
+    assert metrics(piped) == metrics(whole)
+    assert json.loads(piped.out)["results"][0]["input"]["sha256"] is None
+
+
+def test_several_files_side_by_side(run, sample):
+    files = sorted(sample.glob("epochs/*.parquet"))
+    status, out, _ = run("evaluate", *files, "--metrics", "log_loss")
+    assert status == 0
+    scores = out[out.index("Quality for decisions") :]
+    assert re.findall(r"^epoch_\S+", scores, re.MULTILINE) == [file.name for file in files]
+    report = json.loads(run("evaluate", *files, "--metrics", "log_loss", "-f", "json").out)
+    assert [result["input"]["path"] for result in report["results"]] == list(map(str, files))
+
+
+def test_parts_give_what_the_whole_gives(run, preds, tmp_path):
+    head, *rows = preds.read_text().splitlines()
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for n, row in enumerate(rows):
+        (parts / f"part-{n}.csv").write_text(f"{head}\n{row}\n")
+    whole = metrics(run("evaluate", preds, "-f", "json"))
+    assert metrics(run("evaluate", parts, "-f", "json")) == whole
+    assert metrics(run("evaluate", *sorted(parts.iterdir()), "--concat", "-f", "json")) == whole
+
+
+def test_thousands_of_files(run, preds, tmp_path):
+    files = [tmp_path / f"{n:04}.csv" for n in range(2000)]
+    for file in files:
+        os.link(preds, file)
+    options = ["--metrics", "log_loss", "--resamples", "0", "-f", "csv", "-q"]
+    status, out, err = run("evaluate", *files, *options)
+    assert (status, err) == (0, "")
+    assert [line["path"] for line in csv.DictReader(io.StringIO(out))] == list(map(str, files))
+
+
+def test_the_terminal_may_be_narrow(run, sample, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    for files in (sorted(sample.glob("*_test.*")), [sample / "digits_network_test.npy"]):
+        out = run("evaluate", *files, "--per-class").out
+        assert max(map(len, out.splitlines())) <= 60
+
+
+def test_markdown_and_csv(run, preds):
+    assert "| accuracy | 1.0000 |" in run("evaluate", preds, "-f", "markdown").out
+    status, out, err = run("evaluate", preds, "-f", "csv", "--metrics", "accuracy,ece")
+    assert status == 0
+    assert next(csv.DictReader(io.StringIO(out)))["value"] == "1.0"
+    assert err.startswith(f"calcli: {preds}: 4 rows for 15 bins"), "CSV has no place for warnings"
+    assert run("evaluate", preds, "-f", "csv", "--quiet").err == ""
+
+
+class TestFolder:
+    def test_report_and_figures(self, run, preds, tmp_path):
+        folder = tmp_path / "new" / "report"
+        done = run("evaluate", preds, "-o", folder, "-f", "json")
+        assert done.status == 0
+        assert (folder / "report.json").read_text() == done.out
+        page = (folder / "report.md").read_text()
+        figures = [file.name for file in sorted(folder.glob("*.png"))]
+        assert "reliability.png" in figures
+        assert all(f"](<{name}>)" in page for name in figures)
+        assert {file.name for file in folder.iterdir()} == {*figures, "report.json", "report.md"}
+
+    def test_several_files_have_a_folder_of_figures_each(self, run, sample, tmp_path):
+        files = [sample / "iris_logistic_test.csv", sample / "cancer_bayes_test.csv"]
+        assert run("evaluate", *files, "-o", tmp_path / "out").status == 0
+        assert (tmp_path / "out" / "iris_logistic_test" / "reliability.png").exists()
+        assert "](<cancer_bayes_test/reliability.png>)" in (tmp_path / "out" / "report.md").read_text()
+
+    def test_other_files_stay(self, run, preds, tmp_path):
+        (tmp_path / "notes.txt").write_text("mine")
+        assert run("evaluate", preds, "-o", tmp_path).status == 0
+        assert (tmp_path / "notes.txt").read_text() == "mine"
+
+    def test_a_fault_leaves_what_was_there(self, run, preds, tmp_path):
+        folder = tmp_path / "report"
+        assert run("evaluate", preds, "-o", folder).status == 0
+        before = {file: file.read_bytes() for file in folder.iterdir()}
+        assert run("evaluate", preds, tmp_path / "missing.csv", "-o", folder).status == 2
+        assert {file: file.read_bytes() for file in folder.iterdir()} == before
+
+    def test_a_folder_that_cannot_be_written(self, run, preds):
+        status, out, err = run("evaluate", preds, "-o", preds)
+        assert (status, out) == (2, "")
+        assert err.startswith(f"calcli: {preds} cannot be written as a folder: ")
+        assert "-o" in err
+
+
+class TestFailIf:
+    def test_a_limit_that_holds_fails(self, run, preds):
+        status, out, err = run("evaluate", preds, "--fail-if", "log_loss>0.2", "-f", "json")
+        assert status == 1
+        assert json.loads(out)["results"], "the report is shown all the same"
+        assert err == f"calcli: {preds}: log_loss>0.2 holds, log_loss is {-math.log(0.8):.6g}\n"
+
+    def test_a_limit_that_does_not_hold_is_fine(self, run, preds):
+        assert run("evaluate", preds, "--fail-if", "log_loss>0.3", "--fail-if", "accuracy<1").status == 0
+
+    def test_any_file_and_any_limit_counts(self, run, preds, sample):
+        cancer = sample / "cancer_bayes_test.csv"
+        done = run("evaluate", preds, cancer, "--fail-if", "log_loss>0.5", "--fail-if", "accuracy<0.9", "-q")
+        assert done.status == 1
+        assert done.err.count("\n") == 1
+        assert done.err.startswith(f"calcli: {cancer}: log_loss>0.5 holds")
+
+    def test_its_metric_need_not_be_asked_for(self, run, preds):
+        limit = "ks:lens=class-0>=0.9"
+        done = run("evaluate", preds, "--metrics", "accuracy", "--fail-if", limit, "-f", "json")
+        assert done.status == 0
+        assert list(metrics(done)) == ["accuracy", "ks:lens=class-0"]
+
+    def test_bins_count_for_limits_too(self, run, preds):
+        options = ["--bins", "5", "--metrics", "accuracy", "--fail-if", "ece>0.9"]
+        done = run("evaluate", preds, "-f", "json", *options)
+        assert list(metrics(done)) == ["accuracy", "ece:bins=5"]
+
+    def test_what_cannot_be_judged_never_passes(self, run, tmp_path):
+        file = tmp_path / "one.csv"
+        file.write_text("label,prob_cat,prob_dog\n" + "cat,0.8,0.2\n" * 9)
+        status, _, err = run("evaluate", file, "--fail-if", "auroc<0.5")
+        assert status == 2
+        assert err == f"calcli: {file}: auroc is undefined on these labels, so auroc<0.5 cannot be judged\n"

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+
+def codes(result) -> list[str]:
+    return [warning.code for warning in result.warnings]
+
+
+def message(result, code: str) -> str:
+    return next(warning.message for warning in result.warnings if warning.code == code)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "right", "word"),
+    [(0.9, 100, "over-confident"), (0.6, 180, "under-confident"), (0.8, 161, "consistent")],
+)
+def test_verdict(summarized, confidence, right, word):
+    verdict = summarized([[confidence, 1 - confidence]] * 200, [0] * right + [1] * (200 - right)).verdict
+    assert verdict.word == word
+    assert verdict.gap == pytest.approx(confidence - right / 200, abs=1e-12)
+    assert verdict.sentence.startswith(word.capitalize())
+    assert f"mean confidence {confidence:.1%}, accuracy {right / 200:.1%}" in verdict.sentence
+
+
+def test_the_verdict_says_by_how_much(sure):
+    assert sure.verdict.sentence.startswith("Over-confident by 40.0 points (95% interval 3")
+
+
+def test_no_verdict_without_interval_or_gap(summarized):
+    assert summarized([[0.9, 0.1]] * 4, [0, 1, 0, 0], resamples=0).verdict.word == "untested"
+    assert summarized([[0.9, 0.1]] * 4, [0, 1, 0, 0], metrics=("accuracy",)).verdict is None
+
+
+def test_infinite_rows_are_counted_named_and_left_out(impossible):
+    without = (-math.log(0.5) - math.log(0.8)) / 2
+    assert impossible.infinite_log_loss.rows == 2
+    assert impossible.infinite_log_loss.first == (1, 3)
+    assert impossible.infinite_log_loss.value_without == pytest.approx(without, abs=1e-12)
+    assert message(impossible, "infinite_log_loss") == (
+        "2 rows give their label probability 0, which makes the log-loss infinite; "
+        f"without them it is {without:.4f}. Counted from 0: 1, 3."
+    )
+
+
+def test_only_the_first_of_many_infinite_rows_are_named(summarized):
+    result = summarized([[1.0, 0.0]] * 20, [1] * 20)
+    assert "Counted from 0: 0, 1, 2, 3, 4 and 15 more." in message(result, "infinite_log_loss")
+    assert "without them" not in message(result, "infinite_log_loss")
+
+
+def test_absent_classes_are_named(impossible):
+    assert message(impossible, "absent_classes") == "1 class of 3 never occurs as label: eel."
+
+
+def test_one_class_only(summarized):
+    result = summarized([[0.9, 0.1]] * 200, [0] * 200)
+    assert codes(result) == ["one_class", "undefined"]
+    assert message(result, "one_class").startswith("Every row has the label 0;")
+    assert "auroc" in message(result, "undefined")
+
+
+def test_few_rows_for_calibration_errors(summarized, sure):
+    assert "few_rows" not in codes(sure)
+    few = [[0.9, 0.1]] * 149, [0, 1] * 74 + [0]
+    assert "few_rows" in codes(summarized(*few))
+    assert "few_rows" not in codes(summarized(*few, bins=14))
+    assert "few_rows" not in codes(summarized(*few, metrics=("log_loss",)))

@@ -1,0 +1,108 @@
+"""JSON, CSV and Markdown hold what the tables hold."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+
+import pytest
+
+from calcli.core.results import Settings
+from calcli.io.hashing import sha256
+from calcli.report.jsonreport import report_object, report_text
+from calcli.report.markdown import markdown_text
+from calcli.report.model import Column, Table
+from calcli.report.records import COLUMNS, csv_text, records
+from calcli.report.tables import result_tables
+
+
+def as_json(*results) -> dict:
+    return json.loads(report_text(report_object(results, Settings())))
+
+
+def test_the_json_is_versioned_and_says_its_settings(sure):
+    report = as_json(sure)
+    assert report["schema"] == "calcli.report/1"
+    assert report["settings"]["bins"] == 15
+    assert report["results"][0]["input"]["rows"] == 200
+
+
+def test_numbers_are_exact(sure):
+    metrics = as_json(sure)["results"][0]["metrics"]
+    assert list(metrics) == list(sure.metrics)
+    for name, found in sure.metrics.items():
+        assert metrics[name]["value"] == found.value
+        assert metrics[name]["signature"] == found.signature
+        if found.interval:
+            assert (metrics[name]["low"], metrics[name]["high"]) == (found.interval.low, found.interval.high)
+        if found.if_calibrated:
+            assert metrics[name]["if_calibrated"]["mean"] == found.if_calibrated.mean
+            assert metrics[name]["p_value"] == found.if_calibrated.p_value
+
+
+def test_what_json_does_not_have_is_text(impossible):
+    result = as_json(impossible)["results"][0]
+    assert result["metrics"]["log_loss"]["value"] == "inf"
+    assert result["per_class"][2]["recall"] == "nan"
+    assert result["infinite_log_loss"]["first"] == [1, 3]
+    assert [warning["code"] for warning in result["warnings"]][:2] == ["infinite_log_loss", "absent_classes"]
+
+
+def test_nothing_is_only_in_the_tables(sure, impossible):
+    for result in (sure, impossible):
+        text = json.dumps(as_json(result)["results"][0], ensure_ascii=False)
+        for table in result_tables([result]):
+            for note in table.notes:
+                assert note in text or note.startswith(("normalized_*", "Errors carry", "Class-wise errors"))
+
+
+def test_reliability_bins_are_those_with_rows(sure):
+    (only,) = as_json(sure)["results"][0]["reliability"]
+    assert (only["low"], only["high"], only["rows"]) == (13 / 15, 14 / 15, 200)
+    assert only["confidence"] == pytest.approx(0.9, abs=1e-12)
+    assert only["accuracy"] == 0.5
+
+
+def test_files_carry_their_hash(tmp_path, sure):
+    from calcli.core.evaluate import evaluate
+    from calcli.io.read import read
+    from calcli.report.summary import summarize
+
+    file = tmp_path / "preds.csv"
+    file.write_text("label,prob_a,prob_b\na,0.7,0.3\nb,0.6,0.4\n")
+    result = summarize(evaluate(read(file)))
+    found = report_object([result], Settings(), sha256)["results"][0]["input"]["sha256"]
+    assert found == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert report_object([sure], Settings(), sha256)["results"][0]["input"]["sha256"] is None
+
+
+def test_csv_has_a_line_for_every_number(impossible):
+    lines = list(csv.DictReader(io.StringIO(csv_text(records([impossible], per_class=True)))))
+    assert tuple(lines[0]) == COLUMNS
+    metrics = [line for line in lines if not line["class"]]
+    assert [line["metric"] for line in metrics] == list(impossible.metrics)
+    for line in metrics:
+        value = impossible.metrics[line["metric"]].value
+        assert float(line["value"]) == value or math.isnan(value)
+    classes = [line for line in lines if line["class"] == "dog"]
+    assert [line["metric"] for line in classes] == ["rows", "frequency", "mean_prob", "recall", "ece"]
+    assert not [line for line in csv_text(records([impossible])).splitlines() if "recall" in line]
+
+
+def test_markdown_has_the_tables_and_the_figures(sure):
+    page = markdown_text(result_tables([sure]), ["a b/reliability.png"])
+    assert page.startswith("# Calibration report\n\n## arrays\n")
+    assert "| accuracy | 0.5000 |" in page
+    assert sure.verdict.sentence in page
+    assert page.endswith("![a b/reliability](<a b/reliability.png>)\n")
+
+
+def test_markdown_is_escaped():
+    table = Table("a|b_", (Column("x*"), Column("log_loss")), (("<c>", "`d`"),))
+    page = markdown_text([table])
+    assert "## a\\|b\\_" in page
+    assert "| x\\* | log_loss |" in page
+    assert "| \\<c> | \\`d\\` |" in page

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+
+from calcli.report.summary import short_names
+from calcli.report.tables import result_tables
+
+
+def cells(table) -> dict[str, tuple[str, ...]]:
+    return {row[0]: row[1:] for row in table.rows}
+
+
+def by_title(tables) -> dict:
+    return {table.title: table for table in tables}
+
+
+def test_order_of_a_report(sure):
+    titles = [table.title for table in result_tables([sure], per_class=True)]
+    assert titles == ["arrays", "Quality for decisions", "Calibration errors, for diagnosis", "Classes"]
+
+
+def test_what_was_read(impossible):
+    read = cells(result_tables([impossible])[0])
+    assert read["rows"] == ("4",)
+    assert read["classes"] == ("3, 0.0% (eel) to 50.0% (dog) of the rows",)
+    assert read["absent"] == ("eel",)
+    assert read["scores"] == ("probs: all values lie in [0, 1]",)
+    assert read["type"] == ("float64, computed in float64",)
+    assert read["row sums"] == ("1 is the one farthest from 1",)
+    assert read["exact"] == ("6 probabilities of 0, 2 rows with a 1",)
+    assert read["ties"] == ("1 row with more than one most probable class",)
+
+
+def test_every_metric_has_its_row(sure):
+    tables = by_title(result_tables([sure]))
+    shown = [*cells(tables["Quality for decisions"]), *cells(tables["Calibration errors, for diagnosis"])]
+    assert sorted(shown) == sorted(sure.metrics)
+
+
+def test_cells_are_the_numbers(sure):
+    tables = by_title(result_tables([sure]))
+    value, interval, better, _ = cells(tables["Quality for decisions"])["accuracy"]
+    accuracy = sure.metrics["accuracy"]
+    assert (value, better) == ("0.5000", "higher")
+    assert interval == f"{accuracy.interval.low:.4f} to {accuracy.interval.high:.4f}"
+    value, expected, p, _ = cells(tables["Calibration errors, for diagnosis"])["ece"]
+    null = sure.metrics["ece"].if_calibrated
+    assert (value, expected, p) == ("0.4000", f"{null.mean:.4f} ± {null.sd:.4f}", "0.001")
+
+
+def test_the_interval_says_its_level(summarized):
+    result = summarized([[0.9, 0.1]] * 20, [0, 1] * 10, level=0.9)
+    assert by_title(result_tables([result]))["Quality for decisions"].columns[2].head == "90% interval"
+
+
+def test_the_verdict_is_the_first_note(sure):
+    assert by_title(result_tables([sure]))["Quality for decisions"].notes[0] == sure.verdict.sentence
+
+
+def test_classes_without_rows_are_marked(impossible):
+    classes = cells(by_title(result_tables([impossible], per_class=True))["Classes"])
+    assert classes["eel"][0] == "0"
+    assert classes["eel"][3] == "no rows"
+    assert classes["dog"][:4] == ("2", "0.5000", "0.5750", "0.5000")
+
+
+def test_warnings_come_last(impossible):
+    last = result_tables([impossible])[-1]
+    assert last.title == "Warnings"
+    assert last.notes == tuple(warning.message for warning in impossible.warnings)
+
+
+def test_several_results_have_a_row_each(sure, impossible):
+    tables = by_title(result_tables([sure, impossible]))
+    for title in ("What was read", "Quality for decisions", "Calibration errors, for diagnosis"):
+        assert len(tables[title].rows) == 2
+    scores = tables["Quality for decisions"]
+    heads = [column.head for column in scores.columns]
+    half = (sure.metrics["accuracy"].interval.high - sure.metrics["accuracy"].interval.low) / 2
+    assert scores.rows[0][heads.index("accuracy")] == f"0.5000 ±{half:.4f}"
+    assert scores.rows[1][heads.index("log_loss")] == "inf"
+    errors = tables["Calibration errors, for diagnosis"]
+    heads = [column.head for column in errors.columns]
+    assert errors.rows[1][heads.index("ece:lens=class-1")] == "-", "by default two classes only have it"
+    assert errors.rows[0][heads.index("ece")] == "0.4000 p 0.001"
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["a/b/x.csv", "a/b/y.csv"], ["x.csv", "y.csv"]),
+        (["a/x.csv", "a/b/y.csv"], ["x.csv", "b/y.csv"]),
+        (["one.csv"], ["one.csv"]),
+        (["-", "a/x.csv"], ["-", "x.csv"]),
+        (["-"], ["-"]),
+    ],
+)
+def test_names_leave_out_the_folder_they_share(paths, names):
+    assert short_names(paths) == names

@@ -1,0 +1,104 @@
+"""The Python interface gives what the command line gives."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics
+
+import calcli
+from calcli.cli.main import status_of
+from calcli.core.errors import UsageError
+
+CANCER = "sample_data/cancer_bayes_test.csv"
+
+
+@pytest.fixture(autouse=True)
+def _in_the_repository(monkeypatch):
+    monkeypatch.chdir(Path(__file__).resolve().parents[1])
+
+
+@pytest.fixture
+def arrays() -> tuple[np.ndarray, np.ndarray]:
+    table = pd.read_csv(CANCER)
+    return table[["prob_benign", "prob_malignant"]].to_numpy(), table["label"].to_numpy()
+
+
+def test_arrays_and_files_give_the_same_results(arrays):
+    probs, labels = arrays
+    from_arrays = calcli.evaluate(probs, labels, classes=["benign", "malignant"])
+    from_file = calcli.evaluate(calcli.read(CANCER))
+    assert from_arrays.results[0].metrics == from_file.results[0].metrics
+    assert from_arrays.results[0].per_class == from_file.results[0].per_class
+
+
+def test_values_are_those_of_scikit_learn(arrays):
+    probs, labels = arrays
+    classes = ["benign", "malignant"]
+    found = calcli.evaluate(probs, labels, classes=classes, metrics="auroc,accuracy").results[0].metrics
+    auroc = metrics.roc_auc_score(labels == "malignant", probs[:, 1] / probs.sum(1))
+    accuracy = metrics.accuracy_score(labels, np.array(classes)[probs.argmax(1)])
+    assert found["auroc"].value == pytest.approx(auroc, abs=1e-12)
+    assert found["accuracy"].value == pytest.approx(accuracy, abs=1e-12)
+
+
+def test_to_dict_is_the_json_of_the_command(capsys):
+    assert status_of(["evaluate", CANCER, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == calcli.evaluate(calcli.read(CANCER)).to_dict()
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_to_frame_is_the_csv_of_the_command(capsys, per_class):
+    assert status_of(["evaluate", CANCER, "--format", "csv", *(["--per-class"] if per_class else [])]) == 0
+    head, *lines = csv.reader(io.StringIO(capsys.readouterr().out))
+    frame = calcli.evaluate(calcli.read(CANCER)).to_frame(per_class)
+    numbers = frame.select_dtypes("number").columns
+    assert head == list(frame)
+    assert len(lines) == len(frame)
+    for line, (_, row) in zip(lines, frame.iterrows(), strict=True):
+        for name, cell in zip(head, line, strict=True):
+            found = float(cell) if cell and name in numbers else cell
+            assert found == ("" if pd.isna(row[name]) else row[name])
+
+
+def test_printed_it_shows_the_tables(capsys):
+    assert status_of(["evaluate", CANCER]) == 0
+    report = calcli.evaluate(calcli.read(CANCER))
+    assert str(report) + "\n" == capsys.readouterr().out
+    assert "269 rows, 2 classes" in repr(report)
+    assert "| accuracy | 0.9294 |" in report._repr_markdown_()
+
+
+def test_settings_are_those_of_the_command(capsys):
+    options = ["--bins", "5", "--metrics", "ece,log_loss", "--seed", "3"]
+    assert status_of(["evaluate", CANCER, "-f", "json", *options]) == 0
+    report = calcli.evaluate(calcli.read(CANCER), bins=5, metrics=["ece", "log_loss"], seed=3)
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["results"] == report.to_dict()["results"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: calcli.evaluate([[0.5, 0.5]]), "labels are missing"),
+        (lambda: calcli.evaluate([[0.5, 0.5]], [0], bin=3), "unknown option bin; expected some of metrics"),
+        (lambda: calcli.read(CANCER, label="y"), "unknown option label; expected some of labels"),
+        (lambda: calcli.evaluate(calcli.read(CANCER), [0, 1]), "labels and classes of their own"),
+        (lambda: calcli.evaluate([[0.5, 0.5]], [0], metrics="ecee"), "did you mean 'ece'"),
+    ],
+)
+def test_wrong_calls_are_told(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+def test_there_is_nothing_else():
+    assert dir(calcli) == ["Report", "__version__", "evaluate", "read"]
+    with pytest.raises(AttributeError, match="fit_all"):
+        calcli.fit_all  # noqa: B018

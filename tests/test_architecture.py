@@ -1,0 +1,93 @@
+"""The rules of the house: which room may import what, how long a file may be, what a start loads."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted((ROOT / "calcli").rglob("*.py"))
+NAMES = [file.relative_to(ROOT).as_posix() for file in FILES]
+
+ROOMS = {
+    "core": {"core"},
+    "io": {"core", "io"},
+    "report": {"core", "report"},
+    "figures": {"core", "figures"},
+    "cli": {"core", "io", "report", "figures", "cli"},
+}
+OWNERS = {"pandas": "io", "pyarrow": "io", "rich": "report", "matplotlib": "figures", "typer": "cli"}
+HEAVY = ("numpy", "pandas", "pyarrow", "matplotlib")
+
+
+def imported(tree: ast.AST) -> list[str]:
+    """Return the modules that a file imports, leaving out what only type checkers see."""
+    found = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            found += imported(node)
+    return found
+
+
+def room_of(file: Path) -> str:
+    parts = file.relative_to(ROOT / "calcli").parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+@pytest.mark.parametrize("file", FILES, ids=NAMES)
+def test_imports_keep_to_the_rooms(file):
+    room = room_of(file)
+    for module in imported(ast.parse(file.read_text(encoding="utf-8"))):
+        package, _, rest = module.partition(".")
+        if package == "calcli" and room and rest != "__version__":
+            assert rest.split(".")[0] in ROOMS[room], f"{room} imports {module}"
+        if package in OWNERS:
+            assert room == OWNERS[package], f"{room or 'the top'} imports {module}"
+        if room == "core":
+            assert package in {"calcli", "numpy", *sys.stdlib_module_names}, f"core imports {module}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=NAMES)
+def test_files_stay_short(file):
+    assert len(file.read_text(encoding="utf-8").splitlines()) < 400
+
+
+def loaded_after(statement: str) -> set[str]:
+    script = f"import sys\n{statement}\nprint(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["evaluate", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(arguments):
+    loaded = loaded_after(f"from calcli.cli.main import status_of\nassert status_of({arguments}) == 0")
+    assert "typer" in loaded
+    assert not loaded & set(HEAVY)
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert not loaded_after("import calcli\ncalcli.__version__") & set(HEAVY)
+
+
+def test_arrays_are_evaluated_without_what_tables_need():
+    command = ["evaluate", "sample_data/digits_network_test.npy", "--format", "json", "--metrics", "accuracy"]
+    loaded = loaded_after(f"from calcli.cli.main import status_of\nassert status_of({command}) == 0")
+    assert "numpy" in loaded
+    assert not loaded & {"pandas", "pyarrow", "matplotlib", "rich"}
+
+
+def test_users_are_sent_to_no_other_package():
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("*.toml"), *(ROOT / "sample_data").glob("*.md"), *FILES]
+    assert not [file for file in texts if "install calcli" in file.read_text(encoding="utf-8")]
