@@ -70,15 +70,36 @@ def test_reference_vector_scaling_of_raw_logits(name, golden, dataset):
     assert log_loss(fitted, scores[half:], labels[half:]) == pytest.approx(expected, rel=1e-6)
 
 
-def test_matrix_scaling_of_separable_data_ends_with_a_note(golden, dataset):
-    name = "cifar100_vgg19_bn"
-    assert golden[name]["split_matrix_finite_optimum"] is False
-    scores, labels = dataset(name)
-    few = 1200  # some of the rows of the reference, which can be separated as all of them can
-    fitted = MatrixScaling().fit(scores[:few], labels[:few])
+def separable_by_a_matrix(n, classes):
+    """Return logits whose labels are the largest entries of a linear map of the log-probabilities."""
+    rng = np.random.default_rng(0)
+    logits = rng.standard_normal((n, classes))
+    matrix = rng.standard_normal((classes, classes))
+    return logits, (special.log_softmax(logits, axis=1) @ matrix.T).argmax(axis=1)
+
+
+def test_matrix_scaling_of_separable_data_ends_at_the_penalized_optimum_with_a_note():
+    logits, labels = separable_by_a_matrix(300, 4)
+    fitted = MatrixScaling().fit(logits, labels)
     assert "separated" in fitted.notes[0]
-    assert np.abs(fitted.parameters["matrix"]).max() < 10
-    assert np.isfinite(log_loss(fitted, scores[5000:], labels[5000:]))
+    features = special.log_softmax(logits, axis=1)
+
+    def penalized(theta):
+        z = MODELS["matrix"](features, theta)
+        away = theta - np.concatenate([np.zeros(4), np.eye(4).ravel()])
+        return -special.log_softmax(z, axis=1)[np.arange(300), labels].mean() + away @ away / (2 * 300)
+
+    ours = np.concatenate([fitted.parameters["intercept"], fitted.parameters["matrix"].ravel()])
+    oracle = optimize.minimize(penalized, ours, method="BFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose(
+        special.log_softmax(MODELS["matrix"](features, oracle.x), axis=1), fitted.apply(logits), atol=1e-4
+    )
+
+
+def test_models_too_small_to_separate_the_labels_have_no_note():
+    logits, labels = separable_by_a_matrix(300, 4)
+    for method in (BiasOnly, DPAffine, VectorScaling):
+        assert method().fit(logits, labels).notes == []
 
 
 @every_method
