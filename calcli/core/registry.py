@@ -30,7 +30,7 @@ class Metric:
         the order of the rows, with a normal interval; "error": a calibration error, biased upward near zero,
         with its value under perfect calibration instead.
     direction
-        Whether lower, higher, or the value nearest to zero is better; "none" where it is no matter of quality.
+        Whether lower, higher or nearest to zero is better; "none" where it is no matter of quality.
     range
         Least and greatest possible value, as text.
     unit
