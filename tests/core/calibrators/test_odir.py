@@ -56,14 +56,10 @@ def test_no_penalty_is_matrix_scaling_and_a_huge_one_is_vector_scaling():
     )
 
 
-def test_separable_data_have_a_penalized_optimum_and_need_no_ridge(dataset):
+def test_penalty_makes_the_optimum_of_separable_data_finite(dataset):
     scores, labels = dataset("cifar10_resnet-20")
-    free = MatrixScaling().fit(scores[:100], labels[:100])
-    penalized = MatrixODIR(off_diagonal_penalty=10.0).fit(scores[:100], labels[:100])
-    assert "separated" in free.notes[0]
-    assert penalized.notes == []
-    own = np.arange(len(labels) - 100), labels[100:]
-    assert penalized.apply(scores[100:])[own].mean() > free.apply(scores[100:])[own].mean()
+    assert "separated" in MatrixScaling().fit(scores[:100], labels[:100]).notes[0]
+    assert MatrixODIR(off_diagonal_penalty=10.0).fit(scores[:100], labels[:100]).notes == []
 
 
 def test_unpenalized_dirichlet_of_two_classes_is_beta_calibration():
