@@ -139,7 +139,7 @@ class DPAffine(LinearSoftmax):
     References
     ----------
     Ferrer & Ramos, Evaluating posterior probabilities: decision theory, proper scoring rules, and
-    calibration, TMLR 2025.
+    calibration, 2024.
     """
 
     name: ClassVar[str] = "dp"
