@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calcli.core.evaluate import Settings, evaluate
 from calcli.core.predictions import ArrayScores, Kind, Predictions
+from calcli.core.results import Evaluation
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +33,19 @@ def binary(predict):
         return predict(np.stack([1 - prob, prob], axis=1), labels, weights=weights)
 
     return build
+
+
+@pytest.fixture(scope="session")
+def reference_predictions(dataset, predict):
+    """Return a loader of real predictions: name -> Predictions."""
+    return lambda name: predict(*dataset(name), kind="logits")
+
+
+@pytest.fixture(scope="session")
+def evaluated(reference_predictions):
+    """Return an evaluator of real predictions without intervals: name, draws of tests -> Evaluation."""
+
+    def evaluate_data(name: str, draws: int = 0) -> Evaluation:
+        return evaluate(reference_predictions(name), Settings(draws=draws, resamples=0))
+
+    return evaluate_data
