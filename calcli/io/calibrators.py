@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import math
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from calcli.core.calibrators.methods import new_calibrator
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.registry import METHODS, WRAPPERS
 from calcli.core.errors import CalcliError, InputError
+from calcli.core.jsonvalues import json_value
 from calcli.core.predictions import Array
 from calcli.io.atomic import atomic_path
 
@@ -92,7 +92,7 @@ def _document(record: CalibratorRecord) -> dict[str, Any]:
         "input": "raw" if record.raw else "log-probs",
         "classes": list(record.classes),
         "priors": list(record.priors),
-        "fitted_on": _json_value(record.fitted_on),
+        "fitted_on": json_value(record.fitted_on),
     }
 
 
@@ -145,7 +145,7 @@ def _encoded(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
 
 def _encoded_array(array: Array) -> Any:
     if array.size <= READABLE:
-        return _json_value(array.tolist())
+        return json_value(array.tolist())
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     text = base64.b64encode(plain.tobytes()).decode("ascii")
     return {"dtype": plain.dtype.str, "shape": list(plain.shape), "base64": text}
@@ -170,16 +170,6 @@ def _numbers(value: Any) -> Any:
         return float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{value!r} where a number is expected")
-    return value
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
     return value
 
 

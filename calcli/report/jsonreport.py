@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from calcli import __version__
+from calcli.core.jsonvalues import json_value
 from calcli.core.results import Estimate, Settings
 from calcli.report.summary import Input, Result
 
@@ -41,7 +41,7 @@ def report_object(
         "settings": asdict(settings),
         "results": [_result(result, digest) for result in results],
     }
-    cleaned: dict[str, Any] = _json_value(report)
+    cleaned: dict[str, Any] = json_value(report)
     return cleaned
 
 
@@ -75,13 +75,3 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
         null = estimate.if_calibrated
         found |= {"if_calibrated": {"mean": null.mean, "sd": null.sd}, "p_value": null.p_value}
     return found | {"signature": estimate.signature}
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
