@@ -7,7 +7,7 @@ are many rows, deals of rows change sides together; the test is as exact, and no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +78,7 @@ def permuted_differences(
     cells = _Cells.of(estimator, baseline, candidate)
     if cells is None:
         return _sorted_again(baseline, candidate, estimator, draws, rng, paired)
-    units = [unit_count(len(side.score), 3 * cells.number) for side in (baseline, candidate)]
+    units = unit_counts([len(side.score) for side in (baseline, candidate)], 3 * cells.number)
     sums = [
         _unit_sums(side, index, cells.number, unit)
         for side, index, unit in zip((baseline, candidate), cells.indices, units, strict=True)
@@ -86,9 +86,21 @@ def permuted_differences(
     return swapped_sums(sums[0], sums[1], cells.statistic, draws, rng, paired)
 
 
-def unit_count(rows: int, sums: int) -> int:
-    """Return into how many deals rows are dealt, each with that many sums; every row alone if there is room."""
-    return min(rows, ROW_LIMIT, max(FEWEST_DEALS, BUDGET // sums))
+def unit_counts(rows: Sequence[int], sums: int) -> list[int]:
+    """Return into how many units the rows of each system are dealt: every row is one if there is room.
+
+    Units of all systems have about the same size, so that they can change sides.
+
+    Parameters
+    ----------
+    rows
+        Of each system.
+    sums
+        Kept of each unit.
+    """
+    most = min(ROW_LIMIT, max(FEWEST_DEALS, BUDGET // sums))
+    size = -(-max(rows) // most)
+    return [max(1, n // size) for n in rows]
 
 
 def swapped_sums(
@@ -221,14 +233,11 @@ class ClassUnits:
 
     Parameters
     ----------
-    n_rows, n_classes
-        Of the predictions.
-    bins
-        Their number.
+    units, n_classes, bins
+        Their numbers.
     """
 
-    def __init__(self, n_rows: int, n_classes: int, bins: int) -> None:
-        units = unit_count(n_rows, 3 * n_classes * bins)
+    def __init__(self, units: int, n_classes: int, bins: int) -> None:
         self.sums = np.zeros((units, 3, n_classes, bins))
 
     def add(self, block: Block) -> None:

@@ -1,0 +1,183 @@
+"""Several systems measured once, so that any two of them can be compared on any metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.blocks import sweep
+from calcli.core.bootstrap import Sums
+from calcli.core.evaluate import assess, measure
+from calcli.core.evidence import Evidence, Normal, Permuted, Resampled, Untested
+from calcli.core.expressions import MetricCall, parse_metrics
+from calcli.core.lenses import find_lens
+from calcli.core.measure import Measurements, Watch
+from calcli.core.miscalibration import BinnedError, find_estimator
+from calcli.core.permutation import (
+    ClassUnits,
+    Side,
+    class_wise_statistic,
+    permuted_differences,
+    swapped_sums,
+    unit_counts,
+)
+from calcli.core.predictions import Predictions
+from calcli.core.results import Evaluation, Settings
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _System:
+    """What is kept of one system: nothing that grows with the number of classes times rows.
+
+    Attributes
+    ----------
+    draws
+        (B,) resampled values of each score.
+    influences
+        (N,) influences of the rows on the AUROC, or None.
+    sides
+        Scores and outcomes of each lens.
+    class_units
+        Sums of the class-wise bins of each unit, by number of bins.
+    """
+
+    draws: Mapping[str, Values]
+    influences: Values | None
+    sides: Mapping[str, Side]
+    class_units: Mapping[int, Values]
+
+
+class Contest:
+    """Systems to be compared.
+
+    Parameters
+    ----------
+    predictions
+        Of each system; paired ones have the same cases in the same order.
+    settings
+        Metrics, resamples, permutations (`draws`) and seed.
+    paired
+        Whether row i is the same case in all of them.
+    watch
+        Called with the number of rows measured, of one system after the other.
+
+    Attributes
+    ----------
+    evaluations
+        One a system, values without intervals and tests.
+    calls
+        The metrics.
+    """
+
+    def __init__(
+        self,
+        predictions: Sequence[Predictions],
+        settings: Settings,
+        paired: bool = True,
+        watch: Watch | None = None,
+    ) -> None:
+        self.settings = settings
+        self.calls = parse_metrics(settings.metrics, {"bins": settings.bins})
+        self.evaluations: list[Evaluation] = []
+        self._paired = paired
+        self._systems: list[_System] = []
+        rows = [system.n_rows for system in predictions]
+        plain = replace(settings, resamples=0, draws=0)
+        done = 0
+        for number, system in enumerate(predictions):
+            measured = measure(system, plain, _counting_on(watch, done))
+            self.evaluations.append(assess(measured, plain))
+            units = {
+                bins: ClassUnits(unit_counts(rows, 3 * system.n_classes * bins)[number], system.n_classes, bins)
+                for bins in self._class_wise_bins()
+            }
+            if units and settings.draws:
+                sweep(measured.predictions, units.values(), settings.precision)
+            self._systems.append(
+                _System(
+                    self._resampled(measured, number),
+                    self._influences(measured),
+                    dict(self._sides(measured)),
+                    {bins: collector.sums for bins, collector in units.items()},
+                )
+            )
+            done += system.n_rows
+
+    def values(self, call: MetricCall) -> list[float]:
+        """Return the value of a metric for each system."""
+        return [evaluation.estimates[str(call)].value for evaluation in self.evaluations]
+
+    def evidence(self, call: MetricCall, baseline: int, candidate: int) -> Evidence:
+        """Return what the data say about the difference of two systems on a metric."""
+        first, second = self._systems[baseline], self._systems[candidate]
+        if str(call) in first.draws:
+            return Resampled(first.draws[str(call)], second.draws[str(call)], self._paired)
+        if call.metric.family == "ranking" and first.influences is not None and second.influences is not None:
+            return self._normal(call, baseline, candidate, first.influences, second.influences)
+        draws = self._permuted(call, first, second) if self.settings.draws else None
+        if draws is None:
+            return Untested()
+        values = self.values(call)
+        return Permuted(values[candidate] - values[baseline], values[baseline], draws, self._paired)
+
+    def _class_wise_bins(self) -> set[int]:
+        estimators = [find_estimator(call) for call in self.calls if call.lens == "class-wise"]
+        return {
+            estimator.bins
+            for estimator in estimators
+            if isinstance(estimator, BinnedError) and estimator.binning == "equal-width"
+        }
+
+    def _resampled(self, measured: Measurements, number: int) -> dict[str, Values]:
+        """Resample the scores; the same seed draws the same rows of paired systems."""
+        predictions = measured.predictions
+        columns = {name: measured.rows[name] for score in measured.scores.values() for name in score.statistics}
+        if not columns or not self.settings.resamples or predictions.n_rows < 2:
+            return {}
+        sums = Sums(columns, predictions.labels, predictions.n_classes, predictions.weights)
+        seed = [self.settings.seed, 1] if self._paired else [self.settings.seed, 1, number]
+        means = sums.resampled(self.settings.resamples, np.random.default_rng(seed))
+        return {name: score.value(means) for name, score in measured.scores.items()}
+
+    def _influences(self, measured: Measurements) -> Values | None:
+        ranked = any(call.metric.family == "ranking" for call in self.calls)
+        return measured.roc_influences()[1] if ranked else None
+
+    def _sides(self, measured: Measurements) -> Iterator[tuple[str, Side]]:
+        for name in {call.lens for call in self.calls} - {"", "class-wise"}:
+            lens = find_lens(name, measured.predictions.n_classes)
+            score, outcome = measured.rows[lens.score], measured.rows[lens.outcome]
+            yield name, Side(score, outcome, measured.predictions.weights)
+
+    def _normal(
+        self, call: MetricCall, baseline: int, candidate: int, first: Values, second: Values
+    ) -> Normal:
+        values = self.values(call)
+        return Normal(
+            values[baseline],
+            values[candidate],
+            (float(first @ first), float(second @ second)),
+            float(first @ second) if self._paired else 0.0,
+            f"{'paired' if self._paired else 'unpaired'}-delong",
+        )
+
+    def _permuted(self, call: MetricCall, first: _System, second: _System) -> Values | None:
+        estimator = find_estimator(call)
+        rng = np.random.default_rng([self.settings.seed, 3])
+        draws = self.settings.draws
+        if call.lens in first.sides:
+            sides = first.sides[call.lens], second.sides[call.lens]
+            return permuted_differences(*sides, estimator, draws, rng, self._paired)
+        if isinstance(estimator, BinnedError) and estimator.bins in first.class_units:
+            units = first.class_units[estimator.bins], second.class_units[estimator.bins]
+            return swapped_sums(*units, class_wise_statistic(estimator), draws, rng, self._paired)
+        return None
+
+
+def _counting_on(watch: Watch | None, done: int) -> Watch | None:
+    return None if watch is None else lambda rows: watch(done + rows)
