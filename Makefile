@@ -18,7 +18,7 @@ demo: $(VENV)/installed  ## evaluate the sample data: tables here, report and fi
 test: $(VENV)/dev  ## ruff, mypy and pytest
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest
 
 bench: $(VENV)/bench  ## speed and memory beside other libraries; takes long
 	$(BIN)/python -m tests.benchmarks
