@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from calcli.core.blocks import blocks
 from calcli.core.calibrators.base import Calibrator
+from calcli.core.errors import InputError
 from calcli.core.lenses import ordered_problem
 from calcli.core.logspace import log_sum_exp
 from calcli.core.predictions import Predictions
@@ -105,17 +106,21 @@ def temperature_curve(predictions: Predictions, widest: float = 8.0) -> Temperat
     """Return the log-loss against the temperature, from 1 / widest to widest.
 
     Rows whose label has probability 0 would make it infinite everywhere and are left out.
+
+    Raises
+    ------
+    InputError
+        If no row is left.
     """
     log_probs, labels, weights = thinned_log_probs(predictions, ROWS)
     own = log_probs[np.arange(len(labels)), labels]
     possible = np.isfinite(own)
+    if not possible.any():
+        raise InputError("every label has probability 0, at which no temperature changes the log-loss")
     log_probs, own = log_probs[possible], own[possible]
     weights = None if weights is None else weights[possible]
     temperature = np.geomspace(1 / widest, widest, 61)
-    losses = [
-        np.average(log_sum_exp(log_probs / t)[:, 0] - own / t, weights=weights) if len(own) else np.nan
-        for t in temperature
-    ]
+    losses = [np.average(log_sum_exp(log_probs / t)[:, 0] - own / t, weights=weights) for t in temperature]
     return TemperatureCurve(temperature, np.array(losses))
 
 

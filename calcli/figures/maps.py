@@ -79,7 +79,7 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     axes = figure.subplots()
     for index, (name, result) in enumerate(results.items()):
         color, dashes = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
-        best = int(np.nanargmin(result.log_loss))
+        best = int(np.argmin(result.log_loss))
         label = f"{short(name, 26)}: best near {result.temperature[best]:.2f}"
         axes.plot(result.temperature, result.log_loss, color=color, linestyle=dashes, label=label)
         axes.plot(result.temperature[best], result.log_loss[best], marker="o", markersize=5, color=color)
@@ -88,9 +88,9 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     axes.xaxis.set_major_locator(FixedLocator([0.125, 0.25, 0.5, 1, 2, 4, 8]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    lowest = min(float(np.nanmin(result.log_loss)) for result in results.values())
+    lowest = min(float(np.min(result.log_loss)) for result in results.values())
     at_one = max(float(np.interp(1, result.temperature, result.log_loss)) for result in results.values())
-    won = at_one - lowest
+    won = at_one - lowest + 1e-6  # something, where the loss is the same at all temperatures
     axes.set(ylim=(lowest - 0.08 * (won + lowest / 4), at_one + 2 * won + lowest / 2))
     axes.set(xlabel="Temperature (1: as it is)", ylabel="Log-loss (nats)")
     figure.legend(loc="outside upper center")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.errors import UsageError
+from calcli.core.errors import InputError, UsageError
 from calcli.core.evaluate import Settings, evaluate
 from calcli.core.figures import FIGURES, find_figure
 from calcli.core.maps import calibration_map, temperature_curve, thinned_log_probs
@@ -101,3 +101,8 @@ def test_unknown_figures_suggest_the_nearest():
     assert find_figure("ks") is FIGURES["ks"]
     with pytest.raises(UsageError, match="did you mean 'reliability'"):
         find_figure("reliabilty")
+
+
+def test_no_temperature_helps_where_every_label_has_probability_zero(predict):
+    with pytest.raises(InputError, match="every label has probability 0"):
+        temperature_curve(predict([[1, 0], [1, 0]], [1, 1]))

@@ -1,0 +1,72 @@
+"""Evaluations to draw: usual ones, and those that break a layout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calcli.core.evaluate import Settings, evaluate
+from calcli.core.predictions import ArrayScores, Predictions, Provenance
+from calcli.core.results import Evaluation
+
+LONG = "a_file_name_that_is_far_too_long_to_stand_above_a_panel_of_a_column.parquet"
+
+
+def make(n: int, k: int, sharpness: float, name: str, seed: int = 0) -> Evaluation:
+    """Return an evaluation: over-confident for a sharpness above 1, under-confident below."""
+    rng = np.random.default_rng(seed)
+    log_probs = np.log(rng.dirichlet(np.full(k, 0.3), n) + 1e-12)
+    labels = (np.exp(log_probs).cumsum(1) < rng.random((n, 1))).sum(1).clip(max=k - 1)
+    classes = tuple(f"class number {j}" for j in range(k))
+    scores = ArrayScores(sharpness * log_probs)
+    return finish(Predictions(scores, "logits", labels, classes, provenance=Provenance(name, "", "")))
+
+
+def finish(predictions: Predictions) -> Evaluation:
+    return evaluate(predictions, Settings(draws=49, resamples=50))
+
+
+def constant(probs: list[float], name: str) -> Evaluation:
+    """Return an evaluation of 100 equal rows."""
+    labels = (np.arange(100) % 10 > 7).astype(np.int64)
+    table = np.tile(probs, (100, 1))
+    classes = tuple(map(str, range(len(probs))))
+    return finish(
+        Predictions(ArrayScores(table), "probs", labels, classes, provenance=Provenance(name, "", ""))
+    )
+
+
+CASES = {
+    "two classes": lambda: make(800, 2, 2.0, "two.csv"),
+    "three classes": lambda: make(800, 3, 0.5, "three.csv"),
+    "four classes": lambda: make(800, 4, 1.0, LONG),
+    "ten classes": lambda: make(800, 10, 2.0, "ten.npy"),
+    "hundred classes": lambda: make(600, 100, 2.0, "hundred.npy"),
+    "fifty rows": lambda: make(50, 3, 2.0, "fifty.csv"),
+    "one bin filled": lambda: constant([0.62, 0.38], "one.csv"),
+    "sure of everything": lambda: constant([1.0, 0.0, 0.0], "sure.csv"),
+}
+
+
+@pytest.fixture(scope="session")
+def evaluations() -> dict[str, Evaluation]:
+    """Return evaluations by what is special about them."""
+    return {name: build() for name, build in CASES.items()}
+
+
+@pytest.fixture(scope="session", params=CASES)
+def evaluation(request, evaluations) -> Evaluation:
+    """Return each of the evaluations in turn."""
+    return evaluations[request.param]
+
+
+@pytest.fixture(scope="session")
+def two(evaluations) -> Evaluation:
+    """Return an over-confident evaluation of two classes."""
+    return evaluations["two classes"]
+
+
+@pytest.fixture(scope="session")
+def three(evaluations) -> Evaluation:
+    """Return an under-confident evaluation of three classes."""
+    return evaluations["three classes"]

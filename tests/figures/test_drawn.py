@@ -1,0 +1,229 @@
+"""The arrays drawn equal the results of the core."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
+from matplotlib.colors import to_rgba
+from matplotlib.quiver import Quiver
+
+from calcli.core.calibrators.temperature import Temperature
+from calcli.core.maps import calibration_map as map_of
+from calcli.core.reliability import class_reliability
+from calcli.core.series import Course
+from calcli.figures import View, calibration_map, draw, epochs, forest
+from calcli.figures.simplex import CORNERS
+from calcli.figures.style import BAR, OVER, UNDER
+
+
+def boxes_of(axes, color: str) -> dict[float, np.ndarray]:
+    """Return the corners (n, 4, 2) of the boxes of one color, by opacity."""
+    found = {}
+    for drawn in axes.findobj(PolyCollection):
+        if len(drawn.get_paths()) and drawn.get_facecolor()[0][:3].tolist() == list(to_rgba(color)[:3]):
+            found[drawn.get_alpha()] = np.stack([path.vertices[:4] for path in drawn.get_paths()])
+    return found
+
+
+@pytest.mark.parametrize("lens", ["top-1", "class-1"])
+@pytest.mark.parametrize("binning", ["equal-width", "equal-mass"])
+def test_reliability_bars_are_the_frequencies(two, lens, binning):
+    drawing = draw("reliability", {"a": two}, View(lens, binning, draws=9))
+    table, axes = drawing.tables["a"], drawing.figure.axes[0]
+    thin = table["rows"] < 10
+    for alpha, bins in ((1.0, ~thin), (0.3, thin & (table["rows"] > 0))):
+        if not bins.any():
+            continue
+        bars = boxes_of(axes, BAR)[alpha]
+        np.testing.assert_allclose(bars[:, 1, 1], table["frequency"][bins])
+        np.testing.assert_allclose(bars[:, 0, 0], table["lower_edge"][bins])
+        np.testing.assert_allclose(bars[:, 2, 0], table["upper_edge"][bins])
+
+
+@pytest.mark.parametrize(("case", "sign"), [("two classes", -1), ("three classes", 1)])
+def test_gaps_stand_on_the_mean_score_in_the_color_of_their_sign(evaluations, case, sign):
+    drawing = draw("reliability", {"a": evaluations[case]})
+    table, axes = drawing.tables["a"], drawing.figure.axes[0]
+    solid = (table["rows"] >= 10) & (np.sign(table["gap"]) == sign)
+    assert solid.any()
+    gaps = boxes_of(axes, OVER if sign < 0 else UNDER)[1.0]
+    np.testing.assert_allclose(gaps[:, [0, 2], 0].mean(1), table["mean_score"][solid])
+    np.testing.assert_allclose(gaps[:, 0, 1], table["frequency"][solid])
+    np.testing.assert_allclose(gaps[:, 1, 1], table["mean_score"][solid])
+
+
+def test_empty_bins_are_not_drawn(evaluations):
+    axes = draw("reliability", {"a": evaluations["one bin filled"]}).figure.axes[0]
+    assert [len(bars) for bars in boxes_of(axes, BAR).values()] == [1]
+
+
+def test_reliability_tells_the_errors_of_the_evaluation(two):
+    figure = draw("reliability", {"a": two}).figure
+    (text,) = [text.get_text() for text in figure.axes[0].texts]
+    ece, ks = two.estimates["ece"], two.estimates["ks"]
+    assert f"ECE {ece.value:.4f}, if calibrated {ece.if_calibrated.mean:.4f}" in text
+    assert f"KS {ks.value:.4f}" in text
+    legend = [entry.get_text() for entry in figure.axes[1].get_legend().get_texts()]
+    accuracy, confidence = two.estimates["accuracy"].value, two.estimates["mean_confidence"].value
+    assert legend == [f"mean confidence {confidence:.3f}", f"accuracy {accuracy:.3f}"]
+
+
+def test_axes_name_the_lens(two):
+    for lens, label in (
+        ("top-1", "Confidence (top-1)"),
+        ("class-1", "Predicted probability of class number 1"),
+    ):
+        assert draw("reliability", {"a": two}, View(lens)).figure.axes[1].get_xlabel() == label
+
+
+def test_deviations_are_gaps_and_their_bars_the_band(two):
+    drawing = draw("deviation", {"a": two})
+    table, (axes,) = drawing.tables["a"], drawing.figure.axes
+    marks = np.concatenate([line.get_xydata() for line in axes.lines if line.get_marker() in "ov^"])
+    filled = table["rows"] > 0
+    order = np.argsort(marks[:, 0])
+    np.testing.assert_allclose(marks[order, 0], table["mean_score"][filled])
+    np.testing.assert_allclose(marks[order, 1], table["gap"][filled])
+    bars = boxes_of(axes, "#9aa3ad")[1.0]
+    solid = table["rows"] >= 10
+    np.testing.assert_allclose(bars[:, 0, 1], (table["low_if_calibrated"] - table["mean_score"])[solid])
+    np.testing.assert_allclose(bars[:, 1, 1], (table["high_if_calibrated"] - table["mean_score"])[solid])
+    outside = (table["gap"] < table["low_if_calibrated"] - table["mean_score"]) & filled
+    down = [line.get_xdata() for line in axes.lines if line.get_marker() == "v"]
+    np.testing.assert_allclose(np.sort(np.concatenate(down)), table["mean_score"][outside])
+
+
+def test_classes_are_drawn_worst_first(evaluations):
+    evaluation = evaluations["ten classes"]
+    result = class_reliability(evaluation.class_bins, evaluation.predictions.classes)
+    panels = [axes for axes in draw("class-wise", {"a": evaluation}).figure.axes if axes.get_visible()]
+    assert [axes.get_title("right") for axes in panels] == [f"{e:.4f}" for e in np.sort(result.error)[::-1]]
+    worst = result.worst_first[0]
+    bars = np.concatenate(list(boxes_of(panels[0], BAR).values()))
+    filled = result.bins.count[worst] > 0
+    np.testing.assert_allclose(np.sort(bars[:, 1, 1]), np.sort(result.frequency[worst][filled]))
+
+
+def test_heat_map_has_a_cell_for_every_filled_bin(evaluations):
+    evaluation = evaluations["hundred classes"]
+    axes = draw("reliability", {"a": evaluation}, View("class-wise")).figure.axes[0]
+    cells = [drawn for drawn in axes.collections if isinstance(drawn, PolyCollection)]
+    assert sum(len(drawn.get_paths()) for drawn in cells) == np.count_nonzero(evaluation.class_bins.count)
+    assert len(axes.get_yticks()) == 100
+
+
+def test_ks_graphs_are_the_cumulative_sums(two):
+    drawing = draw("ks", {"a": two})
+    table, (sums, warped, slopes, by_score) = drawing.tables["a"], drawing.figure.axes
+    promised, observed = sums.lines[:2]
+    np.testing.assert_array_equal(promised.get_ydata(), table["score_sum"])
+    np.testing.assert_array_equal(observed.get_ydata(), table["outcome_sum"])
+    np.testing.assert_array_equal(observed.get_xdata(), table["fractile"])
+    np.testing.assert_array_equal(warped.lines[1].get_xdata(), table["score_sum"])
+    np.testing.assert_array_equal(slopes.lines[1].get_ydata(), table["frequency"])
+    np.testing.assert_array_equal(by_score.lines[1].get_xdata(), table["score"])
+    (segment,) = sums.findobj(LineCollection)[0].get_segments()
+    assert abs(segment[1, 1] - segment[0, 1]) == pytest.approx(two.estimates["ks"].value)
+
+
+@pytest.mark.parametrize("name", ["corp", "smooth"])
+def test_curves_and_bands(name, two):
+    drawing = draw(name, {"a": two})
+    table, (axes,) = drawing.tables["a"], drawing.figure.axes
+    np.testing.assert_array_equal(axes.lines[1].get_xdata(), table["score"])
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), table["frequency"])
+    (band,) = axes.findobj(PolyCollection)
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert set(table["low_if_calibrated"]) <= set(heights)
+    assert set(table["high_if_calibrated"]) <= set(heights)
+
+
+def test_risk_curves(two):
+    drawing = draw("risk", {"a": two})
+    odds, linear = drawing.figure.axes
+    drawn = np.concatenate([odds.lines[0].get_ydata(), linear.lines[0].get_ydata() / 4])
+    np.testing.assert_array_equal(drawn, drawing.tables["a"]["risk"])
+    assert f"a: {two.estimates['log_loss'].value:.4f}" in [
+        t.get_text() for t in odds.get_legend().get_texts()
+    ]
+    assert f"a: {two.estimates['brier'].value:.4f}" in [t.get_text() for t in linear.get_legend().get_texts()]
+
+
+def test_rejection_curves(two):
+    drawing = draw("rejection", {"a": two})
+    (axes,) = drawing.figure.axes
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), drawing.tables["a"]["error_rate"])
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), drawing.tables["a"]["promised"])
+
+
+def test_arrows_lead_from_prediction_to_observation(three):
+    drawing = draw("simplex", {"a": three})
+    table, axes = drawing.tables["a"], drawing.figure.axes[0]
+    names = three.predictions.classes
+    mean = np.stack([table[f"mean_{name}"] for name in names], axis=1) @ CORNERS
+    change = np.stack([table[f"frequency_{name}"] for name in names], axis=1) @ CORNERS - mean
+    arrows = axes.findobj(Quiver)
+    drawn = np.concatenate([np.column_stack([q.X, q.Y, q.U, q.V]) for q in arrows])
+    expected = np.column_stack([mean, change])
+    np.testing.assert_allclose(drawn[np.lexsort(drawn.T)], expected[np.lexsort(expected.T)])
+    dots = np.concatenate([drawn.get_offsets() for drawn in axes.findobj(PathCollection)])
+    np.testing.assert_allclose(np.sort(dots[:, 0]), np.sort(mean[:, 0]))
+
+
+def test_four_classes_are_four_faces(evaluations):
+    drawing = draw("simplex", {"a": evaluations["four classes"]})
+    assert [axes.get_title("left") for axes in drawing.figure.axes[:4]] == list(drawing.tables)
+    assert len(drawing.tables) == 4
+
+
+def test_bars_and_intervals_of_scores(two, three):
+    drawing = draw("scores", {"a": two, "b": three})
+    (axes,) = drawing.figure.axes
+    drawn = [bar.get_width() for container in axes.containers for bar in container]
+    np.testing.assert_array_equal(drawn, [*drawing.tables["a"]["value"], *drawing.tables["b"]["value"]])
+    lines = np.concatenate([found.get_segments() for found in axes.findobj(LineCollection)])
+    np.testing.assert_array_equal(lines[:, 0, 0][: len(drawn) // 2], drawing.tables["a"]["low"])
+    np.testing.assert_array_equal(lines[:, 1, 0][len(drawn) // 2 :], drawing.tables["b"]["high"])
+
+
+def test_epochs_ring_the_best_file(two):
+    call = two.estimates["log_loss"].call
+    course = Course(call, np.array([3.0, 1.0, 2.0]), np.array([2.0, 1.5, 1.7]), 1)
+    axes = epochs({"log_loss": course}, ["one", "two", "three"]).axes[0]
+    raw, smoothed, ring = axes.lines
+    np.testing.assert_array_equal(raw.get_ydata(), course.value)
+    np.testing.assert_array_equal(smoothed.get_ydata(), course.smoothed)
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (2, 1.5)
+    assert axes.get_title("right") == "two"
+
+
+def test_forest_has_a_line_and_an_interval_for_every_slice(two, three):
+    overall = two.estimates["log_loss"]
+    slices = {"left": two.estimates["log_loss"], "right": three.estimates["log_loss"]}
+    (axes,) = forest(slices, overall).axes
+    marks = [line.get_xdata()[0] for line in axes.lines[1:]]
+    assert marks == [estimate.value for estimate in slices.values()]
+    ends = np.concatenate([found.get_segments() for found in axes.findobj(LineCollection)])
+    expected = [(e.interval.low, e.interval.high) for e in slices.values()]
+    np.testing.assert_array_equal(ends[:, :, 0], expected)
+    assert axes.lines[1].get_marker() == "o"  # the whole lies within its own interval
+
+
+def test_temperature_curve_and_its_minimum(two):
+    drawing = draw("temperature", {"a": two})
+    table, (axes,) = drawing.tables["a"], drawing.figure.axes
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), table["log_loss"])
+    assert axes.lines[1].get_xdata()[0] == table["temperature"][table["log_loss"].argmin()]
+
+
+@pytest.mark.parametrize("case", ["two classes", "three classes"])
+def test_calibration_map_is_the_map(evaluations, case):
+    predictions = evaluations[case].predictions
+    result = map_of(Temperature().fit(predictions.scores.array, predictions.labels), predictions)
+    (axes,) = calibration_map({"temperature": result}, predictions.classes).axes
+    np.testing.assert_array_equal(axes.lines[1].get_xdata(), result.before)
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), result.after)
+    circles = axes.findobj(PathCollection)[0].get_offsets()
+    filled = result.bins.weight > 0
+    np.testing.assert_allclose(circles[:, 1], (result.bins.outcome[filled] / result.bins.weight[filled]))

@@ -1,0 +1,150 @@
+"""What holds for every figure: stable bytes, readable text inside the page, nobody's settings touched."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from calcli.core.errors import UsageError
+from calcli.core.figures import FIGURES
+from calcli.figures import draw, save, standard_names, standard_set
+from tests.figures.conftest import make
+
+SMALLEST = 5.0  # points: class names of a heat map
+MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+def written(figure: Figure, format: str) -> bytes:
+    stream = io.BytesIO()
+    save(figure, stream, format)
+    return stream.getvalue()
+
+
+def fits(name: str, evaluation) -> bool:
+    k = evaluation.predictions.n_classes
+    return {"risk": k == 2, "simplex": k in (3, 4)}.get(name, True)
+
+
+def assert_text_is_readable(figure: Figure) -> None:
+    FigureCanvasAgg(figure).draw()
+    page = figure.bbox
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    shown = [text for text in texts if text.axes is None or text.axes.get_visible()]
+    assert shown
+    for text in shown:
+        box = text.get_window_extent()
+        if not text.get_clip_on() and box.width and figure.get_visible():
+            inside = (box.x0 >= -1, box.y0 >= -1, box.x1 <= page.x1 + 1, box.y1 <= page.y1 + 1)
+            assert all(inside), f"{text.get_text()!r} leaves the page: {box}"
+        assert text.get_fontsize() >= SMALLEST
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_fits_the_page_whatever_the_data(name, evaluation):
+    if not fits(name, evaluation):
+        with pytest.raises(UsageError, match="classes"):
+            draw(name, {"a": evaluation})
+        return
+    drawing = draw(name, {evaluation.predictions.provenance.path: evaluation})
+    assert_text_is_readable(drawing.figure)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_three_systems_fit_side_by_side(name, evaluations):
+    case = {"risk": "two classes", "simplex": "three classes"}.get(name, "ten classes")
+    systems = {f"system_{i}_with_a_long_name.parquet": evaluations[case] for i in range(3)}
+    assert_text_is_readable(draw(name, systems).figure)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("format", MAGIC)
+def test_same_bytes_every_time(name, format, two, three):
+    evaluation = three if name == "simplex" else two
+    first, second = (written(draw(name, {"a": evaluation}).figure, format) for _ in range(2))
+    assert first == second
+    assert first.startswith(MAGIC[format])
+    for secret in (b"Matplotlib v", b"CreationDate", b"<dc:date>"):
+        assert secret not in first
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_tables_have_columns_of_one_length(name, two, three):
+    tables = draw(name, {"a": three if name == "simplex" else two}).tables
+    assert tables
+    for columns in tables.values():
+        assert len({len(column) for column in columns.values()}) == 1
+
+
+@pytest.mark.parametrize("name", sorted(set(FIGURES) - {"simplex"}))
+def test_many_rows_make_no_large_file(name):
+    evaluation = make(150_000, 2, 1.3, "many.npy")
+    figure = draw(name, {"many": evaluation}).figure
+    assert max(len(written(figure, format)) for format in MAGIC) < 400_000
+
+
+def test_png_has_200_dots_an_inch(two):
+    figure = draw("reliability", {"a": two}).figure
+    header = written(figure, "png")[16:24]
+    width, height = int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")
+    np.testing.assert_allclose([width, height], 200 * figure.get_size_inches(), atol=1)
+
+
+def test_one_figure_is_a_column_wide(two):
+    for name in ("reliability", "deviation", "corp", "smooth", "rejection", "temperature"):
+        assert draw(name, {"a": two}).figure.get_size_inches()[0] == pytest.approx(3.3)
+
+
+def test_the_callers_style_is_neither_used_nor_changed(two, tmp_path):
+    plain = written(draw("reliability", {"a": two}).figure, "svg")
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black", "svg.hashsalt": "other"}):
+        before = dict(matplotlib.rcParams)
+        assert written(draw("reliability", {"a": two}).figure, "svg") == plain
+        assert dict(matplotlib.rcParams) == before
+
+
+def test_pyplot_is_never_loaded(tmp_path):
+    code = (
+        "import sys, calcli.figures\n"
+        "from calcli.figures.style import new_figure\n"
+        f"calcli.figures.save(new_figure(1, 1), __import__('pathlib').Path({str(tmp_path / 'x.png')!r}))\n"
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_names_load_without_numpy_or_matplotlib():
+    code = "import sys, calcli.core.figures; sys.exit('numpy' in sys.modules or 'matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_suffix_decides_the_format(two, tmp_path):
+    figure = draw("ks", {"a": two}).figure
+    for suffix, magic in MAGIC.items():
+        save(figure, tmp_path / f"ks.{suffix}")
+        assert (tmp_path / f"ks.{suffix}").read_bytes().startswith(magic)
+    with pytest.raises(UsageError, match="png, svg, pdf, not as 'gif'"):
+        save(figure, tmp_path / "ks.gif")
+
+
+def test_standard_set_is_written_in_order(evaluation, tmp_path):
+    paths = standard_set(evaluation, tmp_path)
+    assert [path.stem for path in paths] == standard_names(evaluation)
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+    assert all(path.read_bytes().startswith(MAGIC["png"]) for path in paths)
+
+
+def test_figures_that_do_not_fit_say_what_does(three, evaluations):
+    with pytest.raises(UsageError, match=r"risk curves need 2 classes, and .* has 3"):
+        draw("risk", {"a": three})
+    with pytest.raises(UsageError, match="did you mean 'simplex'"):
+        draw("simplx", {"a": three})
+    with pytest.raises(UsageError, match="3 or 4 classes, and there are 10"):
+        draw("simplex", {"a": evaluations["ten classes"]})
