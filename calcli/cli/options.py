@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from calcli.io.options import ReadOptions
 
 @dataclass(frozen=True)
-class Reading:
-    """How files are to be understood."""
+class ReadingScores:
+    """How the scores in files are to be understood."""
 
     labels: Annotated[
         str | None, Option(metavar="FILE", help="File of labels for .npy scores; in .npz, the array.")
     ] = None
-    label_column: Annotated[str | None, Option(metavar="NAME", help="Column of the labels.")] = None
     scores: Annotated[
         str | None, Option(metavar="PATTERN", help="Score columns, such as 'p_*'; in .npz, the array.")
     ] = None
@@ -36,8 +35,6 @@ class Reading:
         str | None,
         Option(metavar="NAME", help="Of two classes, the second one: that which a single score is for."),
     ] = None
-    weights: Annotated[str | None, Option(metavar="NAME", help="Column of row weights.")] = None
-    limit: Annotated[int | None, Option(metavar="N", min=1, help="Read only the first N rows.")] = None
     renormalize: Annotated[
         bool, Option("--renormalize", help="Divide rows of probabilities by their sum, however far from 1.")
     ] = False
@@ -47,6 +44,15 @@ class Reading:
         from calcli.io.options import ReadOptions
 
         return ReadOptions(**vars(self) | {"classes": split(self.classes) or None})
+
+
+@dataclass(frozen=True)
+class Reading(ReadingScores):
+    """How files of predictions are to be understood."""
+
+    label_column: Annotated[str | None, Option(metavar="NAME", help="Column of the labels.")] = None
+    weights: Annotated[str | None, Option(metavar="NAME", help="Column of row weights.")] = None
+    limit: Annotated[int | None, Option(metavar="N", min=1, help="Read only the first N rows.")] = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,15 @@ class Computing:
 
 
 @dataclass(frozen=True)
-class Showing:
+class Talking:
+    """How much is said beside the results, and how."""
+
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")] = False
+    no_color: Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")] = False
+
+
+@dataclass(frozen=True)
+class Showing(Talking):
     """How results are shown."""
 
     format: Annotated[
@@ -101,8 +115,9 @@ class Showing:
         Option("--output", "-o", metavar="DIR", help="Also write report.json, report.md and figures there."),
     ] = None
     per_class: Annotated[bool, Option("--per-class", help="Add a table of the classes.")] = False
-    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")] = False
-    no_color: Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")] = False
+
+
+BUNDLES = (ReadingScores, Reading, Computing, Talking, Showing)
 
 
 def split(text: str | None) -> tuple[str, ...]:
@@ -116,7 +131,7 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     bundles: dict[str, type[Any]] = {}
     hints = get_type_hints(command, include_extras=True)
     for name, parameter in inspect.signature(command).parameters.items():
-        if hints[name] not in (Reading, Computing, Showing):
+        if hints[name] not in BUNDLES:
             parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
             continue
         bundles[name] = hints[name]
