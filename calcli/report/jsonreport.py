@@ -52,7 +52,7 @@ def report_text(report: dict[str, Any]) -> str:
 
 def _result(result: Result, digest: Digest | None) -> dict[str, Any]:
     return {
-        "input": _input(result.input, digest),
+        "input": input_object(result.input, digest),
         "slice": None,
         "metrics": {name: _estimate(estimate) for name, estimate in result.metrics.items()},
         "verdict": result.verdict and asdict(result.verdict),
@@ -63,7 +63,8 @@ def _result(result: Result, digest: Digest | None) -> dict[str, Any]:
     }
 
 
-def _input(summary: Input, digest: Digest | None) -> dict[str, Any]:
+def input_object(summary: Input, digest: Digest | None) -> dict[str, Any]:
+    """Return what was read as JSON values, with the hash of its files."""
     return asdict(summary) | {"sha256": digest(summary.files) if digest and summary.files else None}
 
 

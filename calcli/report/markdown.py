@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from calcli.report.model import Table
 
 
-def markdown_text(tables: Sequence[Table], figures: Sequence[str] = ()) -> str:
+CALIBRATION_REPORT = "Calibration report"
+
+
+def markdown_text(
+    tables: Sequence[Table], figures: Sequence[str] = (), title: str = CALIBRATION_REPORT
+) -> str:
     """Return tables as a Markdown page.
 
     Parameters
@@ -17,10 +22,12 @@ def markdown_text(tables: Sequence[Table], figures: Sequence[str] = ()) -> str:
         What to show.
     figures
         Image files to embed at the end.
+    title
+        Of the page.
     """
     parts = [_table(table) for table in tables]
     parts += [f"![{file.removesuffix('.png')}](<{file}>)" for file in figures]
-    return "# Calibration report\n\n" + "\n\n".join(parts) + "\n"
+    return f"# {title}\n\n" + "\n\n".join(parts) + "\n"
 
 
 def _table(table: Table) -> str:

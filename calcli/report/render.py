@@ -8,7 +8,8 @@ from typing import Literal
 
 from calcli.core.results import Settings
 from calcli.report.jsonreport import Digest, report_object, report_text
-from calcli.report.markdown import markdown_text
+from calcli.report.markdown import CALIBRATION_REPORT, markdown_text
+from calcli.report.model import Table
 from calcli.report.records import csv_text, records
 from calcli.report.summary import Result
 from calcli.report.tables import result_tables
@@ -44,9 +45,19 @@ def render(
         return report_text(report_object(results, settings, digest))
     if format == "csv":
         return csv_text(records(results, per_class))
-    tables = result_tables(results, per_class)
+    return tables_text(result_tables(results, per_class), format, color=color)
+
+
+def tables_text(
+    tables: Sequence[Table],
+    format: Literal["table", "markdown"],
+    *,
+    title: str = CALIBRATION_REPORT,
+    color: bool = False,
+) -> str:
+    """Return tables for a terminal, where `color` may emphasize, or as a Markdown page with a title."""
     if format == "markdown":
-        return markdown_text(tables)
+        return markdown_text(tables, title=title)
     from calcli.report.terminal import terminal_text
 
     return terminal_text(tables, color=color)
