@@ -9,8 +9,11 @@ from typing import Annotated
 import typer
 
 from calcli import __version__
+from calcli.cli.apply import apply
 from calcli.cli.evaluate import evaluate
+from calcli.cli.fit import fit
 from calcli.cli.output import remark, silence
+from calcli.core.calibrators.registry import METHODS
 from calcli.core.errors import CalcliError
 from calcli.core.registry import METRICS
 
@@ -27,6 +30,8 @@ app = typer.Typer(
     epilog=EXIT_STATUSES,
 )
 app.command(epilog=f"Metrics: {', '.join(METRICS)}. {EXIT_STATUSES}")(evaluate)
+app.command(epilog=f"Methods: {', '.join(METHODS)}. {EXIT_STATUSES}")(fit)
+app.command(epilog=EXIT_STATUSES)(apply)
 
 
 def _version(asked: bool) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Watch = Callable[[int], None]
-Watcher = Callable[[str, int], Watch]
+Watcher = Callable[[str, int | None], Watch]
 
 
 @contextmanager
 def progress(shown: bool) -> Iterator[Watcher | None]:
-    """Give a function that starts a bar: (what, number of rows) -> a function of the rows done.
+    """Give a function that starts a bar: (what, number of rows if known) -> a function of the rows done.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def progress(shown: bool) -> Iterator[Watcher | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("", total=None)
 
-        def start(what: str, rows: int) -> Watch:
+        def start(what: str, rows: int | None) -> Watch:
             bars.reset(task, description=what, total=rows)
             return lambda done: bars.update(task, completed=done)
 

@@ -1,0 +1,292 @@
+"""A file in, the same file with recalibrated scores out, a part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
+from calcli.core.errors import InputError, KindContradicted
+from calcli.core.predictions import Array, Floats, Kind
+from calcli.io.assemble import judge_kind
+from calcli.io.checks import CheckedScores
+from calcli.io.columns import find_layout, refuse_duplicates
+from calcli.io.from_tables import ColumnScores, ListScores, contents, table_scores
+from calcli.io.options import ReadOptions
+from calcli.io.places import listed
+from calcli.io.sources import CsvTable, Source, open_source
+from calcli.io.writing import Frame, Writer, open_writer, output_format
+
+PART_BYTES = 1 << 24  # of scores recalibrated and written at once
+PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits": "logit_"}
+ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}
+
+Watch = Callable[[int], None]
+Watcher = Callable[[int | None], Watch]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the result is to be.
+
+    Attributes
+    ----------
+    kind
+        What the scores are written as.
+    shift
+        (K,) logarithms of factors for other class priors, or None.
+    """
+
+    kind: Kind = "probs"
+    shift: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was done.
+
+    Attributes
+    ----------
+    rows
+        How many.
+    changed_rows
+        Rows whose predicted class changed.
+    notes
+        Sentences for the user.
+    """
+
+    rows: int
+    changed_rows: int
+    notes: tuple[str, ...]
+
+
+@dataclass
+class _Cursor:
+    """Scores of a table as they pass by; `beside` are the kept columns of the block last read."""
+
+    raw: ColumnScores | ListScores
+    kept: list[str]
+    beside: Any = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, where they are known, and scores in a row."""
+        return self.raw.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the scores as stored."""
+        return self.raw.dtype
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield (n, K) blocks, n <= rows."""
+        at = 0
+        for batch in self.raw.table.batches([*self.raw.names, *self.kept]):
+            for start in range(0, batch.num_rows, rows):
+                part = batch.slice(start, rows)
+                self.beside = part.select(self.kept)
+                yield self.raw.values(part.select(list(self.raw.names)), at + start)
+            at += batch.num_rows
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What is known of a file before its rows are passed through.
+
+    Attributes
+    ----------
+    cursor
+        Its scores.
+    kind, sure
+        What they are, and whether later rows may show otherwise.
+    classes
+        The class of each score, in the order of the file.
+    frame
+        What is to be written.
+    notes
+        Sentences for the user.
+    """
+
+    cursor: _Cursor
+    kind: Kind
+    sure: bool
+    classes: tuple[str, ...]
+    frame: Frame
+    notes: tuple[str, ...]
+
+
+def recalibrate_file(
+    record: CalibratorRecord,
+    path: str,
+    target: str,
+    options: ReadOptions | None = None,
+    wanted: Wanted | None = None,
+    watcher: Watcher = lambda rows: lambda done: None,
+) -> Written:
+    """Write a file with the recalibrated scores of another; its other columns are kept.
+
+    Parameters
+    ----------
+    record
+        The calibrator.
+    path
+        What to read: a file, or `-` for standard input.
+    target
+        What to write: a file whose ending says the format, or `-` for standard output.
+    options
+        What the file does not say itself; no labels are needed.
+    wanted
+        What the result is to be: probabilities if None.
+    watcher
+        Called with the number of rows, None if not known; returns what is called with the rows done.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or its classes or scores are not those of the calibrator.
+    UsageError
+        If an option does not fit the file.
+    """
+    options, wanted = options or ReadOptions(), wanted or Wanted()
+    with open_source(path, options) as source:
+        form = output_format(target, source.format)
+        found = _look(record, source, form, options, wanted)
+        watch = watcher(found.cursor.shape[0] or None)
+        try:
+            with open_writer(target, form, source.delimiter, found.frame) as writer:
+                return _pass_through(record, found, options, wanted, writer, watch)
+        except KindContradicted as contradiction:
+            if target == "-":  # some of it has been written
+                raise
+            found = replace(found, kind=contradiction.kind, sure=True)
+            with open_writer(target, form, source.delimiter, found.frame) as writer:
+                return _pass_through(record, found, options, wanted, writer, watch)
+
+
+def _look(
+    record: CalibratorRecord, source: Source, form: str, options: ReadOptions, wanted: Wanted
+) -> _Found:
+    table, name = source.table, source.table.place.name
+    columns = table.schema.names
+    refuse_duplicates(columns, name)
+    layout = find_layout(contents(table.schema), _no_labels, _search(record, columns, options), name)
+    kept = [column for column in columns if column not in layout.scores]
+    raw = table_scores(table, layout.scores, contents(table.schema), options)
+    if table.head(layout.scores) is None:
+        raise InputError(f"{name} has no rows; expected at least one")
+    if isinstance(table, CsvTable):
+        raw = ColumnScores(
+            _typed(table, layout.scores, as_text=form == "csv"), raw.names, raw.shape, np.dtype(np.float64)
+        )
+    classes, notes = _classes(record, layout.classes or source.classes, raw.shape[1], options, name)
+    kind, sure, _ = judge_kind(raw, layout.kind, layout.kind_reason, options)
+    record.refuse_kind(kind, name)
+    frame = _frame(record, raw.table.schema, layout.scores, wanted.kind)
+    if twice := set(frame.names) & set(kept):
+        raise InputError(
+            f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
+            "rename or remove it"
+        )
+    lost = [*source.left_out, *(kept if form == "npy" and source.format != "npy" else ())]
+    if lost:
+        notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form}")
+    return _Found(_Cursor(raw, kept), kind, sure, classes, frame, notes)
+
+
+def _pass_through(
+    record: CalibratorRecord,
+    found: _Found,
+    options: ReadOptions,
+    wanted: Wanted,
+    writer: Writer,
+    watch: Watch,
+) -> Written:
+    place = found.cursor.raw.table.place
+    checked = CheckedScores(found.cursor, found.kind, found.sure, found.classes, place, options.renormalize)
+    order = [found.classes.index(name) for name in record.classes]
+    ordered = order == sorted(order)
+    rows = changed = 0
+    for block in checked.blocks(max(1, PART_BYTES // (8 * len(order)))):
+        scores = block if ordered else block[:, order]
+        log_probs = recalibrate(record, scores, found.kind, wanted.shift)
+        writer.write(found.cursor.beside, scores_as(wanted.kind, log_probs))
+        changed += int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
+        rows += len(scores)
+        watch(rows)
+    return Written(rows, changed, found.notes)
+
+
+def _no_labels(column: str) -> tuple[str, ...]:
+    return ()
+
+
+def _search(record: CalibratorRecord, columns: Sequence[str], options: ReadOptions) -> ReadOptions:
+    """Return how to look for the scores: columns may be named as the classes, and no labels are needed."""
+    classes = options.classes
+    if classes is None and set(record.classes) <= set(columns):
+        classes = record.classes
+    elsewhere = ""  # as if the labels were in a file of their own
+    return replace(options, classes=classes, labels=elsewhere)
+
+
+def _typed(table: CsvTable, scores: tuple[str, ...], *, as_text: bool) -> CsvTable:
+    """Return CSV with scores that are numbers; other columns as the text they are, or of their own types."""
+    types = {}
+    for column in table.schema:
+        if column.name in scores:
+            types[column.name] = pa.float64()
+        elif as_text or pa.types.is_null(column.type):  # empty in the first block says nothing of the next
+            types[column.name] = pa.string()
+    return table.with_types(types)
+
+
+def _frame(record: CalibratorRecord, schema: Any, scores: tuple[str, ...], kind: Kind) -> Frame:
+    kept = [column for column in schema if column.name not in scores]
+    first = min(schema.names.index(column) for column in scores)
+    before = sum(schema.names.index(column.name) < first for column in kept)
+    names = tuple(PREFIXES[kind] + name for name in record.classes)
+    return Frame(pa.schema(kept, schema.metadata), before, names, ARRAYS[kind], record.classes)
+
+
+def _classes(
+    record: CalibratorRecord,
+    stored: tuple[str, ...] | None,
+    width: int,
+    options: ReadOptions,
+    name: str,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the class of each score in the order of the file, and what there is to say about it.
+
+    One score a row is that of the second class, unless its name says otherwise.
+    """
+    known = record.classes
+    if max(width, 2) != len(known):
+        raise InputError(
+            f"{name} has scores of {max(width, 2)} classes, but the calibrator was fitted on {len(known)}: "
+            f"{listed(known)}"
+        )
+    if width == 1:
+        second = options.positive or (stored[0] if stored else known[1])
+        if second not in known:
+            raise InputError(_other_classes(name, (second,), known))
+        return (known[1 - known.index(second)], second), ()
+    classes = stored or options.classes
+    if classes is None:
+        numbered = known == tuple(map(str, range(len(known))))
+        note = f"{name} has no class names: its scores were taken in the calibrator's order, {listed(known)}"
+        return known, () if numbered else (note,)
+    if set(classes) != set(known):
+        raise InputError(_other_classes(name, classes, known))
+    return classes, ()
+
+
+def _other_classes(name: str, classes: tuple[str, ...], known: tuple[str, ...]) -> str:
+    return (
+        f"{name} has scores of the classes {listed(classes)}, but the calibrator was fitted on "
+        f"{listed(known)}; expected the same names in any order; --classes names scores that are only "
+        "numbered, in fit as in apply"
+    )

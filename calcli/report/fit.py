@@ -1,0 +1,252 @@
+"""A fit -> tables and JSON: what was learned, what it does, what stands in the way of trusting it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Literal
+
+import numpy as np
+
+from calcli import __version__
+from calcli.core.calibrators.fitting import Candidate, Fit
+from calcli.core.calibrators.selection import Difference
+from calcli.core.jsonvalues import json_value
+from calcli.report.findings import Warning
+from calcli.report.jsonreport import report_text
+from calcli.report.markdown import markdown_text
+from calcli.report.model import Column, Table
+from calcli.report.numbers import counted, number, percent, some, spread
+from calcli.report.wording import NONE
+
+Format = Literal["table", "json", "markdown"]
+
+SCHEMA = "calcli.fit/1"
+ROWS_A_CLASS = 10  # fewer, and what is learned of a class is mostly noise
+ROWS_A_PARAMETER = 10
+LISTED = 12  # an array longer than this is shown by its range
+AS_IS = "none (as they are)"
+BETTER = {"log_loss": "lower", "brier": "lower", "ece": "lower", "accuracy": "higher"}
+FLATTERED = "after: on the rows of the fit, which flatters it."
+
+
+def render_fit(fit: Fit, format: Format, *, color: bool = False) -> str:
+    """Return a fit as text: tables for a terminal, JSON or Markdown."""
+    if format == "json":
+        return report_text(fit_object(fit))
+    if format == "markdown":
+        return markdown_text(fit_tables(fit))
+    from calcli.report.terminal import terminal_text
+
+    return terminal_text(fit_tables(fit), color=color)
+
+
+def fit_object(fit: Fit) -> dict[str, Any]:
+    """Return a fit as JSON values; inf and nan are strings."""
+    rows = fit.predictions
+    found = {
+        "schema": SCHEMA,
+        "calcli": __version__,
+        "settings": asdict(fit.settings),
+        "input": {
+            "path": rows.provenance.path,
+            "rows": rows.n_rows,
+            "classes": rows.n_classes,
+            "kind": rows.kind,
+            "kind_reason": rows.provenance.kind_reason,
+            "labels": rows.provenance.labels,
+        },
+        "method": str(fit.call),
+        "learned": {name: _plain(np.asarray(value)) for name, value in fit.calibrator.parameters.items()},
+        "before": fit.before,
+        "after": fit.after,
+        "cross_validated": fit.cross_validated,
+        "gain": fit.gain and asdict(fit.gain),
+        "changed_rows": fit.changed_rows,
+        "new_ties": fit.new_ties,
+        "candidates": [_candidate(one, fit) for one in fit.candidates],
+        "notes": list(fit.calibrator.notes),
+        "warnings": [asdict(warning) for warning in fit_warnings(fit)],
+    }
+    cleaned: dict[str, Any] = json_value(found)
+    return cleaned
+
+
+def fit_tables(fit: Fit) -> list[Table]:
+    """Return the tables of a fit."""
+    tables = [_what(fit)]
+    if fit.candidates:
+        tables.append(_candidates(fit))
+    tables.append(_effect(fit))
+    warnings = [warning.message for warning in fit_warnings(fit)]
+    if warnings:
+        tables.append(Table("Warnings", notes=tuple(warnings)))
+    return tables
+
+
+def fit_warnings(fit: Fit) -> list[Warning]:
+    """Return what stands in the way of trusting a fit, the gravest first."""
+    return [*_losses(fit), *_few_rows(fit)]
+
+
+def _what(fit: Fit) -> Table:
+    rows = fit.predictions
+    lines = [
+        ("rows", f"{rows.n_rows:,}{'' if rows.weights is None else ', weighted'}"),
+        ("classes", f"{rows.n_classes:,}"),
+        ("labels", rows.provenance.labels),
+        ("scores", f"{rows.kind}: {rows.provenance.kind_reason}"),
+        ("method", f"{fit.call}: {fit.call.method.learns} ({fit.call.method.source})"),
+    ]
+    if fit.settings.per_predicted_class:
+        lines.append(("", f"one for each class predicted on {fit.settings.min_rows} rows or more"))
+    if fit.settings.preserve_top1:
+        lines.append(("", "the predicted class is preserved"))
+    lines += [
+        (name, text)
+        for name, value in fit.calibrator.parameters.items()
+        if (text := _learned(np.asarray(value)))
+    ]
+    notes = tuple(f"{note[:1].upper()}{note[1:]}." for note in fit.calibrator.notes)
+    return Table(rows.provenance.path, (Column("", "left"), Column("", "left")), tuple(lines), notes)
+
+
+def _learned(array: Any) -> str:
+    """Return learned numbers as text; nothing for what only says how they are arranged."""
+    if array.dtype.kind != "f":
+        return ""
+    if array.ndim == 0:
+        return number(float(array))
+    if array.size <= LISTED and array.ndim == 1:
+        return ", ".join(map(number, array.tolist()))
+    shape = " x ".join(map(str, array.shape))
+    return f"{shape} numbers, {number(np.nanmin(array))} to {number(np.nanmax(array))}"
+
+
+def _plain(array: Any) -> Any:
+    if array.size <= LISTED:
+        return array.tolist()
+    return {"shape": list(array.shape), "least": float(np.nanmin(array)), "most": float(np.nanmax(array))}
+
+
+def _candidates(fit: Fit) -> Table:
+    score = fit.settings.score
+    heads = (score, "to the best ± se", *(name for name in fit.before if name != score))
+    rows = []
+    for one in fit.candidates:
+        name = AS_IS if one.call is None else str(one.call)
+        if one.difference is None:
+            rows.append((name, "failed", *[NONE] * (len(heads) - 1)))
+            continue
+        others = (number(value) for key, value in one.values.items() if key != score)
+        rows.append(
+            (
+                f"{name} *" if one.call == fit.call else name,
+                number(one.values[score]),
+                _difference(one.difference),
+                *others,
+            )
+        )
+    notes = [
+        "* chosen: the simplest, first in this list, of those within one standard error (se) of the best.",
+        f"On rows that no fit has seen, {fit.settings.folds} folds.",
+    ]
+    notes += [f"{one.call}: {one.failed}." for one in fit.candidates if one.failed]
+    columns = (Column("", "left"), *map(Column, heads))
+    return Table("Candidates, by cross-validation", columns, tuple(rows), tuple(notes))
+
+
+def _effect(fit: Fit) -> Table:
+    columns = [Column("", "left"), Column("before"), Column("after")]
+    if fit.cross_validated is not None:
+        columns.append(Column("cross-validated"))
+    columns.append(Column("better", "left"))
+    rows = []
+    for name, before in fit.before.items():
+        values = [before, fit.after[name]]
+        if fit.cross_validated is not None:
+            values.append(fit.cross_validated[name])
+        rows.append((name, *map(number, values), BETTER[name]))
+    notes = []
+    if fit.cross_validated is None:
+        notes.append(f"{FLATTERED} Not cross-validated, as asked.")
+    else:
+        notes.append(
+            f"{FLATTERED} cross-validated: on rows that no fit has seen, {fit.settings.folds} folds."
+        )
+    if fit.gain is not None:
+        notes.append(_gain(fit.gain, fit.settings.score))
+    notes.append(_changes(fit))
+    return Table("What it does", tuple(columns), tuple(rows), tuple(notes))
+
+
+def _gain(gain: Difference, score: str) -> str:
+    if not np.isfinite(gain.mean):
+        return f"Where the {score} was infinite it is {'finite' if gain.mean > 0 else 'not any more'}."
+    way = "falls" if gain.mean > 0 else "rises"
+    error = number(gain.standard_error)
+    return f"By cross-validation the {score} {way} by {number(abs(gain.mean))} (standard error {error})."
+
+
+def _changes(fit: Fit) -> str:
+    changed, rows = fit.changed_rows, fit.predictions.n_rows
+    share = f" ({percent(changed / rows)})" if changed else ""
+    return (
+        f"The predicted class changes in {changed:,} of {counted(rows, 'row')}{share}; "
+        f"{counted(fit.new_ties, 'row')} get{'s' if fit.new_ties == 1 else ''} a tie for it."
+    )
+
+
+def _losses(fit: Fit) -> Iterator[Warning]:
+    judged, how = fit.after, "on the rows of the fit"
+    if fit.cross_validated is not None:
+        judged, how = fit.cross_validated, "by cross-validation"
+    worse = [name for name in ("log_loss", "brier") if judged[name] > fit.before[name]]
+    if worse:
+        changes = " and ".join(
+            f"{name} {number(fit.before[name])} to {number(judged[name])}" for name in worse
+        )
+        yield Warning("worse", f"The fit makes things worse {how}: {changes}.")
+    if judged["accuracy"] < fit.before["accuracy"]:
+        fall = f"{number(fit.before['accuracy'])} to {number(judged['accuracy'])}"
+        mend = "--preserve-top1 keeps the predicted classes"
+        yield Warning("accuracy_lost", f"The accuracy falls {how}, from {fall}; {mend}.")
+
+
+def _few_rows(fit: Fit) -> Iterator[Warning]:
+    rows = fit.predictions
+    counts = np.bincount(rows.labels, minlength=rows.n_classes)
+    named = [(rows.classes[k], int(counts[k])) for k in np.flatnonzero(counts < ROWS_A_CLASS)]
+    absent = [name for name, count in named if not count]
+    few = [name for name, count in named if count]
+    if absent:
+        yield Warning("absent_classes", f"{counted(len(absent), 'class')} without a row: {some(absent)}.")
+    if few:
+        yield Warning(
+            "few_rows_a_class",
+            f"{counted(len(few), 'class')} on fewer than {ROWS_A_CLASS} rows: {some(few)}.",
+        )
+    parameters = fit.call.parameters(rows.n_classes)
+    if parameters and rows.n_rows < ROWS_A_PARAMETER * parameters:
+        yield Warning(
+            "few_rows_a_parameter",
+            f"{counted(rows.n_rows, 'row')} for {counted(parameters, 'parameter')}: expect noise; a simpler "
+            "method may do better, -m auto finds out.",
+        )
+
+
+def _candidate(one: Candidate, fit: Fit) -> dict[str, Any]:
+    return {
+        "method": None if one.call is None else str(one.call),
+        "values": one.values,
+        "difference_to_best": one.difference and asdict(one.difference),
+        "chosen": one.call == fit.call,
+        "failed": one.failed or None,
+    }
+
+
+def _difference(difference: Difference) -> str:
+    mean, error = difference.mean, difference.standard_error
+    if mean == error == 0:
+        return "best"
+    return number(mean) if np.isnan(error) else spread(mean, error, mean)
