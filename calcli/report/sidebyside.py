@@ -36,14 +36,16 @@ def _reads(results: Sequence[Result], names: Sequence[str]) -> Table:
     columns = [Column(head) for head in ("rows", "classes", "absent")]
     columns += [Column(head, "left") for head in ("verdict", "kind", "type")]
     columns += [Column(head) for head in ("row sum", "0s", "1s", "ties")]
-    rows = []
+    columns.append(Column("labels", "left"))
+    rows, notes = [], []
     for name, result in zip(names, results, strict=True):
         read = result.input
+        notes += [f"{name}: {note}" for note in read.notes]
         counts = [f"{count:,}" for count in (read.rows, read.classes, len(read.absent_classes))]
         words = [result.verdict.word if result.verdict else NONE, read.kind, read.dtype]
         exact = [f"{count:,}" for count in (read.zeros, read.ones, read.tied_rows)]
-        rows.append((name, *counts, *words, f"{read.worst_row_sum:.6g}", *exact))
-    return Table("What was read", (Column("", "left"), *columns), tuple(rows))
+        rows.append((name, *counts, *words, f"{read.worst_row_sum:.6g}", *exact, read.labels))
+    return Table("What was read", (Column("", "left"), *columns), tuple(rows), tuple(notes))
 
 
 def _by_metric(
