@@ -162,7 +162,8 @@ def compare(
     if ranked_by.metric.direction == "zero":
         raise UsageError(f"{ranked_by} is neither better high nor low, and ranks nothing; rank by log_loss")
     metrics = settings.metrics or default_metrics(systems[0])
-    settings = replace(settings, metrics=tuple(dict.fromkeys([*metrics, str(ranked_by)])))
+    names = dict.fromkeys([*metrics, *(plan.margins or {}), str(ranked_by)])
+    settings = replace(settings, metrics=tuple(names))
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += _parts(systems, plan.by, plan.paired)
@@ -171,6 +172,27 @@ def compare(
         contest = Contest(members, settings, plan.paired, watch if part is None else None)
         found.append(_compared(contest, part, ranked_by, plan.margins or {}))
     return [found[0], *_corrected(found[1:], settings.level)]
+
+
+def parse_margins(texts: Sequence[str], defaults: Mapping[str, str | int] | None = None) -> dict[str, float]:
+    """Return margins by canonical metric expression, from texts such as `log_loss=0.01`.
+
+    Raises
+    ------
+    UsageError
+        If a metric is unknown, or a margin is no number above 0.
+    """
+    margins = {}
+    for text in texts:
+        metric, equals, value = text.rpartition("=")
+        try:
+            margin = float(value)
+        except ValueError:
+            margin = math.nan
+        if not equals or not 0 < margin < math.inf:
+            raise UsageError(f"{text!r} is no margin; expected a metric and a number above 0, as in 'log_loss=0.01'")
+        margins[str(parse_metric(metric, defaults))] = margin
+    return margins
 
 
 def default_metrics(predictions: Predictions) -> list[str]:

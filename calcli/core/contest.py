@@ -167,6 +167,8 @@ class Contest:
         )
 
     def _permuted(self, call: MetricCall, first: _System, second: _System) -> Values | None:
+        if call.metric.family != "error":
+            return None
         estimator = find_estimator(call)
         rng = np.random.default_rng([self.settings.seed, 3])
         draws = self.settings.draws
@@ -175,6 +177,8 @@ class Contest:
             return permuted_differences(*sides, estimator, draws, rng, self._paired)
         if isinstance(estimator, BinnedError) and estimator.bins in first.class_units:
             units = first.class_units[estimator.bins], second.class_units[estimator.bins]
+            if units[0].shape[1:] != units[1].shape[1:]:
+                return None
             return swapped_sums(*units, class_wise_statistic(estimator), draws, rng, self._paired)
         return None
 

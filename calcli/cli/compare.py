@@ -1,0 +1,157 @@
+"""`calcli compare`: is one system better than another, beyond chance?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from calcli.cli.options import Computing, Reading, Talking, bundled
+from calcli.cli.output import colored, emit
+
+Format = Literal["table", "json", "markdown"]
+
+if TYPE_CHECKING:
+    from calcli.core.comparison import Plan
+    from calcli.core.measure import Watch
+    from calcli.core.predictions import Predictions
+    from calcli.core.results import Settings
+
+
+@bundled
+def compare(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="BASELINE CANDIDATE...", help="Predictions of two or more systems."),
+    ],
+    reading: Reading,
+    computing: Computing,
+    talking: Talking,
+    key: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Pair rows by this column, not by their order.")
+    ] = None,
+    allow_unmatched: Annotated[
+        bool, typer.Option("--allow-unmatched", help="Leave out rows that not all files have.")
+    ] = False,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="The files hold different cases; a weaker comparison.")
+    ] = False,
+    allow_other_classes: Annotated[
+        bool, typer.Option("--allow-other-classes", help="Compare systems with other classes, unpaired.")
+    ] = False,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC=X", help="A difference that does not matter. Repeatable."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Compare on every value of this column as well.")
+    ] = None,
+    select: Annotated[
+        str | None, typer.Option(metavar="METRIC", help="Say which of the systems to ship, by this metric.")
+    ] = None,
+    seeds: Annotated[
+        bool, typer.Option("--seeds", help="The files are seeds of one model: mean and sd.")
+    ] = False,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+) -> None:
+    """Say whether systems differ, beyond chance.
+
+    Rows are paired. Scores get differences with paired bootstrap intervals, calibration errors a paired
+    permutation test. Several candidates are ranked, with the set that cannot be told from the best.
+
+    \b
+    calcli compare old.parquet new.parquet --margin accuracy=0.01
+    calcli compare old.csv new.csv --key id --by country
+    calcli compare epochs/*.parquet --select log_loss
+    """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.core.comparison import Plan, parse_margins
+    from calcli.core.errors import UsageError
+    from calcli.core.pairing import pair, require_same_classes
+    from calcli.io.read import read
+    from calcli.report.progress import progress
+
+    settings = computing.settings()
+    if len(files) < 2:
+        raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
+    systems: Sequence[Predictions] = [read(file, reading.read_options()) for file in files]
+    if not allow_other_classes:
+        require_same_classes(systems)
+    color = colored(talking.no_color)
+    if seeds:
+        emit(seeds_text(systems, settings, format, color))
+        return
+    if select and not settings.metrics:
+        settings = replace(settings, metrics=(select, "accuracy"))
+    margins = parse_margins(margin or (), {"bins": settings.bins})
+    plan = Plan(not (unpaired or allow_other_classes), margins, select or "log_loss", by)
+    unmatched: Sequence[int] = [0] * len(systems)
+    if plan.paired:
+        pairing = pair(systems, key, allow_unmatched=allow_unmatched, keep=[by] if by else [])
+        systems, unmatched = pairing.systems, pairing.unmatched
+    with progress(shown=not talking.quiet) as watcher:
+        watch = watcher("comparing", sum(system.n_rows for system in systems)) if watcher else None
+        text = comparison_text(systems, unmatched, settings, plan, format, select is not None, color, watch)
+    emit(text)
+
+
+def comparison_text(
+    systems: Sequence[Predictions],
+    unmatched: Sequence[int],
+    settings: Settings,
+    plan: Plan,
+    format: Format,
+    selecting: bool = False,
+    color: bool = False,
+    watch: Watch | None = None,
+) -> str:
+    """Compare systems, the baseline first, and return what is to be shown.
+
+    Parameters
+    ----------
+    systems, unmatched
+        Predictions, and how many rows of each were left out.
+    settings, plan
+        What to compare, and how.
+    format
+        Of the text.
+    selecting
+        Whether one of the systems is to be chosen.
+    color
+        Whether a table may be emphasized.
+    watch
+        Called with the number of rows done.
+    """
+    from calcli.core.comparison import compare
+    from calcli.io.hashing import sha256
+    from calcli.report.comparison import TITLE, comparison_object, comparison_tables
+    from calcli.report.jsonreport import report_text
+    from calcli.report.render import tables_text
+
+    found = compare(systems, settings, plan, watch)
+    if format == "json":
+        return report_text(comparison_object(found, settings, plan.paired, unmatched, sha256))
+    tables = comparison_tables(found, plan.paired, unmatched, selecting)
+    return tables_text(tables, format, title=TITLE, color=color)
+
+
+def seeds_text(
+    systems: Sequence[Predictions], settings: Settings, format: Format, color: bool = False
+) -> str:
+    """Return mean and spread of the metrics of one model trained with several seeds, as text."""
+    from calcli.core.comparison import over_seeds
+    from calcli.core.evaluate import evaluate
+    from calcli.io.hashing import sha256
+    from calcli.report.comparison import TITLE, seeds_object, seeds_tables
+    from calcli.report.jsonreport import report_text
+    from calcli.report.render import tables_text
+    from calcli.report.summary import short_names
+
+    settings = replace(settings, resamples=0, draws=0)
+    evaluations = [evaluate(system, settings) for system in systems]
+    spreads = over_seeds(evaluations)
+    if format == "json":
+        return report_text(seeds_object(evaluations, spreads, settings, sha256))
+    names = short_names([system.provenance.path for system in systems])
+    return tables_text(seeds_tables(spreads, names), format, title=TITLE, color=color)

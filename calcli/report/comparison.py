@@ -1,0 +1,318 @@
+"""Comparisons -> tables and JSON: differences, rankings, slices, seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from calcli import __version__
+from calcli.core.comparison import Comparison, Difference, Spread
+from calcli.core.jsonvalues import json_value
+from calcli.core.results import Evaluation, Settings
+from calcli.core.slices import ENOUGH_ROWS
+from calcli.report.jsonreport import Digest, input_object
+from calcli.report.model import Column, Table
+from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
+from calcli.report.summary import short_names, summarize
+from calcli.report.wording import NONE
+
+SCHEMA = "calcli.comparison/1"
+TITLE = "Comparison"
+
+NO_EVIDENCE = "~"
+PAIRED = "Intervals: paired bootstrap of the differences. ~: no evidence of a difference."
+UNPAIRED = (
+    "Unpaired: the files hold different cases, whose differences count as noise. A comparison on the same "
+    "cases finds much smaller differences. ~: no evidence of a difference."
+)
+ERRORS = (
+    "Calibration errors carry no interval; their p comes from swapping the predictions of the two systems at "
+    "random."
+)
+DIFFERENT = "different: proven to differ, in a metric that is neither better high nor low."
+EQUIVALENT = "equivalent: the whole interval lies within the margin."
+
+
+def comparison_tables(
+    comparisons: Sequence[Comparison], paired: bool, unmatched: Sequence[int], selecting: bool = False
+) -> list[Table]:
+    """Return the tables of a comparison.
+
+    Parameters
+    ----------
+    comparisons
+        Of all rows first, then of slices.
+    paired
+        Whether the rows were paired.
+    unmatched
+        Rows of each system that were left out.
+    selecting
+        Whether one of the systems is to be chosen: the ranking comes first, and differences to the baseline
+        are not shown.
+    """
+    whole, parts = comparisons[0], comparisons[1:]
+    names = short_names([evaluation.predictions.provenance.path for evaluation in whole.evaluations])
+    tables = []
+    if selecting or len(names) > 2:
+        tables.append(_ranking(whole, names, selecting))
+    if not selecting:
+        if len(names) == 2:
+            tables.append(_pair(whole, names))
+        else:
+            tables.append(_grid([whole], names, f"Differences to {names[0]}"))
+        if parts:
+            column = parts[0].part.column if parts[0].part else ""
+            tables.append(_grid(parts, names, f"Differences by {column}"))
+    tables.append(Table("How to read this", notes=tuple(_notes(comparisons, names, paired, unmatched))))
+    return tables
+
+
+def _pair(whole: Comparison, names: Sequence[str]) -> Table:
+    found = whole.differences[0]
+    columns = (
+        Column("", "left"),
+        Column("baseline"),
+        Column("candidate"),
+        Column("change"),
+        Column(_interval_head(found.values())),
+        Column("p"),
+        Column("verdict", "left"),
+    )
+    rows = [
+        (
+            metric,
+            number(one.baseline),
+            number(one.candidate),
+            signed(one),
+            ends(one),
+            shown_p(one.p_value),
+            _verdict(one),
+        )
+        for metric, one in found.items()
+    ]
+    rows_used = whole.evaluations[0].predictions.n_rows, whole.evaluations[1].predictions.n_rows
+    read = [
+        f"{role}: {name}, {counted(n, 'row')}"
+        for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
+    ]
+    return Table(f"{names[1]} against {names[0]}", columns, tuple(rows), tuple(read))
+
+
+def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -> Table:
+    """Return a row for each candidate, or slice and candidate, and a column for each metric."""
+    metrics = list(comparisons[0].differences[0])
+    rows = []
+    for comparison in comparisons:
+        count = comparison.evaluations[0].predictions.n_rows
+        for name, found in zip(names[1:], comparison.differences, strict=True):
+            parts = [comparison.part.value] if comparison.part else []
+            head = ", ".join(parts + ([name] if len(names) > 2 else []))
+            few = " (few)" if comparison.part and count < ENOUGH_ROWS else ""
+            cells = [f"{signed(found[metric])} {_verdict(found[metric])}" for metric in metrics]
+            rows.append((head, f"{count:,}{few}", *cells))
+    notes = []
+    if comparisons[0].part:
+        notes.append("Verdicts are corrected for the number of slices (Holm).")
+    columns = (Column("", "left"), Column("rows"), *(Column(metric, "left") for metric in metrics))
+    return Table(title, columns, tuple(rows), tuple(notes))
+
+
+def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
+    metric = str(whole.ranked_by)
+    others = [ranked.to_best for ranked in whole.ranking if ranked.to_best]
+    columns = [Column("", "left"), Column(metric), Column("to the best"), Column(_interval_head(others))]
+    columns += [Column("p"), Column("", "left")]
+    accurate = "accuracy" in whole.evaluations[0].estimates and metric != "accuracy"
+    if accurate:
+        columns.append(Column("accuracy"))
+    rows = []
+    for ranked in whole.ranking:
+        estimates = whole.evaluations[ranked.system].estimates
+        found = ranked.to_best
+        cells = [names[ranked.system], number(estimates[metric].value)]
+        if found is None:
+            cells += ["", "", "", "best"]
+        else:
+            cells += [signed(found), ends(found), shown_p(found.corrected_p), _verdict(found)]
+        rows.append((*cells, *([number(estimates["accuracy"].value)] if accurate else [])))
+    notes = [selection_sentence(whole, names)] if selecting else []
+    notes.append("p is corrected for the number of systems (Holm); ~: not to be told from the best.")
+    return Table(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
+
+
+def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
+    """Say which system to ship, which others are as good, and what accuracy it costs."""
+    best = whole.ranking[0].system
+    value = whole.evaluations[best].estimates[str(whole.ranked_by)].value
+    order = "lowest" if whole.ranked_by.metric.direction == "lower" else "highest"
+    parts = [f"Ship {names[best]}: the {order} {whole.ranked_by}, {number(value)}."]
+    like = [names[ranked.system] for ranked in whole.ranking[1:] if ranked.among_best]
+    if like:
+        parts.append(f"Not to be told from it: {', '.join(like)}.")
+    cost = whole.accuracy_cost
+    if cost is not None and whole.most_accurate != best:
+        accuracy = f"Its accuracy of {percent(cost.candidate)} is {points(-cost.value)} points below that of"
+        spread = ""
+        if cost.interval:
+            low, high = points(-cost.interval.high), points(-cost.interval.low)
+            spread = f" ({100 * cost.interval.level:.4g}% interval {low} to {high})"
+        parts.append(f"{accuracy} {names[whole.most_accurate]}, the most accurate{spread}.")
+    elif cost is not None:
+        parts.append("None of the others is more accurate.")
+    return " ".join(parts)
+
+
+def _notes(
+    comparisons: Sequence[Comparison], names: Sequence[str], paired: bool, unmatched: Sequence[int]
+) -> list[str]:
+    every = [one for comparison in comparisons for found in comparison.differences for one in found.values()]
+    notes = [PAIRED if paired else UNPAIRED]
+    if any(one.call.metric.family == "error" for one in every):
+        notes.append(ERRORS)
+    if any(one.verdict == "equivalent" for one in every):
+        notes.append(EQUIVALENT)
+    if any(one.verdict == "different" for one in every):
+        notes.append(DIFFERENT)
+    for name, count in zip(names, unmatched, strict=True):
+        if count:
+            notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")
+    for name, evaluation in zip(names, comparisons[0].evaluations, strict=True):
+        if count := len(evaluation.infinite_rows):
+            notes.append(f"{name}: {counted(count, 'row')} of infinite log-loss.")
+    return notes
+
+
+def signed(found: Difference) -> str:
+    """Return a difference with its sign, as fine as the smaller of the two values."""
+    fine = max(decimals(found.baseline), decimals(found.candidate))
+    return "undefined" if math.isnan(found.value) else f"{found.value:+.{fine}f}"
+
+
+def ends(found: Difference) -> str:
+    """Return the ends of the interval of a difference, with their signs."""
+    if found.interval is None:
+        return NONE
+    fine = max(decimals(found.baseline), decimals(found.candidate))
+    return f"{found.interval.low:+.{fine}f} to {found.interval.high:+.{fine}f}"
+
+
+def shown_p(p: float) -> str:
+    """Return a p-value as text, `-` without a test."""
+    return NONE if math.isnan(p) else p_value(p)
+
+
+def _verdict(found: Difference) -> str:
+    return NO_EVIDENCE if found.verdict == "no evidence" else found.verdict
+
+
+def _interval_head(differences: Any) -> str:
+    levels = [found.interval.level for found in differences if found.interval is not None]
+    return f"{100 * levels[0]:.4g}% interval" if levels else "interval"
+
+
+def seeds_tables(spreads: Sequence[Spread], names: Sequence[str]) -> list[Table]:
+    """Return the table of a model's metrics over several seeds."""
+    columns = (Column("", "left"), Column("mean"), Column("sd"), Column("least"), Column("greatest"))
+    rows = [
+        (
+            str(spread.call),
+            number(spread.mean),
+            NONE if math.isnan(spread.sd) else to_decimals(spread.sd, decimals(spread.mean)),
+            number(spread.least),
+            number(spread.greatest),
+        )
+        for spread in spreads
+    ]
+    note = f"sd is that between seeds of one model (divisor n - 1): {', '.join(names)}."
+    return [Table(f"{counted(len(names), 'seed')} of one model", columns, tuple(rows), (note,))]
+
+
+def comparison_object(
+    comparisons: Sequence[Comparison],
+    settings: Settings,
+    paired: bool,
+    unmatched: Sequence[int],
+    digest: Digest | None = None,
+) -> dict[str, Any]:
+    """Return a comparison as JSON values; otherwise as `comparison_tables`."""
+    whole = comparisons[0]
+    names = short_names([evaluation.predictions.provenance.path for evaluation in whole.evaluations])
+    return _headed(
+        settings,
+        {
+            "paired": paired,
+            "systems": _systems(whole.evaluations, unmatched, digest),
+            "comparisons": [_comparison(comparison) for comparison in comparisons],
+            "selection": selection_sentence(whole, names),
+        },
+    )
+
+
+def seeds_object(
+    evaluations: Sequence[Evaluation], spreads: Sequence[Spread], settings: Settings, digest: Digest | None
+) -> dict[str, Any]:
+    """Return a model's metrics over several seeds as JSON values."""
+    metrics = {
+        str(spread.call): {key: value for key, value in asdict(spread).items() if key != "call"}
+        for spread in spreads
+    }
+    systems = _systems(evaluations, [0] * len(evaluations), digest)
+    return _headed(settings, {"systems": systems, "over_seeds": metrics})
+
+
+def _headed(settings: Settings, content: dict[str, Any]) -> dict[str, Any]:
+    head = {"schema": SCHEMA, "calcli": __version__, "settings": asdict(settings)}
+    found: dict[str, Any] = json_value(head | content)
+    return found
+
+
+def _systems(
+    evaluations: Sequence[Evaluation], unmatched: Sequence[int], digest: Digest | None
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "input": input_object(summarize(evaluation).input, digest),
+            "unmatched_rows": count,
+            "metrics": {name: estimate.value for name, estimate in evaluation.estimates.items()},
+        }
+        for evaluation, count in zip(evaluations, unmatched, strict=True)
+    ]
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "slice": str(comparison.part) if comparison.part else None,
+        "rows": comparison.evaluations[0].predictions.n_rows,
+        "differences": [
+            {metric: difference_object(one) for metric, one in found.items()}
+            for found in comparison.differences
+        ],
+        "ranked_by": str(comparison.ranked_by),
+        "ranking": [
+            {
+                "system": ranked.system,
+                "to_best": ranked.to_best and difference_object(ranked.to_best),
+                "among_best": ranked.among_best,
+            }
+            for ranked in comparison.ranking
+        ],
+        "accuracy_cost": comparison.accuracy_cost and difference_object(comparison.accuracy_cost),
+        "most_accurate": comparison.most_accurate,
+    }
+
+
+def difference_object(found: Difference) -> dict[str, Any]:
+    """Return a difference as JSON values."""
+    return {
+        "baseline": found.baseline,
+        "candidate": found.candidate,
+        "difference": found.value,
+        **(asdict(found.interval) if found.interval else {}),
+        "p_value": found.p_value,
+        "corrected_p": found.corrected_p,
+        "margin": found.margin,
+        "verdict": found.verdict,
+        "signature": found.signature,
+    }
