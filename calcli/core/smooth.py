@@ -6,14 +6,13 @@ mirror image as a plain periodic one, so that each bandwidth costs one multiplic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.binning import equal_width_cuts
-from calcli.core.consistency import outcome_sums
+from calcli.core.consistency import Null, compare, outcome_sums
 from calcli.core.lenses import Problem
 
 Doubles = NDArray[np.float64]
@@ -38,8 +37,10 @@ class Grid:
     def __init__(self, problem: Problem) -> None:
         self.cuts = equal_width_cuts(problem.score, CELLS)
         bins = problem.binned(self.cuts)
-        sums = (bins.score, bins.outcome, bins.weight)
-        self.score, self.outcome, self.weight = (own / problem.total_weight for own in sums)
+        self.total = problem.total_weight
+        self.score, self.outcome, self.weight = (
+            sums / self.total for sums in (bins.score, bins.outcome, bins.weight)
+        )
         mean = np.divide(self.score, self.weight, out=np.zeros(CELLS), where=self.weight > 0)
         self._offset = np.where(self.weight > 0, mean * CELLS - np.arange(CELLS) - 0.5, 0)
 
@@ -56,62 +57,33 @@ class Grid:
         placed[..., 0] += down[..., 0]
         return np.fft.rfft(np.concatenate([placed, placed[..., ::-1]], axis=-1))
 
-    def simulated(self, problem: Problem, draws: int, rng: np.random.Generator) -> list[Doubles]:
-        """Return outcomes drawn from the scores, like `outcome`, in chunks of (n, CELLS)."""
-        table = outcome_sums(problem, self.cuts, draws, rng)
-        table /= problem.total_weight
-        return np.split(table, range(CHUNK, draws, CHUNK))
-
 
 def on_grid(spectrum: NDArray[np.complex128]) -> Doubles:
     """Return the (..., CELLS) masses of Fourier coefficients, without their mirror image."""
     return np.fft.irfft(spectrum, 2 * CELLS)[..., :CELLS]
 
 
-@dataclass(frozen=True)
-class SmoothECE:
-    """Smooth calibration error (Blasiok & Nakkiran 2024, smECE with a reflected Gaussian).
+def smooth_ece(problem: Problem) -> float:
+    """Return the smooth calibration error (Blasiok & Nakkiran 2024, smECE with a reflected Gaussian).
 
     It is the bandwidth s that equals the integral over [0, 1] of the absolute gap between score and outcome,
     smoothed by a Gaussian of standard deviation s that is reflected at 0 and 1. The grid makes it exact to
     about 1e-6 where it is above 0.002.
+
+    Returns
+    -------
+    The error, in [0, 1].
     """
-
-    def value(self, problem: Problem) -> float:
-        """Return the error, in [0, 1]."""
-        grid = Grid(problem)
-        return float(fixed_widths(grid.spectrum((grid.score - grid.outcome)[None]))[0])
-
-    def null_errors(self, problem: Problem, draws: int, rng: np.random.Generator) -> Doubles:
-        """Return (draws,) errors of outcomes that are drawn from the scores."""
-        grid = Grid(problem)
-        parts = grid.simulated(problem, draws, rng)
-        return np.concatenate([fixed_widths(grid.spectrum(grid.score - outcome)) for outcome in parts])
+    grid = Grid(problem)
+    return float(fixed_widths(grid.spectrum((grid.score - grid.outcome)[None]))[0])
 
 
-@dataclass(frozen=True)
-class KernelDensityECE:
-    """Calibration error by kernel density estimation (Zhang et al. 2020, ECE^KDE with d = 1).
-
-    It is the integral over z in [0, 1] of |z - accuracy(z)| density(z), where one triweight kernel, reflected
-    at 0 and 1, estimates the density of the scores and the accuracy at a score. Its standard deviation is
-    1.06 sd(scores) n^(-1/5).
-    """
-
-    def value(self, problem: Problem) -> float:
-        """Return the error, in [0, 1]."""
-        grid = Grid(problem)
-        kernel = triweight(problem)
-        outcome, weight = grid.spectrum(grid.outcome), grid.spectrum(grid.weight)
-        return float(_density_error(outcome * kernel, weight * kernel))
-
-    def null_errors(self, problem: Problem, draws: int, rng: np.random.Generator) -> Doubles:
-        """Return (draws,) errors of outcomes that are drawn from the scores."""
-        grid = Grid(problem)
-        kernel = triweight(problem)
-        density = grid.spectrum(grid.weight) * kernel
-        parts = grid.simulated(problem, draws, rng)
-        return np.concatenate([_density_error(grid.spectrum(outcome) * kernel, density) for outcome in parts])
+def smooth_ece_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
+    """Return the smooth calibration error under perfect calibration, its outcomes drawn from the scores."""
+    grid = Grid(problem)
+    drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
+    draws = [fixed_widths(grid.spectrum(grid.score - part)) for part in _chunks(drawn)]
+    return compare(smooth_ece(problem), np.concatenate(draws))
 
 
 def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
@@ -145,8 +117,34 @@ def _smoothed_sums(spectra: NDArray[np.complex128], width: Doubles) -> Doubles:
     return np.abs(on_grid(spectra * np.exp(-0.5 * np.square(width[:, None] * frequency)))).sum(-1)
 
 
-def triweight(problem: Problem) -> NDArray[np.complex128]:
-    """Return Fourier coefficients of the kernel that KDE-ECE smooths a problem with."""
+def kde_ece(problem: Problem) -> float:
+    """Return the calibration error by kernel density estimation (Zhang et al. 2020, ECE^KDE with d = 1).
+
+    It is the integral over z in [0, 1] of |z - accuracy(z)| density(z), where one triweight kernel, reflected
+    at 0 and 1, estimates the density of the scores and the accuracy at a score. Its standard deviation is
+    1.06 sd(scores) n^(-1/5).
+
+    Returns
+    -------
+    The error, in [0, 1].
+    """
+    grid = Grid(problem)
+    kernel = _kde_kernel(problem)
+    return float(_kde_errors(grid.spectrum(grid.outcome) * kernel, grid.spectrum(grid.weight) * kernel))
+
+
+def kde_ece_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
+    """Return the KDE calibration error under perfect calibration, its outcomes drawn from the scores."""
+    grid = Grid(problem)
+    kernel = _kde_kernel(problem)
+    density = grid.spectrum(grid.weight) * kernel
+    drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
+    draws = [_kde_errors(grid.spectrum(part) * kernel, density) for part in _chunks(drawn)]
+    return compare(kde_ece(problem), np.concatenate(draws))
+
+
+def _kde_kernel(problem: Problem) -> NDArray[np.complex128]:
+    """Return Fourier coefficients of the triweight kernel of a problem."""
     score = problem.score.astype(np.float64, copy=False)
     center = np.average(score, weights=problem.weights)
     deviation = np.sqrt(np.average(np.square(score - center), weights=problem.weights))
@@ -159,6 +157,10 @@ def triweight(problem: Problem) -> NDArray[np.complex128]:
     return np.fft.rfft(kernel / kernel.sum())
 
 
-def _density_error(outcome: NDArray[np.complex128], density: NDArray[np.complex128]) -> Any:
+def _kde_errors(outcome: NDArray[np.complex128], density: NDArray[np.complex128]) -> Any:
     centers = (np.arange(CELLS) + 0.5) / CELLS
     return np.abs(centers * on_grid(density) - on_grid(outcome)).sum(-1)
+
+
+def _chunks(table: Doubles) -> list[Doubles]:
+    return np.split(table, range(CHUNK, len(table), CHUNK))

@@ -7,11 +7,9 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from scipy.stats import norm
 
-from calcli.core.consistency import compare
 from calcli.core.lenses import ordered_problem
-from calcli.core.smooth import KernelDensityECE, SmoothECE
+from calcli.core.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
 
-BOTH = [SmoothECE(), KernelDensityECE()]
 POINTS = np.linspace(0, 1, 4_001)
 
 
@@ -49,7 +47,7 @@ def naive_kde_ece(score, outcome):
 
 def test_smooth_ece_of_real_predictions(golden, dataset):
     expected = {name: values["smece_top_own"] for name, values in golden.items()}
-    found = {name: SmoothECE().value(top_label_problem(*dataset(name))) for name in golden}
+    found = {name: smooth_ece(top_label_problem(*dataset(name))) for name in golden}
     assert found == pytest.approx(expected, abs=1e-6)
 
 
@@ -57,19 +55,17 @@ def test_smooth_ece_of_mass_at_one(toys):
     score = np.repeat([1, 0.6], 500)
     outcome = np.repeat([True, True, False], [500, 100, 400])
     expected = toys["smece_mass_at_1"]["smooth_ece"]
-    assert SmoothECE().value(ordered_problem(score, outcome)) == pytest.approx(expected, abs=1e-6)
+    assert smooth_ece(ordered_problem(score, outcome)) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("fast", "naive"),
-    [(SmoothECE(), naive_smooth_ece), (KernelDensityECE(), naive_kde_ece)],
-    ids=["smooth", "kde"],
+    ("fast", "naive"), [(smooth_ece, naive_smooth_ece), (kde_ece, naive_kde_ece)], ids=["smooth", "kde"]
 )
 @pytest.mark.parametrize("power", [1, 4])
 def test_against_plain_sums_of_kernels(fast, naive, power):
     score, outcome = simulated(100, np.random.default_rng(power), power)
     score[:10] = 1
-    assert fast.value(ordered_problem(score, outcome)) == pytest.approx(naive(score, outcome), abs=2e-5)
+    assert fast(ordered_problem(score, outcome)) == pytest.approx(naive(score, outcome), abs=2e-5)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
@@ -77,69 +73,62 @@ def test_gaps_of_one_sign_add_up(scores):
     # a reflected kernel loses no mass: the smoothed gaps add up to the mean gap whatever the width
     score = np.array(scores)
     problem = ordered_problem(score, np.zeros(len(score), bool))
-    assert SmoothECE().value(problem) == pytest.approx(score.mean(), abs=1e-8)
+    assert smooth_ece(problem) == pytest.approx(score.mean(), abs=1e-8)
 
 
-@pytest.mark.parametrize("estimator", BOTH, ids=str)
+@pytest.mark.parametrize("estimator", [smooth_ece, kde_ece])
 def test_only_the_total_weight_of_equal_rows_counts(estimator):
     score, outcome = (np.repeat(column, 2) for column in simulated(100, np.random.default_rng(3)))
     uneven = ordered_problem(score, outcome, np.tile([1.5, 0.5], 100))
-    assert estimator.value(uneven) == pytest.approx(
-        estimator.value(ordered_problem(score, outcome)), abs=1e-9
-    )
+    assert estimator(uneven) == pytest.approx(estimator(ordered_problem(score, outcome)), abs=1e-9)
 
 
 def test_weight_two_equals_the_row_twice():  # not for KDE-ECE, whose bandwidth counts rows
     score, outcome = simulated(60, np.random.default_rng(4))
     weights = np.repeat([2.0, 1.0], 30)
     twice = np.repeat(np.arange(60), np.repeat([2, 1], 30))
-    expected = SmoothECE().value(ordered_problem(score[twice], outcome[twice]))
-    assert SmoothECE().value(ordered_problem(score, outcome, weights)) == pytest.approx(expected, abs=1e-9)
+    expected = smooth_ece(ordered_problem(score[twice], outcome[twice]))
+    assert smooth_ece(ordered_problem(score, outcome, weights)) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("estimator", BOTH, ids=str)
+@pytest.mark.parametrize("estimator", [smooth_ece, kde_ece])
 def test_single_precision(estimator):
     score, outcome = simulated(500, np.random.default_rng(5))
-    expected = estimator.value(ordered_problem(score, outcome))
-    assert estimator.value(ordered_problem(score.astype(np.float32), outcome)) == pytest.approx(
-        expected, abs=1e-5
-    )
+    expected = estimator(ordered_problem(score, outcome))
+    assert estimator(ordered_problem(score.astype(np.float32), outcome)) == pytest.approx(expected, abs=1e-5)
 
 
 def test_sure_and_right_predictions_have_no_smooth_error():
     score = np.repeat([0.0, 1.0], 20)
-    assert SmoothECE().value(ordered_problem(score, score == 1)) == 0
+    assert smooth_ece(ordered_problem(score, score == 1)) == 0
 
 
 def test_one_score_for_all_rows():
     # the density is a spike as wide as a cell of the grid
     problem = ordered_problem(np.full(10, 0.7), np.arange(10) < 4)
-    assert KernelDensityECE().value(problem) == pytest.approx(0.3, abs=2e-4)
-    assert SmoothECE().value(problem) == pytest.approx(0.3, abs=1e-9)
+    assert kde_ece(problem) == pytest.approx(0.3, abs=2e-4)
+    assert smooth_ece(problem) == pytest.approx(0.3, abs=1e-9)
 
 
-def null_distribution(estimator, problem, draws, rng):
-    return compare(estimator.value(problem), estimator.null_errors(problem, draws, rng))
-
-
-@pytest.mark.parametrize("estimator", BOTH, ids=str)
+@pytest.mark.parametrize(
+    ("estimator", "null"), [(smooth_ece, smooth_ece_null), (kde_ece, kde_ece_null)], ids=["smooth", "kde"]
+)
 class TestNull:
-    def test_moments_are_those_of_outcomes_drawn_one_by_one(self, estimator):
+    def test_moments_are_those_of_outcomes_drawn_one_by_one(self, estimator, null):
         rng = np.random.default_rng(6)
         score, outcome = simulated(400, rng)
-        found = estimator.null_errors(ordered_problem(score, outcome), 400, rng)
-        draws = [estimator.value(ordered_problem(score, rng.random(400) < score)) for _ in range(200)]
-        error = np.std(draws) * np.sqrt(1 / 400 + 1 / 200)
-        assert found.mean() == pytest.approx(np.mean(draws), abs=4 * error)
-        assert found.std() == pytest.approx(np.std(draws), rel=0.3)
+        found = null(ordered_problem(score, outcome), 400, rng)
+        draws = [estimator(ordered_problem(score, rng.random(400) < score)) for _ in range(200)]
+        error = found.sd * np.sqrt(1 / 400 + 1 / 200)
+        assert found.mean == pytest.approx(np.mean(draws), abs=4 * error)
+        assert found.sd == pytest.approx(np.std(draws), rel=0.3)
 
-    def test_calibrated_predictions_are_rejected_as_often_as_promised(self, estimator):
+    def test_calibrated_predictions_are_rejected_as_often_as_promised(self, estimator, null):
         rng = np.random.default_rng(7)
         problems = [ordered_problem(*simulated(300, rng)) for _ in range(100)]
-        rejected = sum(null_distribution(estimator, problem, 19, rng).p_value <= 0.05 for problem in problems)
+        rejected = sum(null(problem, 19, rng).p_value <= 0.05 for problem in problems)
         assert rejected <= 12  # Binomial(100, 0.05) exceeds it once in a thousand
 
-    def test_over_confident_predictions_are_found(self, estimator):
+    def test_over_confident_predictions_are_found(self, estimator, null):
         rng = np.random.default_rng(8)
-        problem = ordered_problem(*simulated(2000, rng, power=2))
-        assert null_distribution(estimator, problem, 199, rng).p_value == 1 / 200
+        assert null(ordered_problem(*simulated(2000, rng, power=2)), 199, rng).p_value == 1 / 200
