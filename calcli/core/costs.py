@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,16 +191,17 @@ def parse_cost_word(text: str) -> CostWord | None:
     UsageError
         If the word is known, but what follows it is wrong.
     """
-    word, *rest = text.strip().split(":")
-    if word in ("zero-one", "balanced") and not rest:
-        return CostWord(word, word)  # type: ignore[arg-type]
+    head, *rest = text.strip().split(":")
+    word: Word | None = next((known for known in get_args(Word) if known == head), None)
+    if word is None:
+        return None
     if word == "abstain" and len(rest) == 1:
         return CostWord(word, word, _amount(text, rest[0]))
     if word == "imbalanced" and len(rest) > 1:
         return CostWord(word, word, _amount(text, rest[-1]), ":".join(rest[:-1]))
-    if word in ("zero-one", "balanced", "abstain", "imbalanced"):
-        raise UsageError(f"{text!r} are no costs; expected one of {FORMS}, or a file")
-    return None
+    if word in ("zero-one", "balanced") and not rest:
+        return CostWord(word, word)
+    raise UsageError(f"{text!r} are no costs; expected one of {FORMS}, or a file")
 
 
 def with_distinct_names(costs: Sequence[Costs]) -> tuple[Costs, ...]:

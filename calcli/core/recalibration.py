@@ -1,0 +1,148 @@
+"""Recalibration of the rows that are evaluated, by fits that have not seen them; and of resamples of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.methods import parse_method
+from calcli.core.calibrators.selection import Rows
+from calcli.core.folds import grouped_folds, stratified_folds
+from calcli.core.predictions import Array
+from calcli.core.registry import PAV
+
+Numbers: TypeAlias = NDArray[np.intp]
+Doubles: TypeAlias = NDArray[np.float64]
+
+FOLDS = 5
+
+
+@dataclass
+class Recalibration:
+    """Recalibrates rows with a method that is trained on other rows, or on the same ones.
+
+    Every fit starts from the last one of the same fold, the first ones from each other: the usual methods
+    solve convex problems, so that the start decides on the time and not on the result.
+
+    Attributes
+    ----------
+    make
+        Returns a calibrator that has not been fitted.
+    fold
+        (N,) which rows are recalibrated together, by a fit to all others; None without cross-validation.
+    training_rows
+        Rows to train on; None for those that are recalibrated.
+    fits
+        The last fit of each fold.
+    """
+
+    make: Callable[[], Calibrator]
+    fold: Numbers | None = None
+    training_rows: Rows | None = None
+    fits: dict[int, Calibrator] = field(default_factory=dict)
+
+    def apply(self, rows: Rows) -> Doubles:
+        """Return the recalibrated log-probabilities, (N, K), of N rows."""
+        if self.fold is None:
+            return self._fitted(0, self.training_rows or rows).apply(rows.scores)
+        log_probs = np.empty(rows.scores.shape)
+        for number in np.unique(self.fold).tolist():
+            out = self.fold == number
+            log_probs[out] = self._fitted(number, rows.take(~out)).apply(rows.scores[out])
+        return log_probs
+
+    def resample(self, rows: Rows, rng: np.random.Generator, clusters: Array | None = None) -> Resample:
+        """Return rows drawn with replacement, recalibrated by fits to what was drawn.
+
+        A row that is drawn twice counts twice and stays in its fold, so that no fit sees a row that it is
+        judged on. Training rows of their own are drawn apart.
+
+        Parameters
+        ----------
+        rows
+            N rows.
+        rng
+            Draws them.
+        clusters
+            (N,) values that dependent rows share; they are drawn whole. None for single rows.
+        """
+        drawn, weights = _draw(rows, rng, clusters)
+        fold = None if self.fold is None else self.fold[drawn]
+        training_rows = self.training_rows
+        if training_rows is not None:
+            training_rows = _weighted(training_rows, *_draw(training_rows, rng, None))
+        again = Recalibration(self.make, fold, training_rows, dict(self.fits))
+        return Resample(drawn, weights, again.apply(_weighted(rows, drawn, weights)))
+
+    def _fitted(self, number: int, rows: Rows) -> Calibrator:
+        nearest = self.fits.get(number) or next(iter(self.fits.values()), None)
+        start = nearest.parameters if nearest else None
+        self.fits[number] = self.make().fit(rows.scores, rows.labels, rows.weights, start=start)
+        return self.fits[number]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the fits want said, each with how many of them say it."""
+        said = [note for fitted in self.fits.values() for note in fitted.notes]
+        return [f"{said.count(note)} of {len(self.fits)} fits: {note}" for note in dict.fromkeys(said)]
+
+
+@dataclass(frozen=True)
+class Resample:
+    """Rows drawn with replacement, and recalibrated.
+
+    Attributes
+    ----------
+    rows
+        (n,) different row numbers, ascending.
+    weights
+        (n,) how often each was drawn, times its weight.
+    log_probs
+        (n, K) recalibrated log-probabilities.
+    """
+
+    rows: Numbers
+    weights: Doubles
+    log_probs: Doubles
+
+
+def _draw(rows: Rows, rng: np.random.Generator, clusters: Array | None) -> tuple[Numbers, Doubles]:
+    unit = np.arange(len(rows.labels)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    units = int(unit.max()) + 1
+    weights = np.bincount(rng.integers(0, units, units), minlength=units)[unit].astype(np.float64)
+    if rows.weights is not None:
+        weights *= rows.weights
+    drawn = np.flatnonzero(weights)
+    return drawn, weights[drawn]
+
+
+def _weighted(rows: Rows, chosen: Numbers, weights: Doubles) -> Rows:
+    return Rows(rows.scores[chosen], rows.labels[chosen], weights)
+
+
+def calibrator_maker(name: str) -> Callable[[], Calibrator]:
+    """Return a maker of calibrators: any method by its name, or `pav`, the isotonic fit without smoothing.
+
+    Raises
+    ------
+    UsageError
+        If there is no such method.
+    """
+    if name == PAV:
+        return lambda: Isotonic(smoothing=0, interpolation="steps")
+    return parse_method(name).make
+
+
+def cross_validation_folds(
+    labels: NDArray[np.integer[Any]], clusters: Array | None, rng: np.random.Generator
+) -> Numbers:
+    """Return the (N,) folds of a cross-validation, stratified by label; clusters stay together."""
+    if clusters is None:
+        return stratified_folds(labels, FOLDS, rng)
+    return grouped_folds(labels, clusters, FOLDS, rng)
