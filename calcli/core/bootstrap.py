@@ -47,10 +47,17 @@ class Sums:
         (N,) integers in 0..n_classes-1.
     weights
         (N,) row weights, or None.
+    priors
+        (K,) class priors that the weights bring about and that every resample is to have as well.
     """
 
     def __init__(
-        self, columns: Mapping[str, Array], labels: Array, n_classes: int, weights: Floats | None = None
+        self,
+        columns: Mapping[str, Array],
+        labels: Array,
+        n_classes: int,
+        weights: Floats | None = None,
+        priors: Floats | None = None,
     ) -> None:
         n = len(labels)
         self._names = list(columns)
@@ -58,6 +65,9 @@ class Sums:
         infinite = {name: np.isinf(values) for name, values in columns.items() if np.isinf(values.max())}
         self._infinite = list(infinite)
         finite = [np.where(infinite[n], 0, v) if n in infinite else v for n, v in columns.items()]
+        self._priors = priors
+        if priors is not None and weights is not None:
+            finite = [_centred(values, labels, weights, n_classes) for values in finite]
         marks = [rows if weights is None else rows & (weights > 0) for rows in infinite.values()]
         weight = np.ones(n) if weights is None else weights
         if n <= ROW_LIMIT:
@@ -95,10 +105,25 @@ class Sums:
         means = dict(zip(self._names, (sums[:, 1 : len(self._names) + 1] / weight[:, None]).T, strict=True))
         for name, count in zip(self._infinite, sums.T[len(self._names) + 1 :], strict=True):
             means[name] = np.where(count > 0, np.inf, means[name])
-        priors = self._classes.sums(counts) / weight[:, None]
+        if self._priors is None:
+            priors = self._classes.sums(counts) / weight[:, None]
+        else:
+            priors = np.broadcast_to(self._priors, (len(counts), len(self._priors)))
         if squeeze:
             return Means({name: values[0] for name, values in means.items()}, priors[0])
         return Means(means, priors)
+
+
+def _centred(values: Array, labels: Array, weights: Floats, n_classes: int) -> NDArray[np.float64]:
+    """Move the mean of every class to the mean of all rows.
+
+    The overall mean stays. In a resample the classes do not have their priors; with these values that does
+    not matter: its mean is, to first order, the one with the classes weighted back to their priors.
+    """
+    weight = np.bincount(labels, weights, n_classes)
+    sums = np.bincount(labels, weights * values, n_classes)
+    means = np.divide(sums, weight, out=np.zeros(n_classes), where=weight > 0)
+    return values - means[labels] + sums.sum() / weight.sum()
 
 
 class _ClassSums:

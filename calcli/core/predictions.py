@@ -103,6 +103,8 @@ class Predictions:
         Other columns of the file by name, (N,) each, read when asked for.
     provenance
         Where all this came from.
+    priors
+        (K,) class priors that the weights bring about, where that is what they are for.
     """
 
     scores: Scores
@@ -112,6 +114,7 @@ class Predictions:
     weights: Floats | None = None
     columns: Mapping[str, Array] = field(default_factory=dict)
     provenance: Provenance = Provenance("arrays", "arrays", "given")
+    priors: Floats | None = None
 
     @property
     def n_rows(self) -> int:
