@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from calcli.cli.options import ReadingScores, Talking, bundled, split
-from calcli.cli.output import remark
+from calcli.cli.output import remark, silence
 from calcli.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,11 @@ def apply(
     wanted = Wanted(as_, None if shift_to_priors is None else prior_shift_of(shift_to_priors, record))
     with progress(shown=not talking.quiet) as watcher:
         bar = [partial(watcher, "rows")] if watcher else []
-        written = recalibrate_file(record, file, output, reading.read_options(), wanted, *bar)
+        try:
+            written = recalibrate_file(record, file, output, reading.read_options(), wanted, *bar)
+        except BrokenPipeError:  # a reader that has seen enough
+            silence()
+            return
     if not talking.quiet:
         for note in written.notes:
             remark(note)

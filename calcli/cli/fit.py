@@ -97,8 +97,7 @@ def fit(
     calcli fit logits.npy -m vector --input raw -o cal.json
     calcli fit val.csv -m beta --preserve-top1 -o cal.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.calibrators.fitting import FitSettings
-    from calcli.core.calibrators.record import record_of
+    from calcli.core.calibrators.fitting import FitSettings, record_of
     from calcli.io.calibrators import calibrator_text, save_calibrator
     from calcli.io.hashing import sha256
     from calcli.report.fit import render_fit

@@ -30,7 +30,7 @@ from calcli.io.read import labels_of_same_stem
 from calcli.io.tables import Table, arrow_errors, open_arrow, open_parquet
 from calcli.io.text import STDIN, delimiter_in, delimiter_of, open_jsonl, open_stdin
 
-BLOCK_BYTES = 1 << 24  # of CSV parsed at once; no line may be longer
+BLOCK_BYTES = 1 << 22  # of CSV parsed at once; no line may be longer
 PART_BYTES = 1 << 24  # of scores in a part of an array
 SCORES = "scores"
 

@@ -102,11 +102,11 @@ def _what(fit: Fit) -> Table:
         lines.append(("", f"one for each class predicted on {fit.settings.min_rows} rows or more"))
     if fit.settings.preserve_top1:
         lines.append(("", "the predicted class is preserved"))
-    lines += [
-        (name, text)
-        for name, value in fit.calibrator.parameters.items()
-        if (text := _learned(np.asarray(value)))
-    ]
+    learned = [(name, _learned(np.asarray(value))) for name, value in fit.calibrator.parameters.items()]
+    shown = [(name, text) for name, text in learned if text]
+    lines += shown[:LISTED]
+    if len(shown) > LISTED:
+        lines.append(("", f"and {len(shown) - LISTED:,} more"))
     notes = tuple(f"{note[:1].upper()}{note[1:]}." for note in fit.calibrator.notes)
     return Table(rows.provenance.path, (Column("", "left"), Column("", "left")), tuple(lines), notes)
 
@@ -249,4 +249,4 @@ def _difference(difference: Difference) -> str:
     mean, error = difference.mean, difference.standard_error
     if mean == error == 0:
         return "best"
-    return number(mean) if np.isnan(error) else spread(mean, error, mean)
+    return number(mean) if np.isnan(error) else spread(mean, error, value=1)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.methods import MethodCall
+from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.registry import METHODS
 from calcli.core.calibrators.selection import (
     Difference,
@@ -194,6 +195,40 @@ def fit(
     changes = top1_changes(rows.scores, log_probs)
     return Fit(
         call, calibrator, predictions, settings, before, after, cross_validated, gain, *changes, candidates
+    )
+
+
+def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
+    """Return the record of a fit.
+
+    Parameters
+    ----------
+    fit
+        What was fitted.
+    sha256
+        Hash of the files of the rows; None for rows that came from memory or a pipe.
+    """
+    rows = fit.predictions
+    losses = {"before": fit.before, "after": fit.after, "cross_validated": fit.cross_validated}
+    return CalibratorRecord(
+        fit.calibrator,
+        rows.classes,
+        fit.settings.raw,
+        tuple(fit.priors.tolist()),
+        {
+            "path": rows.provenance.path,
+            "sha256": sha256,
+            "rows": rows.n_rows,
+            "weight": rows.n_rows if rows.weights is None else float(rows.weights.sum()),
+            "kind": rows.kind,
+            "dtype": str(rows.scores.dtype),
+            "folds": fit.settings.folds,
+            "seed": fit.settings.seed,
+            **losses,
+            "changed_rows": fit.changed_rows,
+            "new_ties": fit.new_ties,
+            "notes": list(fit.calibrator.notes),
+        },
     )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.calibrators.fitting import Fit
 from calcli.core.errors import InputError, UsageError
 from calcli.core.predictions import Floats, Kind
 
@@ -48,40 +47,6 @@ class CalibratorRecord:
                 f"{path} has {kind}, but the calibrator was fitted on raw logits (--input raw), which cannot "
                 "be had from them; give logits, or fit without --input raw"
             )
-
-
-def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
-    """Return the record of a fit.
-
-    Parameters
-    ----------
-    fit
-        What was fitted.
-    sha256
-        Hash of the files of the rows; None for rows that came from memory or a pipe.
-    """
-    rows = fit.predictions
-    losses = {"before": fit.before, "after": fit.after, "cross_validated": fit.cross_validated}
-    return CalibratorRecord(
-        fit.calibrator,
-        rows.classes,
-        fit.settings.raw,
-        tuple(fit.priors.tolist()),
-        {
-            "path": rows.provenance.path,
-            "sha256": sha256,
-            "rows": rows.n_rows,
-            "weight": rows.n_rows if rows.weights is None else float(rows.weights.sum()),
-            "kind": rows.kind,
-            "dtype": str(rows.scores.dtype),
-            "folds": fit.settings.folds,
-            "seed": fit.settings.seed,
-            **losses,
-            "changed_rows": fit.changed_rows,
-            "new_ties": fit.new_ties,
-            "notes": list(fit.calibrator.notes),
-        },
-    )
 
 
 def recalibrate(
