@@ -1,4 +1,4 @@
-"""What the data say about the difference between two systems: intervals, p-values, proofs against a margin."""
+"""What the data say about the difference of two systems: intervals, p-values, proofs against a margin."""
 
 from __future__ import annotations
 

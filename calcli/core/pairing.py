@@ -49,7 +49,7 @@ def pair(
     allow_unmatched
         Whether to leave out rows that not all systems have.
     keep
-        Columns of the baseline that the result must still have.
+        Columns that the result must still have, of every system that has them.
 
     Raises
     ------
@@ -64,8 +64,8 @@ def pair(
             if other.n_rows != systems[0].n_rows:
                 raise InputError(
                     f"{_path(other)} has {other.n_rows:,} rows and {_path(systems[0])} has "
-                    f"{systems[0].n_rows:,}; expected the same cases in the same order; match them with --key "
-                    "COLUMN, or compare different test sets with --unpaired"
+                    f"{systems[0].n_rows:,}; expected the same cases in the same order; match them with "
+                    "--key COLUMN, or compare different test sets with --unpaired"
                 )
         paired = Pairing(tuple(systems), (0,) * len(systems))
     else:
@@ -97,8 +97,8 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
         n = next(n for n, name in enumerate(classes) if name != predictions.classes[n])
         found, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
     raise InputError(
-        f"{_path(predictions)} has {found} where {owner} has {expected}; systems with other classes do another "
-        "task, and their scores cannot be compared"
+        f"{_path(predictions)} has {found} where {owner} has {expected}; systems with other classes do "
+        "another task; compare them all the same with --allow-other-classes"
     )
 
 
@@ -125,7 +125,9 @@ def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequen
         common = common[np.isin(common, others)]  # the order of the baseline
     unmatched = tuple(len(found) - len(common) for found in keys)
     if not len(common):
-        raise InputError(f"{_path(systems[1])} and {_path(systems[0])} share no value of {key}; nothing to pair")
+        raise InputError(
+            f"{_path(systems[1])} and {_path(systems[0])} share no value of {key}; nothing to pair"
+        )
     if any(unmatched) and not allow:
         counts = ", ".join(
             f"{count:,} of {_path(system)}" for system, count in zip(systems, unmatched, strict=True) if count
@@ -133,11 +135,12 @@ def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequen
         raise InputError(
             f"rows without a counterpart by {key}: {counts}; leave them out with --allow-unmatched"
         )
-    kept = {name: systems[0].columns[name] for name in keep}
-    chosen = [_positions(found, common) for found in keys]
-    paired = [_take(system, rows) for system, rows in zip(systems, chosen, strict=True)]
-    columns = {name: values[chosen[0]] for name, values in kept.items()}
-    return Pairing((replace(paired[0], columns=columns), *paired[1:]), unmatched)
+    paired = []
+    for system, found in zip(systems, keys, strict=True):
+        rows = _positions(found, common)
+        columns = {name: system.columns[name][rows] for name in keep if name in system.columns}
+        paired.append(replace(_take(system, rows), columns=columns))
+    return Pairing(tuple(paired), unmatched)
 
 
 def _keys(predictions: Predictions, key: str) -> Array:
@@ -148,8 +151,8 @@ def _keys(predictions: Predictions, key: str) -> Array:
     values, counts = np.unique(keys, return_counts=True)
     if len(values) < len(keys):
         raise InputError(
-            f"{_path(predictions)}: {key} {values[counts.argmax()]} is there {counts.max():,} times; expected a "
-            "key that no two rows share"
+            f"{_path(predictions)}: {key} {values[counts.argmax()]} is there {counts.max():,} times; "
+            "expected a key that no two rows share"
         )
     return keys
 
