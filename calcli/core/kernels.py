@@ -130,13 +130,12 @@ def skce_test(
         Source of chance.
     """
     residuals = _residuals(probs, labels, weights)
-    signs = rng.integers(0, 2, (len(probs), resamples), dtype=np.int8).astype(probs.dtype)
-    signs *= 2
-    signs -= 1
+    signs = 2 * rng.integers(0, 2, (len(probs), resamples), dtype=np.int8) - 1  # bytes, until they are needed
     total, draws = 0.0, np.zeros(resamples)
     for rows, columns, tile in _tiles(probs, residuals, kernel):
         total += float(tile.sum(dtype=np.float64))
-        draws += np.einsum("ib,ib->b", tile @ signs[columns], signs[rows])
+        left, right = (signs[side].astype(tile.dtype) for side in (rows, columns))
+        draws += np.einsum("ib,ib->b", left, tile @ right)
     pairs = float(_pair_weight(np.ones(len(probs)) if weights is None else weights))
     return total / pairs, compare(total / pairs, draws / pairs)
 
