@@ -61,6 +61,7 @@ class Block:
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         self._kept: dict[str, Array] = {}
+        self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
         source = scores.T if self.class_axis == 0 else scores
         self.exp: Floats = buffer[: n * k].reshape(source.shape)
         exp = self.exp
@@ -95,6 +96,12 @@ class Block:
         """Return (K,) sums over the rows of `exp`, each row times its value."""
         values = values.astype(self.exp.dtype, copy=False)
         return self.exp @ values if self.class_axis == 0 else values @ self.exp
+
+    @property
+    def probs(self) -> Floats:
+        """(K, n) probabilities, class by class."""
+        probs = self.exp / self.per_row(self.total)
+        return probs if self.class_axis == 0 else probs.T
 
     def column(self, k: int) -> Floats:
         """Return (n,) probabilities of class `k`."""
@@ -167,6 +174,21 @@ class Block:
         if name not in self._kept:
             self._kept[name] = compute(self)
         return self._kept[name]
+
+    def largest(self, r: int) -> tuple[NDArray[np.intp], Floats]:
+        """Return the `r` most probable classes, (n, r), and their probabilities; ties go to the lower class."""
+        if r in self._largest:
+            return self._largest[r]
+        left = self.exp.T.copy() if self.class_axis == 0 else self.exp.copy()
+        rows = np.arange(len(left))
+        classes = np.empty((len(left), r), np.intp)
+        probs = np.empty((len(left), r), left.dtype)
+        for rank in range(r):
+            classes[:, rank] = found = left.argmax(1)
+            probs[:, rank] = left[rows, found] / self.total
+            left[rows, found] = -1
+        self._largest[r] = classes, probs
+        return classes, probs
 
     def label_within(self, r: int) -> NDArray[np.bool_]:
         """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from calcli.core.binning import distinct
 from calcli.core.lenses import Problem, segment_sums
-from calcli.core.miscalibration import BinnedError, Estimator, binned_error
+from calcli.core.miscalibration import BinnedError
 
 ROW_LIMIT = 20_000  # up to which every row is drawn by itself
 CELLS = 500  # runs of nearly equal scores that are drawn together above that
@@ -46,42 +46,25 @@ def compare(value: float, draws: NDArray[np.float64]) -> Null:
     return Null(float(draws.mean()), float(draws.std(ddof=1)), (1 + at_least) / (1 + len(draws)))
 
 
-def null_distributions(
+def binned_nulls(
     problem: Problem,
-    estimators: Sequence[Estimator],
+    estimators: Sequence[BinnedError],
     values: Sequence[float],
     draws: int,
     rng: np.random.Generator,
 ) -> list[Null]:
-    """Return the null distribution of every estimator, given its observed value.
-
-    The binned estimators share their draws.
-    """
-    binned = [estimator for estimator in estimators if isinstance(estimator, BinnedError)]
-    errors = dict(zip(binned, _binned_errors(problem, binned, draws, rng), strict=True))
-    return [
-        compare(value, errors[estimator])
-        if isinstance(estimator, BinnedError)
-        else _ks_null(problem, value, draws, rng)
-        for estimator, value in zip(estimators, values, strict=True)
-    ]
-
-
-def _binned_errors(
-    problem: Problem, estimators: Sequence[BinnedError], draws: int, rng: np.random.Generator
-) -> list[NDArray[np.float64]]:
-    """Return the (draws,) errors of each estimator on simulated outcomes."""
+    """Return the null distributions of binned errors, given their observed values; they share their draws."""
     if not estimators:
         return []
     cut_sets = [problem.cuts(estimator.binning, estimator.bins) for estimator in estimators]
     cuts = distinct(np.concatenate(cut_sets))
     simulated = outcome_sums(problem, cuts, draws, rng)
-    errors = []
-    for estimator, own in zip(estimators, cut_sets, strict=True):
+    nulls = []
+    for estimator, value, own in zip(estimators, values, cut_sets, strict=True):
         observed = problem.bins(estimator.binning, estimator.bins)
         outcome = segment_sums(simulated, np.searchsorted(cuts, own))
-        errors.append(binned_error(replace(observed, outcome=outcome), estimator.norm))
-    return errors
+        nulls.append(compare(value, estimator.of(problem, replace(observed, outcome=outcome))))
+    return nulls
 
 
 def outcome_sums(
@@ -114,7 +97,7 @@ def outcome_sums(
     return sums
 
 
-def _ks_null(problem: Problem, value: float, draws: int, rng: np.random.Generator) -> Null:
+def ks_null(problem: Problem, value: float, draws: int, rng: np.random.Generator) -> Null:
     """Return the null distribution of the KS calibration error.
 
     Where the sum of s (1 - s) is large enough, the cumulative gap behaves as Brownian motion (Arrieta-Ibarra

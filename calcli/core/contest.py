@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,12 +11,12 @@ from numpy.typing import NDArray
 
 from calcli.core.blocks import sweep
 from calcli.core.bootstrap import Sums
+from calcli.core.estimators import OfVectors, OneDimensional, find_estimator
 from calcli.core.evaluate import assess, measure
 from calcli.core.evidence import Evidence, Normal, Permuted, Resampled, Untested
 from calcli.core.expressions import MetricCall, parse_metrics
-from calcli.core.lenses import find_lens
-from calcli.core.measure import Measurements, Watch
-from calcli.core.miscalibration import BinnedError, find_estimator
+from calcli.core.lenses import Lens, find_lens
+from calcli.core.measure import Measurements, Watch, from_sums
 from calcli.core.permutation import (
     ClassUnits,
     Side,
@@ -82,7 +83,7 @@ class Contest:
         watch: Watch | None = None,
     ) -> None:
         self.settings = settings
-        self.calls = parse_metrics(settings.metrics, {"bins": settings.bins})
+        self.calls = parse_metrics(settings.metrics, settings.defaults)
         self.evaluations: list[Evaluation] = []
         self._paired = paired
         self._systems: list[_System] = []
@@ -93,7 +94,9 @@ class Contest:
             measured = measure(system, plain, _counting_on(watch, done))
             self.evaluations.append(assess(measured, plain))
             units = {
-                bins: ClassUnits(unit_counts(rows, 3 * system.n_classes * bins)[number], system.n_classes, bins)
+                bins: ClassUnits(
+                    unit_counts(rows, 3 * system.n_classes * bins)[number], system.n_classes, bins
+                )
                 for bins in self._class_wise_bins()
             }
             if units and settings.draws:
@@ -125,18 +128,29 @@ class Contest:
         values = self.values(call)
         return Permuted(values[candidate] - values[baseline], values[baseline], draws, self._paired)
 
+    def variance(self, call: MetricCall, system: int) -> float:
+        """Return the variance of a score or AUROC of one system; nan where there is none."""
+        found = self._systems[system]
+        if str(call) in found.draws:
+            draws = found.draws[str(call)]
+            return float(draws.var(ddof=1)) if np.isfinite(draws).all() else math.nan
+        if call.metric.family == "ranking" and found.influences is not None:
+            return float(found.influences @ found.influences)
+        return math.nan
+
     def _class_wise_bins(self) -> set[int]:
-        estimators = [find_estimator(call) for call in self.calls if call.lens == "class-wise"]
-        return {
-            estimator.bins
-            for estimator in estimators
-            if isinstance(estimator, BinnedError) and estimator.binning == "equal-width"
-        }
+        estimators = [self._estimator(call) for call in self.calls if call.lens == "class-wise"]
+        return {estimator.bins for estimator in estimators if from_sums(estimator)}
+
+    def _estimator(self, call: MetricCall) -> OneDimensional | OfVectors:
+        return find_estimator(call, self.settings.edges)
 
     def _resampled(self, measured: Measurements, number: int) -> dict[str, Values]:
         """Resample the scores; the same seed draws the same rows of paired systems."""
         predictions = measured.predictions
-        columns = {name: measured.rows[name] for score in measured.scores.values() for name in score.statistics}
+        columns = {
+            name: measured.rows[name] for score in measured.scores.values() for name in score.statistics
+        }
         if not columns or not self.settings.resamples or predictions.n_rows < 2:
             return {}
         sums = Sums(columns, predictions.labels, predictions.n_classes, predictions.weights)
@@ -150,9 +164,10 @@ class Contest:
 
     def _sides(self, measured: Measurements) -> Iterator[tuple[str, Side]]:
         for name in {call.lens for call in self.calls} - {"", "class-wise"}:
-            lens = find_lens(name, measured.predictions.n_classes)
-            score, outcome = measured.rows[lens.score], measured.rows[lens.outcome]
-            yield name, Side(score, outcome, measured.predictions.weights)
+            lens = find_lens(name, measured.predictions.n_classes, self.settings.groups)
+            if isinstance(lens, Lens):
+                score, outcome = measured.rows[lens.score], measured.rows[lens.outcome]
+                yield name, Side(score, outcome, measured.predictions.weights)
 
     def _normal(
         self, call: MetricCall, baseline: int, candidate: int, first: Values, second: Values
@@ -167,19 +182,21 @@ class Contest:
         )
 
     def _permuted(self, call: MetricCall, first: _System, second: _System) -> Values | None:
-        if call.metric.family != "error":
+        """Swap predictions; None for errors of vectors or of a region, for which that is not done."""
+        if call.metric.family != "error" or call.region != "all":
             return None
-        estimator = find_estimator(call)
+        estimator = self._estimator(call)
         rng = np.random.default_rng([self.settings.seed, 3])
         draws = self.settings.draws
+        if isinstance(estimator, OfVectors):
+            return None
         if call.lens in first.sides:
             sides = first.sides[call.lens], second.sides[call.lens]
             return permuted_differences(*sides, estimator, draws, rng, self._paired)
-        if isinstance(estimator, BinnedError) and estimator.bins in first.class_units:
+        if from_sums(estimator):
             units = first.class_units[estimator.bins], second.class_units[estimator.bins]
-            if units[0].shape[1:] != units[1].shape[1:]:
-                return None
-            return swapped_sums(*units, class_wise_statistic(estimator), draws, rng, self._paired)
+            if units[0].shape[1:] == units[1].shape[1:]:
+                return swapped_sums(*units, class_wise_statistic(estimator), draws, rng, self._paired)
         return None
 
 

@@ -11,7 +11,7 @@ from calcli.core.calibrators.pav import isotonic_blocks, pool
 from calcli.core.consistency import outcome_sums
 from calcli.core.lenses import Problem
 from calcli.core.reliability import BAND
-from calcli.core.smooth import SmoothECE
+from calcli.core.smooth import smooth_ece
 
 Values = NDArray[np.float64]
 
@@ -105,7 +105,7 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     rng
         Draws the outcomes.
     """
-    bandwidth = max(SmoothECE().value(problem), 1 / (GRID - 1))
+    bandwidth = max(smooth_ece(problem), 1 / (GRID - 1))
     cells = _Cells(problem, draws, rng)
     grid = np.linspace(cells.score[0], cells.score[-1], GRID)
     images = np.stack([cells.score, -cells.score, 2 - cells.score])

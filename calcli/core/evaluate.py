@@ -7,23 +7,33 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli import __version__
 from calcli.core.bootstrap import Sums
-from calcli.core.consistency import Null, null_distributions
+from calcli.core.calibration_errors import calibration_errors
+from calcli.core.calibration_loss import Companions
+from calcli.core.costs import Costs
 from calcli.core.errors import KindContradicted
 from calcli.core.expressions import MetricCall, parse_metrics
 from calcli.core.measure import Measurements, Watch
-from calcli.core.miscalibration import binned_error, find_estimator
+from calcli.core.miscalibration import binned_error
 from calcli.core.predictions import Predictions
+from calcli.core.priors import at_priors
 from calcli.core.results import ClassRow, Estimate, Evaluation, Interval, Settings
+from calcli.core.signatures import signature
+from calcli.core.studies import decision_tables, decompositions, recalibrations
 
+RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
 
-def default_metrics(predictions: Predictions) -> tuple[list[str], list[str]]:
+def default_metrics(
+    predictions: Predictions, costs: Sequence[Costs] = ()
+) -> tuple[list[str], list[str]]:
     """Return the expressions of the default report, and a sentence for each metric left out."""
     rows, classes = predictions.scores.shape
-    names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier", "accuracy"]
+    names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
+    names += ["accuracy", "normalized_error_rate"]
+    for one in costs:
+        names += [f"bayes_risk:costs={one.name}", f"normalized_bayes_risk:costs={one.name}"]
     skipped = []
     if classes > 5:
         names.append("top5_accuracy")
@@ -32,13 +42,23 @@ def default_metrics(predictions: Predictions) -> tuple[list[str], list[str]]:
     else:
         skipped.append("auroc orders every class in memory and is left out; ask with --metrics auroc")
     names += ["mean_confidence", "mean_gap", "ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks"]
+    if rows * classes <= RECALIBRATION_LIMIT:
+        names += ["relative_calibration_loss", "relative_calibration_loss:score=brier"]
+    else:
+        skipped.append(
+            "relative_calibration_loss fits transforms to all rows and is left out; ask with --metrics "
+            "relative_calibration_loss"
+        )
     if classes == 2:
-        names.append("ece:lens=class-1")
+        names += ["relative_calibration_loss:recalibrator=pav:training=test", "ece:lens=class-1"]
     return [*names, "cw_ece", "cw_ece_l2"], skipped
 
 
 def evaluate(
-    predictions: Predictions, settings: Settings | None = None, watch: Watch | None = None
+    predictions: Predictions,
+    settings: Settings | None = None,
+    watch: Watch | None = None,
+    companions: Companions | None = None,
 ) -> Evaluation:
     """Evaluate predictions.
 
@@ -50,6 +70,8 @@ def evaluate(
         Metrics and how to compute them; the default report if None.
     watch
         Called with the number of rows done as the pass goes on.
+    companions
+        Predictions that some metrics need beside them.
 
     Raises
     ------
@@ -57,21 +79,27 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
-    return assess(measure(predictions, settings, watch), settings)
+    return assess(measure(predictions, settings, watch), settings, companions)
 
 
 def measure(predictions: Predictions, settings: Settings, watch: Watch | None = None) -> Measurements:
     """Return what one pass finds for the metrics of the settings; otherwise as `evaluate`."""
     calls = _calls(predictions, settings)
+    moved = predictions
+    if settings.priors is not None:
+        moved = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
     try:
         return Measurements(
-            predictions,
+            moved,
             calls,
             settings.bins,
             settings.precision,
             watch,
             costs=settings.costs,
             clip=settings.clip,
+            groups=settings.groups,
+            edges=settings.edges,
+            tests=settings.test,
         )
     except KindContradicted as found:
         # the first block looked like something a later one cannot be: read again as what it is
@@ -79,16 +107,20 @@ def measure(predictions: Predictions, settings: Settings, watch: Watch | None = 
 
 
 def _calls(predictions: Predictions, settings: Settings) -> list[MetricCall]:
-    return parse_metrics(settings.metrics or default_metrics(predictions)[0], {"bins": settings.bins})
+    names = settings.metrics or default_metrics(predictions, settings.costs)[0]
+    return parse_metrics(names, settings.defaults)
 
 
-def assess(measured: Measurements, settings: Settings) -> Evaluation:
-    """Return the evaluation of what `measure` found with the same settings."""
+def assess(measured: Measurements, settings: Settings, companions: Companions | None = None) -> Evaluation:
+    """Return the evaluation of what `measure` found with the same settings; otherwise as `evaluate`."""
     predictions = measured.predictions
     calls = _calls(predictions, settings)
     estimates = _scores(measured, calls, settings)
     estimates |= _rankings(measured, calls, settings)
     estimates |= _errors(measured, calls, settings)
+    estimates |= decompositions(measured, calls, settings)
+    recalibrated, notes = recalibrations(measured, calls, settings, companions or Companions())
+    estimates |= recalibrated
     confidence = measured.problem("top-1")
     return Evaluation(
         predictions,
@@ -101,7 +133,9 @@ def assess(measured: Measurements, settings: Settings) -> Evaluation:
         confidence.bins("equal-width", settings.bins),
         measured.class_bins(settings.bins),
         *_infinite(measured),
-        () if settings.metrics else tuple(default_metrics(predictions)[1]),
+        () if settings.metrics else tuple(default_metrics(predictions, settings.costs)[1]),
+        decision_tables(measured),
+        notes,
     )
 
 
@@ -111,7 +145,9 @@ def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
         return {}
     predictions = measured.predictions
     columns = {name: measured.rows[name] for score in measured.scores.values() for name in score.statistics}
-    sums = Sums(columns, predictions.labels, predictions.n_classes, predictions.weights)
+    sums = Sums(
+        columns, predictions.labels, predictions.n_classes, predictions.weights, predictions.priors
+    )
     means = sums.means()
     resampled = None
     if settings.resamples and predictions.n_rows > 1:
@@ -122,10 +158,10 @@ def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
         value = float(score.value(means))
         interval = None
         if resampled is not None and not np.isnan(value):
-            interval = _interval(score.value(resampled), settings.level)
+            interval = Interval.of_draws(score.value(resampled), settings.level)
         parts = {"constant": float(score.constant(means))} if score.constant else {}
-        signature = _signature(call, measured, f"resamples:{settings.resamples}", settings.seed)
-        estimates[str(call)] = Estimate(call, value, signature, interval, parts=parts)
+        line = signature(call, measured, settings, f"resamples:{settings.resamples}")
+        estimates[str(call)] = Estimate(call, value, line, interval, parts=parts)
     return estimates
 
 
@@ -136,56 +172,20 @@ def _rankings(measured: Measurements, calls: Sequence[MetricCall], settings: Set
             area = measured.roc_area()
             ends = area.interval(settings.level)
             interval = None if ends is None else Interval(*ends, settings.level)
-            signature = _signature(call, measured, "interval:delong", settings.seed)
-            estimates[str(call)] = Estimate(call, area.value, signature, interval)
+            line = signature(call, measured, settings, "interval:delong")
+            estimates[str(call)] = Estimate(call, area.value, line, interval)
     return estimates
-
-
-def _interval(draws: NDArray[np.float64], level: float) -> Interval | None:
-    """Return the percentile interval, by order statistics so that infinite draws stay infinite."""
-    draws = draws[~np.isnan(draws)]
-    if not len(draws):
-        return None
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(draws, tails, method="inverted_cdf")
-    return Interval(float(low), float(high), level)
 
 
 def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:
     calls = [call for call in calls if call.metric.family == "error"]
-    values, nulls = {}, {}
-    for lens in dict.fromkeys(call.lens for call in calls):
-        of_lens = [call for call in calls if call.lens == lens]
-        estimators = [find_estimator(call) for call in of_lens]
-        found: list[Null | None] = [None] * len(of_lens)
-        if lens == "class-wise":
-            errors = [measured.class_wise(estimator) for estimator in estimators]
-        else:
-            problem = measured.problem(lens)
-            errors = [estimator.value(problem) for estimator in estimators]
-            if settings.draws:
-                rng = np.random.default_rng([settings.seed, 2])
-                found = [*null_distributions(problem, estimators, errors, settings.draws, rng)]
-        for call, error, null in zip(of_lens, errors, found, strict=True):
-            values[str(call)], nulls[str(call)] = error, null
-    return {
-        str(call): Estimate(
-            call,
-            values[str(call)],
-            _signature(call, measured, f"draws:{settings.draws}", settings.seed),
-            if_calibrated=nulls[str(call)],
-        )
-        for call in calls
-    }
-
-
-def _signature(call: MetricCall, measured: Measurements, repeats: str, seed: int) -> str:
-    rows, classes = measured.predictions.scores.shape
-    parts = [call.metric.name, *(f"{key}:{value}" for key, value in call.arguments.items())]
-    parts += [f"n:{rows}", f"k:{classes}", f"dtype:{measured.dtype}"]
-    if measured.predictions.weights is not None:
-        parts.append("weighted")
-    return "|".join([*parts, repeats, f"seed:{seed}", f"version:{__version__}"])
+    found = calibration_errors(measured, calls, settings)
+    estimates = {}
+    for call in calls:
+        value, null = found[str(call)]
+        line = signature(call, measured, settings, f"draws:{settings.draws}")
+        estimates[str(call)] = Estimate(call, value, line, if_calibrated=null)
+    return estimates
 
 
 def _per_class(measured: Measurements, bins: int) -> list[ClassRow]:

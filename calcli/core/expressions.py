@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from calcli.core.errors import UsageError
-from calcli.core.registry import METRICS, Metric
+from calcli.core.registry import METRICS, RECALIBRATORS, Metric
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,11 @@ class MetricCall:
     def lens(self) -> str:
         """The lens the metric looks through; "" for scores, which need none."""
         return str(self.arguments.get("lens", ""))
+
+    @property
+    def region(self) -> str:
+        """The part of the scores the metric looks at, as in "0.8..1"; "all" by default."""
+        return str(self.arguments.get("region", "all"))
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -54,7 +59,7 @@ def parse_metric(text: str, defaults: Mapping[str, str | int] | None = None) -> 
     """
     name, *pairs = text.strip().split(":")
     if name not in METRICS:
-        raise UsageError(f"unknown metric {name!r}{_nearest(name, METRICS)}; `calcli explain` lists them all")
+        raise UsageError(f"unknown metric {name!r}{nearest_name(name, METRICS)}; `calcli explain` lists them all")
     metric = METRICS[name]
     arguments = dict(metric.arguments)
     arguments |= {key: value for key, value in (defaults or {}).items() if key in arguments}
@@ -87,24 +92,43 @@ def parse_metrics(texts: Iterable[str], defaults: Mapping[str, str | int] | None
 
 
 CHOICES = {
-    "binning": ("equal-width", "equal-mass"),
     "norm": ("1", "2", "max"),
+    "distance": ("tv", "euclidean", "squared-euclidean"),
+    "skce distance": ("tv", "euclidean"),
+    "estimator": ("unbiased", "block"),
+    "debiased": ("true", "false"),
     "score": ("log_loss", "brier"),
+    "training": ("cross-validation", "held-out", "test"),
+    "recalibrator": RECALIBRATORS,
 }
 NUMBERS = ("a", "b")
 GREATEST = 1000.0  # a sharper density of thresholds is one threshold
 
 
 def _value(metric: str, key: str, text: str) -> str | int:
-    if key == "bins":
-        if not text.isdigit() or not 1 <= int(text) <= 100_000:
-            raise UsageError(f"{metric}: bins must be a whole number from 1 to 100000, not {text!r}")
+    if key in ("bins", "min_rows"):
+        if not text.isdigit() or not 1 <= int(text) <= 100_000_000:
+            raise UsageError(f"{metric}: {key} must be a whole number from 1 to 100000000, not {text!r}")
         return int(text)
+    if key == "region":
+        return _region(metric, text)
     if key in NUMBERS:
         return _number(metric, key, text)
-    if key in CHOICES and text not in CHOICES[key]:
-        nearest = _nearest(text, CHOICES[key])
-        raise UsageError(f"{metric}: {key} must be one of {', '.join(CHOICES[key])}, not {text!r}{nearest}")
+    choices = CHOICES.get(f"{metric} {key}", CHOICES.get(key))
+    if choices and text not in choices:
+        nearest = nearest_name(text, choices)
+        raise UsageError(f"{metric}: {key} must be one of {', '.join(choices)}, not {text!r}{nearest}")
+    return text
+
+
+def _region(metric: str, text: str) -> str:
+    ends = text.split("..")
+    try:
+        low, high = (float(end) for end in ends)
+    except ValueError:
+        low, high = 1.0, 0.0
+    if not 0 <= low < high <= 1:
+        raise UsageError(f"{metric}: region must be two numbers in [0, 1], as in 0.8..1, not {text!r}")
     return text
 
 
@@ -118,6 +142,7 @@ def _number(metric: str, key: str, text: str) -> str:
     return f"{value:g}"
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def nearest_name(name: str, known: Iterable[str]) -> str:
+    """Return a clause that suggests the known name nearest to a wrong one; "" if none is near."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f", did you mean {close[0]!r}" if close else ""

@@ -1,10 +1,12 @@
 """Lenses: which aspect of calibration is looked at (Vaicenavicius et al. 2019, section 2).
 
-A one-dimensional lens maps predictions to an induced binary problem: a score in [0, 1] and an outcome.
+A one-dimensional lens maps predictions to an induced binary problem, a score in [0, 1] and an outcome; a
+vector lens to a problem of several outcomes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -12,12 +14,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.binning import equal_mass_cuts, equal_width_cuts, is_run_end
+from calcli.core.binning import edge_cuts, equal_mass_cuts, equal_width_cuts, is_run_end
 from calcli.core.errors import UsageError
 from calcli.core.predictions import Array, Floats
 from calcli.core.rows import ROW_STATISTICS, Bins, RowStatistic
+from calcli.core.vectors import VectorLens, VectorProblem, canonical_lens, group_lens, largest_lens
 
-Binning = Literal["equal-width", "equal-mass"]
+NamedBinning = Literal["equal-width", "equal-mass"]
+Binning = NamedBinning | tuple[float, ...]  # or explicit edges
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,21 @@ class Lens:
     statistics: dict[str, RowStatistic]
 
 
-def find_lens(name: str, n_classes: int) -> Lens:
-    """Return the one-dimensional lens of that name.
+Groups = Mapping[str, Sequence[Sequence[int]]]
+
+
+def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens | VectorLens:
+    """Return the lens of that name.
+
+    Parameters
+    ----------
+    name
+        `top-1`, `top-r`, `within-top-r` (Gupta et al. 2021), `class-k`, `canonical`, `largest-k` (the k
+        largest probabilities and the rest; Vaicenavicius et al. 2019, example 2.iii), or a name of groups.
+    n_classes
+        K.
+    groups
+        Partitions of the classes by name: the class numbers of each group.
 
     Raises
     ------
@@ -50,17 +67,55 @@ def find_lens(name: str, n_classes: int) -> Lens:
     """
     if name == "top-1":
         return Lens(name, "confidence", "hit", {key: ROW_STATISTICS[key] for key in ("confidence", "hit")})
-    kind, _, number = name.rpartition("-")
-    if kind == "class" and number.isdigit() and int(number) < n_classes:
-        k = int(number)
-        score, outcome = f"probability of {k}", f"label is {k}"
-        statistics: dict[str, RowStatistic] = {
-            score: lambda block: block.column(k),
-            outcome: lambda block: block.labels == k,
-        }
-        return Lens(name, score, outcome, statistics)
-    known = f"top-1, class-wise, class-0 to class-{n_classes - 1}"
-    raise UsageError(f"unknown lens {name!r}; it can be {known}")
+    if groups and name in groups:
+        return group_lens(groups[name])
+    if name == "canonical":
+        return canonical_lens(n_classes)
+    kind, _, digits = name.rpartition("-")
+    number = int(digits) if digits.isdigit() else -1
+    if kind == "class" and 0 <= number < n_classes:
+        return _score_lens(
+            name, lambda block: block.column(number), lambda block: block.labels == number
+        )
+    if kind == "top" and 1 <= number <= n_classes:
+        return _score_lens(
+            name,
+            lambda block: block.largest(number)[1][:, -1],
+            lambda block: block.largest(number)[0][:, -1] == block.labels,
+        )
+    if kind == "within-top" and 1 <= number <= n_classes:
+        return _score_lens(
+            name,
+            lambda block: np.minimum(block.largest(number)[1].sum(1), 1),
+            lambda block: (block.largest(number)[0] == block.labels[:, None]).any(1),
+        )
+    if kind == "largest" and 1 <= number < n_classes:
+        return largest_lens(number)
+    named = "".join(f", {group}" for group in groups or ())
+    last = n_classes - 1
+    raise UsageError(
+        f"unknown lens {name!r}; for these classes it can be top-1 to top-{n_classes}, within-top-1 to "
+        f"within-top-{n_classes}, class-0 to class-{last}, class-wise, canonical, largest-1 to largest-{last}{named}"
+    )
+
+
+def find_scalar_lens(name: str, n_classes: int) -> Lens:
+    """Return the one-dimensional lens of that name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such lens, or it has several outcomes.
+    """
+    lens = find_lens(name, n_classes)
+    if not isinstance(lens, Lens):
+        raise UsageError(f"the lens {name} has several outcomes; expected one score, as of top-1 or class-0")
+    return lens
+
+
+def _score_lens(name: str, score: RowStatistic, outcome: RowStatistic) -> Lens:
+    columns = f"{name} score", f"{name} outcome"
+    return Lens(name, *columns, dict(zip(columns, (score, outcome), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -98,13 +153,28 @@ class Problem:
         """Positions just behind each run of equal scores."""
         return np.flatnonzero(self.is_run_end) + 1
 
+    def within(self, low: float, high: float) -> Problem:
+        """Return the rows whose score lies in [low, high], in [low, high) below 1."""
+        start, stop = edge_cuts(self.score, np.array([0.0, low, high, 1.0]))[1:3]
+        stop = len(self.score) if high >= 1 else stop
+        rows = slice(start, stop)
+        weights = None if self.weights is None else self.weights[rows]
+        return Problem(self.score[rows], self.outcome[rows], weights)
+
+    def as_vectors(self) -> VectorProblem:
+        """Return the problem as one of two outcomes: it happens, it does not."""
+        probs = np.stack([self.score, 1 - self.score], axis=1)
+        return VectorProblem(probs, 1 - self.outcome.astype(np.intp), self.weights)
+
     def cuts(self, binning: Binning, bins: int) -> NDArray[np.intp]:
         """Return the positions at which a binning parts the rows."""
         if (binning, bins) not in self._cuts:
             if binning == "equal-width":
                 cuts = equal_width_cuts(self.score, bins)
-            else:
+            elif binning == "equal-mass":
                 cuts = equal_mass_cuts(self.score, bins, self.weights)
+            else:
+                cuts = edge_cuts(self.score, np.array(binning))
             self._cuts[binning, bins] = cuts
         return self._cuts[binning, bins]
 

@@ -11,19 +11,15 @@ from numpy.typing import NDArray
 
 from calcli.core.blocks import Block, Collector, Precision, sweep, working_dtype
 from calcli.core.costs import Costs
+from calcli.core.estimators import Edges, OfVectors, OneDimensional, find_estimator
 from calcli.core.expressions import MetricCall
-from calcli.core.lenses import Problem, find_lens, ordered_problem
-from calcli.core.miscalibration import (
-    BinnedError,
-    KolmogorovSmirnov,
-    binned_error,
-    class_wise_error,
-    find_estimator,
-)
+from calcli.core.lenses import Groups, Lens, Problem, find_lens, ordered_problem
+from calcli.core.miscalibration import BinnedError, binned_error, class_wise_error
 from calcli.core.predictions import Predictions
 from calcli.core.ranking import Area, area_influences, mean_roc_area, roc_area
 from calcli.core.rows import ROW_STATISTICS, Bins, ClassBins, InputFacts, RowTable, clipped_log_loss
 from calcli.core.scores import Score, find_score
+from calcli.core.vectors import VectorLens, VectorProblem, VectorTable, canonical_lens
 
 Watch = Callable[[int], None]
 
@@ -47,6 +43,12 @@ class Measurements:
         Costs that the metrics may name.
     clip
         Least probability of a label that the log-loss counts with; 0 for no clipping.
+    groups
+        Partitions of the classes that lenses may name.
+    edges
+        Explicit bin edges that binnings may name.
+    tests
+        Whether class-wise errors are to be tested, which needs all probabilities.
 
     Attributes
     ----------
@@ -65,6 +67,9 @@ class Measurements:
         watch: Watch | None = None,
         costs: Sequence[Costs] = (),
         clip: float = 0.0,
+        groups: Groups | None = None,
+        edges: Edges | None = None,
+        tests: bool = False,
     ) -> None:
         n, k = predictions.scores.shape
         self.predictions = predictions
@@ -74,11 +79,15 @@ class Measurements:
         self.scores: dict[str, Score] = {str(call): find_score(call, predictions, costs) for call in scored}
         wanted = {name for call in calls for name in call.statistics} | {"hit"}
         ranked = any(call.metric.family == "ranking" for call in calls)
-        lenses = {"top-1", *(call.lens for call in calls if call.lens)}
-        if k == 2:
-            lenses |= {"class-0", "class-1"}
-        self._lenses = {name: find_lens(name, k) for name in lenses - {"class-wise"}}
+        names = {"top-1", *(call.lens for call in calls if call.lens)} - {"class-wise"}
+        names |= {"class-0", "class-1"} if k == 2 else set()
+        lenses = {name: find_lens(name, k, groups) for name in names}
+        self._lenses = {name: lens for name, lens in lenses.items() if isinstance(lens, Lens)}
         statistics = {name: statistic for name, statistic in ROW_STATISTICS.items() if name in wanted}
+        decomposed = [call for call in calls if call.metric.family == "decomposition"]
+        isotonic = any(call.lens == "class-wise" for call in decomposed)
+        if isotonic and k == 2:
+            statistics["log_odds"] = lambda block: block.log_odds
         if clip and "log_loss" in statistics:
             statistics["log_loss"] = clipped_log_loss(clip)
         for lens in self._lenses.values():
@@ -90,19 +99,29 @@ class Measurements:
         statistics |= {costs.decision_column: costs.decided for costs in judged}
         self.rows = RowTable(n, statistics)
         errors = [call for call in calls if call.metric.family == "error"]
-        class_wise = [find_estimator(call) for call in errors if call.lens == "class-wise"]
-        summed = {estimator.bins for estimator in class_wise if _from_sums(estimator)} | {bins}
+        class_wise = [find_estimator(call, edges) for call in errors if call.lens == "class-wise"]
+        self._vectors = {
+            name: VectorTable(lens, predictions, self.dtype)
+            for name, lens in lenses.items()
+            if isinstance(lens, VectorLens)
+        }
+        summed = {estimator.bins for estimator in class_wise if from_sums(estimator)} | {bins}
+        summed |= {int(call.arguments["bins"]) for call in decomposed if "bins" in call.arguments}
         # two classes are in order anyway, for their ranking
         self._class_bins = {m: ClassBins(predictions, m) for m in summed if k > 2}
         collectors: list[Collector] = [self.facts, self.rows, *self._class_bins.values()]
-        ordered = (ranked and k > 2) or not all(_from_sums(estimator) for estimator in class_wise)
-        self._probs = _ProbTable(predictions, self.dtype) if ordered else None
-        if self._probs is not None:
-            collectors.append(self._probs)
+        ordered = ((ranked or isotonic) and k > 2) or not all(from_sums(estimator) for estimator in class_wise)
+        if (ordered or (class_wise and tests)) and "canonical" not in self._vectors:
+            self._vectors["canonical"] = VectorTable(canonical_lens(k), predictions, self.dtype)
+        collectors += self._vectors.values()
         if watch is not None:
             collectors.append(_Watched(watch))
         sweep(predictions, collectors, precision)
         self._problems: dict[str, Problem] = {}
+
+    def is_scalar(self, lens: str) -> bool:
+        """Tell whether a lens has one score and one outcome."""
+        return lens in self._lenses
 
     def problem(self, lens: str) -> Problem:
         """Return the induced problem of a one-dimensional lens, sorted once."""
@@ -112,6 +131,12 @@ class Measurements:
             self._problems[lens] = ordered_problem(score, outcome, self.predictions.weights)
         return self._problems[lens]
 
+    def vector_problem(self, lens: str) -> VectorProblem:
+        """Return the problem of a vector lens, or of a one-dimensional one as one of two outcomes."""
+        if lens in self._lenses:
+            return self.problem(lens).as_vectors()
+        return self._vectors[lens].problem
+
     def class_bins(self, bins: int) -> Bins:
         """Return equal-width sums of every class's probability, (K, bins)."""
         if self._class_bins:
@@ -119,46 +144,43 @@ class Measurements:
         both = [self.problem(lens).bins("equal-width", bins) for lens in ("class-0", "class-1")]
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
 
-    def class_wise(self, estimator: BinnedError | KolmogorovSmirnov) -> float:
+    def class_wise(self, estimator: OneDimensional) -> float:
         """Return the mean error over the classes (root mean square for norm 2, largest for max)."""
-        if _from_sums(estimator):
+        if from_sums(estimator):
             errors = binned_error(self.class_bins(estimator.bins), estimator.norm)
             return float(class_wise_error(errors, estimator.norm))
-        assert self._probs is not None
         labels, weights = self.predictions.labels, self.predictions.weights
-        problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(self._probs.table))
+        table = self.vector_problem("canonical").probs.T
+        problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(table))
         errors = np.array([estimator.value(problem) for problem in problems])
         return float(class_wise_error(errors, getattr(estimator, "norm", "1")))
 
+    @property
+    def class_probs(self) -> NDArray[np.floating[Any]]:
+        """(K, N) probabilities, kept where a metric must put more than two classes in order."""
+        return self.vector_problem("canonical").probs.T
+
     def roc_area(self) -> Area:
         """Return the area under the ROC curve, of the second of two classes or the mean over more."""
-        if self._probs is None:
+        if self.predictions.n_classes == 2:
             return roc_area(self.problem("class-1"))
-        return mean_roc_area(self._probs.table, self.predictions.labels, self.predictions.weights)
+        table = self.vector_problem("canonical").probs.T
+        return mean_roc_area(table, self.predictions.labels, self.predictions.weights)
 
     def roc_influences(self) -> tuple[float, NDArray[np.float64]]:
         """Return the same area with the (N,) influences of the rows on it."""
         labels, weights = self.predictions.labels, self.predictions.weights
-        if self._probs is None:
+        if self.predictions.n_classes == 2:
             both = np.stack([self.rows[self._lenses[lens].score] for lens in ("class-0", "class-1")])
             return area_influences(both, labels, weights)
-        return area_influences(self._probs.table, labels, weights)
+        return area_influences(self.vector_problem("canonical").probs.T, labels, weights)
 
 
-def _from_sums(estimator: BinnedError | KolmogorovSmirnov) -> TypeGuard[BinnedError]:
+def from_sums(estimator: OneDimensional | OfVectors) -> TypeGuard[BinnedError]:
     """Tell whether sums over equal-width bins are enough, so that no class must be put in order."""
-    return isinstance(estimator, BinnedError) and estimator.binning == "equal-width"
-
-
-class _ProbTable:
-    """All probabilities, class by class, for what must order every class."""
-
-    def __init__(self, predictions: Predictions, dtype: np.dtype[Any]) -> None:
-        self.table = np.empty((predictions.n_classes, predictions.n_rows), dtype)
-
-    def add(self, block: Block) -> None:
-        probs = block.exp / block.per_row(block.total)
-        self.table[:, block.rows] = probs if block.class_axis == 0 else probs.T
+    if not isinstance(estimator, BinnedError):
+        return False
+    return estimator.binning == "equal-width" and not estimator.debiased
 
 
 class _Watched:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.expressions import MetricCall
+from calcli.core.debiased import concentration, debiased_l2
 from calcli.core.lenses import Binning, Problem
 from calcli.core.rows import Bins
 
@@ -70,10 +70,17 @@ class BinnedError:
     binning: Binning = "equal-width"
     bins: int = 15
     norm: Norm = "1"
+    debiased: bool = False
 
     def value(self, problem: Problem) -> float:
         """Return the error, in [0, 1]."""
-        return float(binned_error(problem.bins(self.binning, self.bins), self.norm))
+        return float(self.of(problem, problem.bins(self.binning, self.bins)))
+
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the error of sums over this estimator's bins of the problem, with other outcomes perhaps."""
+        if self.debiased:
+            return debiased_l2(bins, concentration(problem, problem.cuts(self.binning, self.bins)))
+        return binned_error(bins, self.norm)
 
 
 @dataclass(frozen=True)
@@ -96,9 +103,3 @@ def cumulative_gap(problem: Problem) -> NDArray[np.float64]:
     np.cumsum(gap, out=gap)
     gap /= problem.total_weight
     return gap if problem.is_run_end.all() else gap[problem.is_run_end]
-
-
-def find_estimator(call: MetricCall) -> BinnedError | KolmogorovSmirnov:
-    """Return the estimator that a metric expression asks for."""
-    arguments: dict[str, Any] = {key: value for key, value in call.arguments.items() if key != "lens"}
-    return KolmogorovSmirnov() if call.metric.name == "ks" else BinnedError(**arguments)

@@ -1,8 +1,8 @@
 """Permutation test of the difference between two systems' calibration errors.
 
-Under the hypothesis that it does not matter which system made a prediction, their predictions may be swapped.
-Paired systems are swapped row by row, others dealt out anew among all rows (Good 2005, chapter 3). Where there
-are many rows, deals of rows change sides together; the test is as exact, and no row is visited again.
+If it does not matter which system made a prediction, their predictions may be swapped. Paired systems are
+swapped row by row, others dealt out anew among all rows (Good 2005, chapter 3). Where there are many rows,
+deals of rows change sides together; the test is as exact, and no row is visited again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from calcli.core.binning import equal_width_index
 from calcli.core.blocks import Block
+from calcli.core.estimators import OneDimensional
 from calcli.core.lenses import ordered_problem
+from calcli.core.measure import from_sums
 from calcli.core.miscalibration import (
     BinnedError,
-    Estimator,
     KolmogorovSmirnov,
     binned_error,
     class_wise_error,
@@ -41,7 +42,7 @@ FEWEST_DRAWS = 199
 
 @dataclass(frozen=True)
 class Side:
-    """One system's view of a one-dimensional lens: (n,) scores, outcomes and weights, in the order of the rows."""
+    """One system through a one-dimensional lens: (n,) scores, outcomes and weights, row by row."""
 
     score: Floats
     outcome: Array
@@ -51,7 +52,7 @@ class Side:
 def permuted_differences(
     baseline: Side,
     candidate: Side,
-    estimator: Estimator,
+    estimator: OneDimensional,
     draws: int,
     rng: np.random.Generator,
     paired: bool = True,
@@ -140,9 +141,7 @@ def swapped_sums(
     return np.concatenate(parts)
 
 
-def _memberships(
-    draws: int, baseline: int, candidate: int, rng: np.random.Generator, paired: bool
-) -> Values:
+def _memberships(draws: int, baseline: int, candidate: int, rng: np.random.Generator, paired: bool) -> Values:
     """Return (draws, units) ones for the units that play the baseline, zeros for the others."""
     if paired:
         kept = rng.integers(0, 2, size=(draws, baseline)).astype(np.float64)
@@ -165,10 +164,10 @@ class _Cells:
     statistic: Statistic
 
     @classmethod
-    def of(cls, estimator: Estimator, baseline: Side, candidate: Side) -> _Cells | None:
+    def of(cls, estimator: OneDimensional, baseline: Side, candidate: Side) -> _Cells | None:
         """Return the cells; None where the estimator depends on the order of the rows."""
         scores = (baseline.score, candidate.score)
-        if isinstance(estimator, BinnedError) and estimator.binning == "equal-width":
+        if from_sums(estimator):
             norm = estimator.norm
             first, second = (equal_width_index(score, estimator.bins) for score in scores)
             return cls(estimator.bins, (first, second), lambda bins: binned_error(bins, norm))
@@ -202,7 +201,7 @@ def _unit_sums(side: Side, index: NDArray[np.intp], cells: int, units: int) -> V
 def _sorted_again(
     baseline: Side,
     candidate: Side,
-    estimator: Estimator,
+    estimator: OneDimensional,
     draws: int,
     rng: np.random.Generator,
     paired: bool,

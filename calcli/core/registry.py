@@ -10,9 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Direction = Literal["lower", "higher", "zero", "none"]
+from calcli.core.calibrators.registry import METHODS
 
-BINNED: dict[str, str | int] = {"lens": "top-1", "binning": "equal-width", "bins": 15}
+Direction = Literal["lower", "higher", "zero", "none"]
+Family = Literal["score", "ranking", "recalibration", "decomposition", "error"]
+
+PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing
+GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
+RECALIBRATORS = (*(m.name for m in METHODS.values() if m.family != "wrapper"), PAV, GIVEN)
+RECALIBRATED = {"score": "log_loss", "recalibrator": "dp", "training": "cross-validation"}
+
+SCALAR: dict[str, str | int] = {"lens": "top-1", "region": "all"}
+BINNED: dict[str, str | int] = {**SCALAR, "binning": "equal-width", "bins": 15}
+VECTORS: dict[str, str | int] = {
+    "lens": "canonical", "binning": "recursive", "bins": 15,
+    "min_rows": 1000, "distance": "tv",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,8 @@ class Metric:
         For the head of a table.
     family
         "score": a smooth function of means over rows, with a bootstrap interval; "ranking": a function of
-        the order of the rows, with a normal interval; "error": a calibration error, biased upward near zero,
+        the order of the rows, with a normal interval; "recalibration": what recalibrated posteriors say of a
+        score; "decomposition": a part of a score; "error": a calibration error, biased upward near zero,
         with its value under perfect calibration instead.
     direction
         Whether lower, higher or nearest to zero is better; "none" where it is no matter of quality.
@@ -45,13 +59,15 @@ class Metric:
         What it does not see, and what to use then.
     arguments
         Arguments with their defaults.
+    fixed
+        Arguments of the estimator that make it this metric and no other.
     statistics
         Row statistics a score needs, by name.
     """
 
     name: str
     title: str
-    family: Literal["score", "ranking", "error"]
+    family: Family
     direction: Direction
     range: str
     unit: str
@@ -60,6 +76,7 @@ class Metric:
     source: str
     misses: str = ""
     arguments: Mapping[str, str | int] = field(default_factory=dict)
+    fixed: Mapping[str, str | int] = field(default_factory=dict)
     statistics: tuple[str, ...] = ()
 
 
@@ -151,10 +168,81 @@ def _scores() -> list[Metric]:
     ]  # fmt: skip
 
 
-def _errors() -> list[Metric]:
+def _recalibrations() -> list[Metric]:
+    ferrer = "Ferrer & Ramos 2024"
+    return [
+        Metric(
+            "calibration_loss", "Calibration loss", "recalibration", "lower", "-inf to inf", "as the score",
+            "what a recalibration, trained on other rows, wins of a score; slightly below 0 if nothing",
+            "score - score after recalibration", ferrer + ", section 3.3",
+            "what the recalibrator cannot express; try another", RECALIBRATED,
+        ),
+        Metric(
+            "relative_calibration_loss", "Calibration loss, relative", "recalibration", "lower", "-inf to 1",
+            "fraction", "share of a score that a recalibration, trained on other rows, wins",
+            "calibration_loss / score", ferrer + ", section 3.3",
+            "what the recalibrator cannot express; try another", RECALIBRATED,
+        ),
+        Metric(
+            "expected_score", "Semi-empirical score", "recalibration", "none", "0 to inf", "as the score",
+            "score expected if the recalibrated posteriors were the truth; far from the score, they are not",
+            "mean over rows of sum_k p_k score(q, k), p recalibrated", ferrer + ", section 3.4", "",
+            RECALIBRATED,
+        ),
+        Metric(
+            "score_divergence", "Score divergence", "recalibration", "lower", "0 to inf", "as the score",
+            "part of the expected score that recalibration removes: distance to the recalibrated posteriors",
+            "mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated",
+            "Broecker 2009; " + ferrer + ", eq. 25", "rests on posteriors that nobody has checked",
+            RECALIBRATED,
+        ),
+    ]  # fmt: skip
+
+
+def _decompositions() -> list[Metric]:
     thesis = "van de Waterlaat 2021"
+    dimitriadis = "Dimitriadis, Gneiting & Jordan 2021 (CORP)"
+    binned: dict[str, str | int] = {"score": "brier", "bins": 15}
+    isotonic = {"score": "brier", "lens": "class-wise"}
+    sums = "one isotonic fit a class"
+    return [
+        Metric(
+            "binned_calibration_loss", "Binned calibration loss", "decomposition", "lower", "0 to 2",
+            "as the score", "part of a score that is distance between mean probability and frequency in bins",
+            "sum_k sum_b n_kb/N (mean prob - frequency)^2, or frequency ln(frequency / mean prob)",
+            thesis + ", section 4.3", "biased upward near zero; relative_calibration_loss needs no bins",
+            binned,
+        ),
+        Metric(
+            "binned_refinement_loss", "Binned refinement loss", "decomposition", "lower", "0 to 1",
+            "as the score", "part of a score that even the frequencies of the bins would lose",
+            "sum_k sum_b n_kb/N frequency (1 - frequency), or -frequency ln frequency",
+            thesis + ", section 4.3", "with few bins it hides what they merge", binned,
+        ),
+        Metric(
+            "corp_miscalibration", "Miscalibration (CORP)", "decomposition", "lower", "0 to inf",
+            "as the score", "part of a score that the best increasing map of the probabilities would win",
+            f"score - score of the isotonic fit, {sums}", dimitriadis,
+            "the fit is judged on its own rows: biased upward near zero", isotonic,
+        ),
+        Metric(
+            "corp_discrimination", "Discrimination (CORP)", "decomposition", "higher", "0 to uncertainty",
+            "as the score", "how much better the best increasing map is than the class frequencies",
+            f"score of the class frequencies - score of the isotonic fit, {sums}", dimitriadis, "", isotonic,
+        ),
+        Metric(
+            "corp_uncertainty", "Uncertainty (CORP)", "decomposition", "none", "0 to inf", "as the score",
+            "score of the class frequencies: how hard the data are before any classifier looks",
+            "score of the class frequencies", dimitriadis, "", isotonic,
+        ),
+    ]  # fmt: skip
+
+
+def _errors() -> list[Metric]:
+    thesis, vaicenavicius = "van de Waterlaat 2021", "Vaicenavicius et al. 2019"
     cw = {**BINNED, "lens": "class-wise"}
     gap = "|mean outcome - mean score|"
+    debiased = {"debiased": "false"}
     return [
         Metric(
             "ece", "ECE", "error", "lower", "0 to 1", "fraction",
@@ -167,32 +255,70 @@ def _errors() -> list[Metric]:
             "ece_l2", "ECE, L2", "error", "lower", "0 to 1", "fraction",
             "root mean square distance between confidence and accuracy over bins",
             f"sqrt(sum_b n_b/N {gap}^2)", f"Kumar et al. 2019; {thesis}",
-            "biased upward like ece", {**BINNED, "norm": "2"},
+            "biased upward like ece; debiased=true takes the bias off", {**BINNED, **debiased}, {"norm": "2"},
         ),
         Metric(
             "mce", "MCE", "error", "lower", "0 to 1", "fraction",
             "largest distance between confidence and accuracy of any bin", f"max_b {gap}",
-            "Naeini et al. 2015", "one thin bin decides it; look at the reliability table",
-            {**BINNED, "norm": "max"},
+            "Naeini et al. 2015", "one thin bin decides it; look at the reliability table", BINNED,
+            {"norm": "max"},
         ),
         Metric(
             "ks", "KS", "error", "lower", "0 to 1", "fraction",
             "largest gap between cumulative confidence and cumulative accuracy, without bins",
             "max_t |mean of (outcome - score) [score <= t]|", "Gupta et al. 2021, eq. 11-12",
-            "gaps of opposite sign cancel along the way; ece adds them up", {"lens": "top-1"},
+            "gaps of opposite sign cancel along the way; ece adds them up", SCALAR,
+        ),
+        Metric(
+            "smooth_ece", "Smooth ECE", "error", "lower", "0 to 1", "fraction",
+            "calibration error smoothed by a kernel as wide as the error itself, without bins",
+            "the s at which the smoothed gap's integral over [0, 1] is s", "Blasiok & Nakkiran 2024",
+            "biased upward on few rows; less than ece", SCALAR,
+        ),
+        Metric(
+            "kde_ece", "KDE-ECE", "error", "lower", "0 to 1", "fraction",
+            "calibration error by kernel density estimates of confidence and accuracy",
+            "integral of |z - accuracy(z)| density(z)", "Zhang et al. 2020",
+            "one bandwidth for all scores; smooth_ece chooses its own", SCALAR,
         ),
         Metric(
             "cw_ece", "Class-wise ECE", "error", "lower", "0 to 1", "fraction",
             "ece of every class's probability, mean over classes", f"mean over k of sum_b n_kb/N {gap}",
-            f"Kull et al. 2019; {thesis}", "shrinks as 1/K when most probabilities are tiny",
-            {**cw, "norm": "1"},
+            f"Kull et al. 2019; {thesis}", "shrinks as 1/K when most probabilities are tiny", cw, {"norm": "1"},
         ),
         Metric(
             "cw_ece_l2", "Class-wise ECE, L2", "error", "lower", "0 to 1", "fraction",
             "root mean square over classes and bins of the gap of every class's probability",
-            f"sqrt(mean over k of sum_b n_kb/N {gap}^2)", thesis, "", {**cw, "norm": "2"},
+            f"sqrt(mean over k of sum_b n_kb/N {gap}^2)", thesis, "", cw, {"norm": "2"},
+        ),
+        Metric(
+            "ace", "Adaptive ECE", "error", "lower", "0 to 1", "fraction",
+            "class-wise ece over bins of equal counts", f"mean over k of sum_b n_kb/N {gap}",
+            "Nixon et al. 2019", "orders every class in memory", {**cw, "binning": "equal-mass"}, {"norm": "1"},
+        ),
+        Metric(
+            "expected_miscalibration", "Expected miscalibration", "error", "lower", "0 to 1 (tv)", "fraction",
+            "mean distance between predicted and observed frequencies of all outcomes, over bins of vectors",
+            "sum_b n_b/N d(mean outcome, mean prediction)", f"{vaicenavicius}, eq. 3",
+            "many classes need many rows: bins of vectors are wide; class-wise errors see single classes",
+            {**VECTORS, "norm": "1"},
+        ),
+        Metric(
+            "worst_miscalibration", "Worst miscalibration", "error", "lower", "0 to 1 (tv)", "fraction",
+            "largest distance between predicted and observed frequencies of any bin of vectors",
+            "max_b d(mean outcome, mean prediction)", f"{vaicenavicius}, section 3.2",
+            "one bin decides it; expected_miscalibration weighs all", VECTORS, {"norm": "max"},
+        ),
+        Metric(
+            "skce", "SKCE", "error", "zero", "-2 to 2", "ratio",
+            "squared kernel calibration error of whole vectors, without bins and without bias",
+            "mean over pairs of k(q, q') <e_y - q, e_y' - q'>", "Widmann et al. 2019",
+            "its size means little; its p-value does. All pairs of rows: estimator=block for many rows",
+            {"lens": "canonical", "estimator": "unbiased", "distance": "tv"},
         ),
     ]  # fmt: skip
 
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in [*_scores(), *_errors()]}
+METRICS: dict[str, Metric] = {
+    metric.name: metric for metric in [*_scores(), *_recalibrations(), *_decompositions(), *_errors()]
+}

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from calcli.core.binning import equal_width_edges
 from calcli.core.consistency import Null, outcome_sums
-from calcli.core.expressions import MetricCall
+from calcli.core.expressions import MetricCall, parse_metric
 from calcli.core.lenses import Problem
-from calcli.core.miscalibration import BinnedError, KolmogorovSmirnov, binned_error, find_estimator
-from calcli.core.registry import METRICS
+from calcli.core.miscalibration import BinnedError, Estimator, KolmogorovSmirnov, binned_error
 from calcli.core.results import Estimate
 from calcli.core.rows import Bins
 
@@ -150,16 +149,11 @@ def reliability(
         share_edges = equal_width_edges(HISTOGRAM_BINS)
         share = problem.bins("equal-width", HISTOGRAM_BINS).weight / problem.total_weight
     low, high = consistency_band(problem, cuts, draws, np.random.default_rng([seed, 3]))
-    ece: dict[str, str | int] = {
-        "lens": lens,
-        "binning": estimator.binning,
-        "bins": estimator.bins,
-        "norm": estimator.norm,
-    }
+    ece = f"ece:lens={lens}:binning={estimator.binning}:bins={estimator.bins}:norm={estimator.norm}"
     return Reliability(
         lens, edges, bins, low, high, share_edges, share,
-        _error(MetricCall(METRICS["ece"], ece), problem, estimates or {}),
-        _error(MetricCall(METRICS["ks"], {"lens": lens}), problem, estimates or {}),
+        _error(parse_metric(ece), estimator, problem, estimates or {}),
+        _error(parse_metric(f"ks:lens={lens}"), KolmogorovSmirnov(), problem, estimates or {}),
     )  # fmt: skip
 
 
@@ -180,11 +174,12 @@ def consistency_band(
     return _ratio(low, weight), _ratio(high, weight)
 
 
-def _error(call: MetricCall, problem: Problem, estimates: Mapping[str, Estimate]) -> Error:
+def _error(
+    call: MetricCall, estimator: Estimator, problem: Problem, estimates: Mapping[str, Estimate]
+) -> Error:
     if str(call) in estimates:
         estimate = estimates[str(call)]
         return Error(estimate.call, estimate.value, estimate.if_calibrated)
-    estimator: BinnedError | KolmogorovSmirnov = find_estimator(call)
     return Error(call, estimator.value(problem), None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,12 @@ from calcli.core.blocks import Precision
 from calcli.core.consistency import Null
 from calcli.core.costs import Costs
 from calcli.core.expressions import MetricCall
-from calcli.core.lenses import Problem
+from calcli.core.lenses import Groups, Problem
 from calcli.core.predictions import Predictions
+from calcli.core.priors import Priors
 from calcli.core.rows import Bins, InputFacts
+
+Training = Literal["cross-validation", "held-out", "test"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,18 @@ class Interval:
     low: float
     high: float
     level: float
+
+    @classmethod
+    def of_draws(cls, draws: NDArray[np.float64], level: float) -> Interval | None:
+        """Return the interval of (B,) resampled values, of which those that are nan do not count.
+
+        Its ends are order statistics, so that infinite draws stay infinite. None if no draw counts.
+        """
+        draws = draws[~np.isnan(draws)]
+        if not len(draws):
+            return None
+        low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
+        return cls(float(low), float(high), level)
 
 
 @dataclass(frozen=True)
@@ -88,6 +103,24 @@ class Settings:
         Costs of decisions that metrics may name.
     clip
         Least probability of a label that the log-loss counts with; 0 for no clipping.
+    recalibrator, training
+        How the calibration loss recalibrates, and what trains it, where an expression does not say.
+    loss_resamples
+        Bootstrap resamples behind the interval of a calibration loss; 0 for none.
+    cluster
+        Column whose values dependent rows share; they stay in one fold.
+    fold_column
+        Column that says which fold of the cross-validation a row is in; None to deal them out.
+    priors
+        Class priors to weight the rows to; None for the frequencies they have.
+    shift_to_priors
+        Whether to move the posteriors to these priors as well.
+    test
+        Whether to test every error, also the class-wise ones.
+    groups
+        Partitions of the classes by name, which lenses may name: the class numbers of each group.
+    edges
+        Explicit bin edges by name, which binnings may name.
     """
 
     metrics: tuple[str, ...] = ()
@@ -99,6 +132,43 @@ class Settings:
     precision: Precision = "auto"
     costs: tuple[Costs, ...] = ()
     clip: float = 0.0
+    recalibrator: str = "dp"
+    training: Training = "cross-validation"
+    loss_resamples: int = 0
+    cluster: str | None = None
+    fold_column: str | None = None
+    priors: Priors | None = None
+    shift_to_priors: bool = False
+    test: bool = False
+    groups: Groups = field(default_factory=dict)
+    edges: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def defaults(self) -> dict[str, str | int]:
+        """What metrics assume where their expression does not say."""
+        return {"bins": self.bins, "recalibrator": self.recalibrator, "training": self.training}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision that costs know: how often it was taken and what that cost.
+
+    Attributes
+    ----------
+    name
+        The decision.
+    rows
+        Rows it was taken for.
+    share
+        Their share of the weight.
+    mean_cost
+        Weighted mean of what it cost; nan if it was never taken.
+    """
+
+    name: str
+    rows: int
+    share: float
+    mean_cost: float
 
 
 @dataclass(frozen=True)
@@ -157,6 +227,10 @@ class Evaluation:
         Log-loss of the other rows; nan if there are none.
     skipped
         A sentence for each metric of the default report that was left out.
+    decisions
+        How often each decision was taken, for each of the costs in use.
+    recalibration_notes
+        What the fits behind calibration losses want said.
     """
 
     predictions: Predictions
@@ -171,3 +245,5 @@ class Evaluation:
     infinite_rows: NDArray[np.intp]
     finite_log_loss: float
     skipped: tuple[str, ...] = ()
+    decisions: Mapping[str, tuple[Decision, ...]] = field(default_factory=dict)
+    recalibration_notes: tuple[str, ...] = ()

@@ -104,13 +104,14 @@ def slice_rows(predictions: Predictions, column: str) -> Iterator[tuple[Slice, N
         yield Slice(column, str(values[code])), codes == code
 
 
-def _natural_order(values: NDArray[np.str_]) -> NDArray[np.intp]:
+def _natural_order(values: NDArray[np.str_]) -> list[int]:
     """Sort numbers as numbers, and before other text."""
 
-    def key(value: str) -> tuple[bool, float, str]:
+    def key(code: int) -> tuple[bool, float, str]:
+        value = str(values[code])
         try:
             return False, float(value), value
         except ValueError:
             return True, 0.0, value
 
-    return np.array(sorted(range(len(values)), key=lambda code: key(values[code])), np.intp)
+    return sorted(range(len(values)), key=key)

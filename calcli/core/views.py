@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import sweep
-from calcli.core.lenses import Problem, find_lens, ordered_problem
+from calcli.core.errors import UsageError
+from calcli.core.lenses import Lens, Problem, find_scalar_lens, ordered_problem
 from calcli.core.results import Evaluation
 from calcli.core.rows import RowTable
 
@@ -22,7 +23,11 @@ def problem_of(evaluation: Evaluation, lens: str) -> Problem:
     if lens == "top-1":
         return evaluation.confidence
     predictions = evaluation.predictions
-    found = find_lens(lens, predictions.n_classes)
+    found = find_scalar_lens(lens, predictions.n_classes)
+    if not isinstance(found, Lens):
+        raise UsageError(
+            f"the lens {lens} has several outcomes; a figure of one curve needs one, such as top-1"
+        )
     rows = RowTable(predictions.n_rows, found.statistics)
     sweep(predictions, [rows], evaluation.settings.precision)
     return ordered_problem(rows[found.score], rows[found.outcome], predictions.weights)

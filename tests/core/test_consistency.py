@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from calcli.core import consistency
-from calcli.core.consistency import brownian_supremum_tail, null_distributions, outcome_sums
+from calcli.core.consistency import brownian_supremum_tail, outcome_sums
+from calcli.core.estimators import null_distributions
 from calcli.core.lenses import ordered_problem
 from calcli.core.miscalibration import BinnedError, KolmogorovSmirnov
 

@@ -16,10 +16,13 @@ from calcli.core.registry import METRICS
 def test_an_expression_prints_back(metric, data):
     text = metric.name
     for key in metric.arguments:
-        if key == "bins":
-            text += f":bins={data.draw(st.integers(1, 99))}"
+        if key in ("bins", "min_rows"):
+            text += f":{key}={data.draw(st.integers(1, 99))}"
+        elif key == "region":
+            text += data.draw(st.sampled_from(["", ":region=0.5..1"]))
         elif key in CHOICES:
-            text += f":{key}={data.draw(st.sampled_from(CHOICES[key]))}"
+            choices = CHOICES.get(f"{metric.name} {key}", CHOICES[key])
+            text += f":{key}={data.draw(st.sampled_from(choices))}"
     call = parse_metric(text)
     assert parse_metric(str(call)) == call
 
@@ -35,10 +38,13 @@ def test_defaults_are_left_out():
     [
         ("ec", "did you mean 'ece'"),
         ("logloss", "did you mean 'log_loss'"),
-        ("ece:bin=3", "it takes: lens, binning, bins, norm"),
+        ("ece:bin=3", "it takes: lens, region, binning, bins, norm"),
         ("ece:bins=0", "whole number"),
         ("ece:bins=many", "whole number"),
-        ("ece:binning=equal_mass", "did you mean 'equal-mass'"),
+        ("ece:region=0.9..0.5", "two numbers in"),
+        ("ece:debiased=true", "no argument"),
+        ("ece_l2:debiased=yes", "one of true, false"),
+        ("skce:distance=squared-euclidean", "one of tv, euclidean"),
         ("ece:norm=3", "one of 1, 2, max"),
         ("log_loss:bins=3", "it takes: none"),
     ],

@@ -1,0 +1,102 @@
+"""Problems of several outcomes at once, and the lenses that make them of predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calcli.core.blocks import Block
+from calcli.core.predictions import Array, Floats, Predictions
+
+
+@dataclass(frozen=True)
+class VectorProblem:
+    """A problem of d outcomes.
+
+    Attributes
+    ----------
+    probs
+        (n, d) probabilities.
+    labels
+        (n,) integers in 0..d-1.
+    weights
+        (n,) row weights, or None.
+    """
+
+    probs: Floats
+    labels: Array
+    weights: Floats | None = None
+
+
+@dataclass(frozen=True)
+class VectorLens:
+    """A lens on several outcomes at once.
+
+    Attributes
+    ----------
+    size
+        Number of outcomes, d.
+    table
+        Function of a block that returns (d, n) probabilities.
+    outcome
+        Function of a block that returns (n,) integers in 0..d-1.
+    """
+
+    size: int
+    table: Callable[[Block], Floats]
+    outcome: Callable[[Block], Array]
+
+
+def canonical_lens(n_classes: int) -> VectorLens:
+    """Return the lens that shows all classes as they are."""
+    return VectorLens(n_classes, lambda block: block.probs, lambda block: block.labels)
+
+
+def largest_lens(k: int) -> VectorLens:
+    """Return the lens on the k largest probabilities and the rest (Vaicenavicius et al. 2019, ex. 2.iii)."""
+
+    def probs(block: Block) -> Floats:
+        largest = block.largest(k)[1].T
+        return np.concatenate([largest, np.maximum(1 - largest.sum(0, keepdims=True), 0)])
+
+    def outcome(block: Block) -> Array:
+        right = block.largest(k)[0] == block.labels[:, None]
+        return np.where(right.any(1), right.argmax(1), k)
+
+    return VectorLens(k + 1, probs, outcome)
+
+
+def group_lens(groups: Sequence[Sequence[int]]) -> VectorLens:
+    """Return the lens on groups of classes, each class number in one of them."""
+    group_of = np.empty(sum(map(len, groups)), np.intp)
+    for number, members in enumerate(groups):
+        group_of[list(members)] = number
+    members_of = np.equal.outer(np.arange(len(groups)), group_of)
+
+    def probs(block: Block) -> Floats:
+        return members_of.astype(block.exp.dtype) @ block.probs
+
+    return VectorLens(len(groups), probs, lambda block: group_of[block.labels])
+
+
+class VectorTable:
+    """Collects the problem of a vector lens, for what needs every row at once."""
+
+    def __init__(self, lens: VectorLens, predictions: Predictions, dtype: np.dtype[Any]) -> None:
+        self._lens = lens
+        self._weights = predictions.weights
+        self._probs = np.empty((lens.size, predictions.n_rows), dtype)
+        self._labels = np.empty(predictions.n_rows, np.intp)
+
+    def add(self, block: Block) -> None:
+        """Store the block's probabilities and outcomes."""
+        self._probs[:, block.rows] = self._lens.table(block)
+        self._labels[block.rows] = self._lens.outcome(block)
+
+    @property
+    def problem(self) -> VectorProblem:
+        """The problem of all rows; its probabilities are laid out outcome by outcome."""
+        return VectorProblem(self._probs.T, self._labels, self._weights)
