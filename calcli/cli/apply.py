@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from calcli.cli.options import ReadingScores, Talking, bundled, split
+from calcli.cli.options import Quiet, ReadingScores, bundled, split
 from calcli.cli.output import remark, silence
 from calcli.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from calcli.core.calibrators.record import CalibratorRecord
-    from calcli.core.predictions import Floats
+    from calcli.core.priors import Priors
 
-UNIFORM: Literal["uniform"] = "uniform"
+UNIFORM = "uniform"
 
 
 @bundled
@@ -41,11 +41,14 @@ def apply(
         str | None,
         typer.Option(
             metavar="PRIORS",
-            help="Move to other class frequencies: uniform, or as in cat=0.2,dog=0.8.",
+            help="Move to other class priors: uniform, 0.2,0.8 or cat=0.2,dog=0.8.",
         ),
     ] = None,
+    labels: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Labels of .npy scores, to be written beside them.")
+    ] = None,
     reading: ReadingScores,
-    talking: Talking,
+    quiet: Quiet = False,
 ) -> None:
     """Recalibrate the scores of a file.
 
@@ -57,48 +60,47 @@ def apply(
     calcli apply cal.json test.csv | calcli evaluate -
     calcli apply cal.json test.npy --as log-probs -o calibrated.npy
     """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.core.calibrators.record import prior_shift
     from calcli.io.calibrators import load_calibrator
     from calcli.io.recalibrating import Wanted, recalibrate_file
     from calcli.report.numbers import counted
     from calcli.report.progress import progress
 
     record = load_calibrator(calibrator)
-    wanted = Wanted(as_, None if shift_to_priors is None else prior_shift_of(shift_to_priors, record))
-    with progress(shown=not talking.quiet) as watcher:
+    shift = None if shift_to_priors is None else prior_shift(record, parse_priors(shift_to_priors))
+    options = replace(reading.read_options(), labels=labels)
+    with progress(shown=not quiet) as watcher:
         bar = [partial(watcher, "rows")] if watcher else []
         try:
-            written = recalibrate_file(record, file, output, reading.read_options(), wanted, *bar)
+            written = recalibrate_file(record, file, output, options, Wanted(as_, shift), *bar)
         except BrokenPipeError:  # a reader that has seen enough
             silence()
             return
-    if not talking.quiet:
+    if not quiet:
         for note in written.notes:
             remark(note)
         changed = f"the predicted class changed in {written.changed_rows:,}"
         remark(f"{counted(written.rows, 'row')} recalibrated; {changed}")
 
 
-def prior_shift_of(text: str, record: CalibratorRecord) -> Floats:
-    """Return what the priors named in an option add to the log-probabilities, (K,).
+def parse_priors(text: str) -> Priors:
+    """Return the class priors named in an option: uniform, 0.2,0.8 or cat=0.2,dog=0.8.
 
     Raises
     ------
     UsageError
-        If they are not a number for each class.
+        If the text is none of these.
     """
-    from calcli.core.calibrators.record import prior_shift
+    from calcli.core.priors import Priors
 
     if text == UNIFORM:
-        return prior_shift(record, UNIFORM)
-    priors: dict[str, float] = {}
-    for item in split(text):
-        name, equals, value = item.rpartition("=")
-        try:
-            priors[name] = float(value)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise UsageError(
-                f"--shift-to-priors {text}: expected uniform, or a number for each class: cat=0.2,dog=0.8"
-            )
-    return prior_shift(record, priors)
+        return Priors()
+    pairs = [item.rpartition("=") for item in split(text)]
+    names = tuple(name for name, equals, _ in pairs if equals)
+    try:
+        values = tuple(float(value) for _, _, value in pairs)
+    except ValueError:
+        values = ()
+    if not values or len(names) not in (0, len(values)):
+        raise UsageError(f"the priors {text!r} are none; expected uniform, 0.2,0.8 or cat=0.2,dog=0.8")
+    return Priors(values, names)

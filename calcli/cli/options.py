@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from calcli.core.results import Settings
     from calcli.io.options import ReadOptions
 
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
+
+
 @dataclass(frozen=True)
 class ReadingScores:
     """How the scores in files are to be understood."""
 
-    labels: Annotated[
-        str | None, Option(metavar="FILE", help="File of labels for .npy scores; in .npz, the array.")
-    ] = None
     scores: Annotated[
         str | None, Option(metavar="PATTERN", help="Score columns, such as 'p_*'; in .npz, the array.")
     ] = None
@@ -50,6 +50,9 @@ class ReadingScores:
 class Reading(ReadingScores):
     """How files of predictions are to be understood."""
 
+    labels: Annotated[
+        str | None, Option(metavar="FILE", help="File of labels for .npy scores; in .npz, the array.")
+    ] = None
     label_column: Annotated[str | None, Option(metavar="NAME", help="Column of the labels.")] = None
     weights: Annotated[str | None, Option(metavar="NAME", help="Column of row weights.")] = None
     limit: Annotated[int | None, Option(metavar="N", min=1, help="Read only the first N rows.")] = None
@@ -98,7 +101,7 @@ class Computing:
 class Talking:
     """How much is said beside the results, and how."""
 
-    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")] = False
+    quiet: Quiet = False
     no_color: Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")] = False
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.errors import InputError, UsageError
 from calcli.core.predictions import Floats, Kind
-
-UNIFORM: Literal["uniform"] = "uniform"
+from calcli.core.priors import Priors
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def recalibrate(
     return shifted - np.logaddexp.reduce(shifted, axis=1, keepdims=True)
 
 
-def prior_shift(record: CalibratorRecord, priors: Mapping[str, float] | Literal["uniform"]) -> Floats:
+def prior_shift(record: CalibratorRecord, priors: Priors) -> Floats:
     """Return the (K,) logarithms of new over old class priors (Saerens et al. 2002, equation 4).
 
     Parameters
@@ -83,29 +82,24 @@ def prior_shift(record: CalibratorRecord, priors: Mapping[str, float] | Literal[
     record
         The calibrator; its priors are the class frequencies of the rows it was fitted on.
     priors
-        The new frequency of each class, of any sum; or "uniform".
+        The new ones.
 
     Raises
     ------
     UsageError
-        If they are not a number above 0 for each class, or a class had no row in the fit.
+        If the priors are not for these classes, one is 0, or a class had no row in the fit.
     """
-    if priors == UNIFORM:
-        priors = dict.fromkeys(record.classes, 1.0)
-    unknown, missing = set(priors) - set(record.classes), set(record.classes) - set(priors)
-    if unknown or missing:
-        what = f"{sorted(unknown)[0]!r} is none of them" if unknown else f"{sorted(missing)[0]!r} is missing"
-        raise UsageError(f"--shift-to-priors needs the prior of each class of the calibrator; {what}")
-    new = np.array([priors[name] for name in record.classes], np.float64)
-    if not (np.isfinite(new).all() and (new > 0).all()):
-        raise UsageError("--shift-to-priors needs a prior above 0 for each class, such as cat=0.2,dog=0.8")
-    old = np.asarray(record.priors)
+    new, old = priors.of(record.classes), np.asarray(record.priors)
+    if not new.all():
+        name = record.classes[int(new.argmin())]
+        raise UsageError(f"the prior of class {name!r} is 0, which would leave some rows without any class")
     if not old.all():
+        name = record.classes[int(old.argmin())]
         raise UsageError(
-            f"--shift-to-priors: class {record.classes[int(old.argmin())]!r} had no row in the fit, so that "
-            "there is no prior to move from; fit on rows of every class"
+            f"class {name!r} had no row in the fit, so that there is no prior to move from; fit on rows of "
+            "every class"
         )
-    shift: Floats = np.log(new / new.sum()) - np.log(old)
+    shift: Floats = np.log(new) - np.log(old)
     return shift
 
 
