@@ -1,0 +1,131 @@
+"""Costs of decisions and class priors, from words, numbers and files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from calcli.core.costs import FORMS, Costs, CostTable, parse_cost_word, with_distinct_names
+from calcli.core.errors import InputError, UsageError
+from calcli.core.priors import Priors
+from calcli.io.places import listed
+
+Row: TypeAlias = Mapping[str, Any]
+
+ENDINGS = (".csv", ".json", ".toml")
+CSV_COSTS = "a line of decisions, then for each class its name and its costs"
+CSV_PRIORS = "a line for each class: its name and its prior"
+
+
+def read_costs(texts: tuple[str, ...]) -> tuple[Costs, ...]:
+    """Return costs by word, such as `abstain:0.1`, or from files, which are called by their stem.
+
+    Raises
+    ------
+    UsageError
+        If something is neither, or two are called the same.
+    InputError
+        If a file is damaged, or its costs are not numbers.
+    """
+    return with_distinct_names([parse_cost_word(text) or _cost_table(text) for text in texts])
+
+
+def read_priors(text: str) -> Priors:
+    """Return priors: `uniform`, numbers separated by commas in the order of the classes, or a file.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these.
+    InputError
+        If a file is damaged, or its priors are not numbers.
+    """
+    if text == "uniform":
+        return Priors()
+    if Path(text).suffix.lower() not in ENDINGS:
+        try:
+            return Priors(tuple(float(part) for part in text.split(",")))
+        except ValueError:
+            raise UsageError(
+                f"{text!r} are no priors; expected uniform, numbers such as 0.9,0.1, or a file that ends in "
+                f"{listed(ENDINGS)}"
+            ) from None
+    path = Path(text)
+    found = _csv_priors(path) if path.suffix.lower() == ".csv" else _tree(path)
+    values = tuple(_number(path, (name,), value) for name, value in found.items())
+    return Priors(values, tuple(found))
+
+
+def _cost_table(text: str) -> CostTable:
+    path = Path(text)
+    if path.suffix.lower() not in ENDINGS:
+        raise UsageError(f"{text!r} are no costs; expected {FORMS}, or a file that ends in {listed(ENDINGS)}")
+    rows = _csv_costs(path) if path.suffix.lower() == ".csv" else _tree(path)
+    for name, row in rows.items():
+        if not isinstance(row, Mapping) or not row:
+            raise InputError(f"{path}: class {name!r} has no costs by decision; expected a number for each")
+    if not rows:
+        raise InputError(f"{path} has no costs; expected a row for each class")
+    first, decisions = next((name, tuple(row)) for name, row in rows.items())
+    for name, row in rows.items():
+        if set(row) != set(decisions):
+            odd = next(iter(set(row) ^ set(decisions)))
+            raise InputError(f"{path}: only one of the classes {first!r} and {name!r} has a cost of {odd!r}")
+    costs = tuple(tuple(_number(path, (name, d), row[d]) for d in decisions) for name, row in rows.items())
+    return CostTable(path.stem, tuple(rows), decisions, costs)
+
+
+def _csv_costs(path: Path) -> dict[str, Row]:
+    (_, *decisions), *lines = _csv_lines(path, CSV_COSTS)
+    if len(set(decisions)) < len(decisions):
+        raise InputError(f"{path}: a decision is named twice in the first line")
+    rows: dict[str, Row] = {}
+    for number, (name, *costs) in enumerate(lines, start=2):
+        if len(costs) != len(decisions):
+            raise InputError(f"{path}: line {number} has {len(costs)} costs for {len(decisions)} decisions")
+        if name in rows:
+            raise InputError(f"{path}: class {name!r} has two rows")
+        rows[name] = dict(zip(decisions, costs, strict=True))
+    return rows
+
+
+def _csv_priors(path: Path) -> dict[str, str]:
+    lines = _csv_lines(path, CSV_PRIORS)
+    if any(len(line) != 2 for line in lines):
+        raise InputError(f"{path}: expected {CSV_PRIORS}")
+    return dict(lines[1:] if lines[0][1] == "prior" else lines)
+
+
+def _csv_lines(path: Path, expected: str) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
+    if not lines:
+        raise InputError(f"{path} is empty; expected {expected}")
+    return lines
+
+
+def _tree(path: Path) -> dict[str, Any]:
+    """Return the object that a JSON or TOML file holds."""
+    try:
+        with path.open("rb") as file:
+            found = json.load(file) if path.suffix.lower() == ".json" else tomllib.load(file)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+        raise InputError(f"{path} is no {path.suffix[1:].upper()}: {fault}") from fault
+    if not isinstance(found, dict):
+        raise InputError(f"{path} holds a {type(found).__name__}; expected an object with a key a class")
+    return found
+
+
+def _number(path: Path, place: tuple[str, ...], value: Any) -> float:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{path}: {' / '.join(place)} is {value!r}; expected a finite number")
+    return number
