@@ -1,0 +1,201 @@
+"""`calcli check`: the gate of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
+import typer
+
+from calcli.cli.options import Reading, Talking, bundled
+from calcli.cli.output import colored, emit, remark
+
+if TYPE_CHECKING:
+    from calcli.core.checking import Baseline, StoredReport
+    from calcli.core.policy import Checked, Policy
+    from calcli.core.predictions import Predictions
+    from calcli.io.options import ReadOptions
+
+Format = Literal["table", "json", "markdown", "junit", "github"]
+
+
+@dataclass(frozen=True)
+class Against:
+    """How files are compared with the baseline.
+
+    Attributes
+    ----------
+    reference
+        Predictions or a report.
+    key
+        Column that pairs the rows; None for their order.
+    allow_unmatched
+        Whether rows without a counterpart may be left out.
+    unpaired
+        Whether the baseline may hold other cases.
+    allow_other_classes
+        Whether it may have other classes.
+    """
+
+    reference: Predictions | StoredReport
+    key: str | None = None
+    allow_unmatched: bool = False
+    unpaired: bool = False
+    allow_other_classes: bool = False
+
+
+@bundled
+def check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Predictions to be judged.")],
+    reading: Reading,
+    talking: Talking,
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", metavar="FILE", help="The rules, in TOML.")
+    ] = "calcli.toml",
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What may not get worse: predictions, or a JSON report of them."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Pair rows by this column, not by their order.")
+    ] = None,
+    allow_unmatched: Annotated[
+        bool, typer.Option("--allow-unmatched", help="Leave out rows that the other file does not have.")
+    ] = False,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="The baseline holds other cases; a weaker comparison.")
+    ] = False,
+    allow_other_classes: Annotated[
+        bool, typer.Option("--allow-other-classes", help="The baseline may have other classes; unpaired.")
+    ] = False,
+    init: Annotated[
+        bool, typer.Option("--init", help="Write a first policy, with limits that the file passes today.")
+    ] = False,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    write: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FORMAT=FILE", help="Also write the results there. Repeatable."),
+    ] = None,
+) -> None:
+    """Judge predictions by the rules of a policy; for continuous integration.
+
+    Exit status 1 if a rule is broken, 2 if a file or a rule could not be judged, 0 otherwise.
+
+    \b
+    calcli check --init preds.parquet
+    calcli check preds.parquet
+    calcli check new.parquet --baseline old.parquet --write junit=check.xml
+    calcli check preds.parquet --policy strict.toml --format github
+    """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.core.policy import exit_status
+    from calcli.io.atomic import atomic_path
+    from calcli.io.policy import read_policy
+    from calcli.report.policy import render_check
+
+    options = reading.read_options()
+    if init:
+        write_first_policy(files, policy, options, with_baseline=baseline is not None, quiet=talking.quiet)
+        return
+    rules = read_policy(policy)
+    targets = [_target(text) for text in write or ()]
+    against = None
+    if baseline is not None:
+        reference = read_reference(baseline, options)
+        against = Against(reference, key, allow_unmatched, unpaired, allow_other_classes)
+    checked = [check_file(file, rules, against, options) for file in files]
+    for form, path in targets:
+        with atomic_path(path) as temporary:
+            temporary.write_text(render_check(checked, rules, policy, form), encoding="utf-8")
+    emit(render_check(checked, rules, policy, format, colored(talking.no_color)))
+    status = exit_status(checked)
+    if status:
+        raise typer.Exit(status)
+
+
+def check_file(path: str, policy: Policy, against: Against | None, options: ReadOptions) -> Checked:
+    """Judge one file; one that cannot be read or paired has a fault, and its rules are not judged."""
+    from calcli.core.checking import check
+    from calcli.core.errors import CalcliError
+    from calcli.core.policy import Checked
+    from calcli.io.read import read
+
+    try:
+        predictions = read(path, options)
+        return check(predictions, policy, _baseline(predictions, against, policy))
+    except CalcliError as fault:
+        return Checked(path, 0, (), str(fault))
+    except OSError as fault:
+        return Checked(path, 0, (), f"{fault.filename or path}: {fault.strerror or fault}")
+
+
+def read_reference(path: str, options: ReadOptions) -> Predictions | StoredReport:
+    """Read a baseline: a JSON report, or predictions."""
+    from calcli.io.read import read
+    from calcli.io.reports import read_report
+
+    return read_report(path) if path.endswith(".json") else read(path, options)
+
+
+def _baseline(predictions: Predictions, against: Against | None, policy: Policy) -> Baseline | None:
+    from calcli.core.checking import Baseline, StoredReport
+    from calcli.core.pairing import pair, require_classes
+
+    if against is None:
+        return None
+    reference = against.reference
+    if not against.allow_other_classes:
+        owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
+        require_classes(predictions, reference.classes, owner)
+    if isinstance(reference, StoredReport) or against.unpaired or against.allow_other_classes:
+        return Baseline(reference, predictions, paired=False)
+    columns = {rule.part.partition("=")[0] for rule in policy.rules if rule.part}
+    pairing = pair(
+        [reference, predictions],
+        against.key,
+        allow_unmatched=against.allow_unmatched,
+        keep=sorted(columns),
+    )
+    first, second = pairing.systems
+    return Baseline(first, second, paired=True)
+
+
+def write_first_policy(
+    files: Sequence[str], path: str, options: ReadOptions, *, with_baseline: bool, quiet: bool
+) -> None:
+    """Write a policy that a file passes; `-` is standard output.
+
+    Raises
+    ------
+    UsageError
+        If there are several files, or the policy exists.
+    """
+    from calcli.core.errors import UsageError
+    from calcli.core.evaluate import evaluate
+    from calcli.io.atomic import atomic_path
+    from calcli.io.read import read
+    from calcli.report.policy import first_policy
+
+    if len(files) != 1:
+        raise UsageError(f"--init takes the values of one file; {len(files)} were given")
+    if path != "-" and Path(path).exists():
+        raise UsageError(f"{path} exists; give another name with --policy, or - for standard output")
+    text = first_policy(evaluate(read(files[0], options)), with_baseline)
+    if path == "-":
+        emit(text)
+        return
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    if not quiet:
+        remark(f"wrote {path}; judge files by it with calcli check FILE --policy {path}")
+
+
+def _target(text: str) -> tuple[Format, str]:
+    from calcli.core.errors import UsageError
+
+    form, _, path = text.partition("=")
+    for known in get_args(Format):
+        if form == known and path:
+            return known, path
+    raise UsageError(f"--write {text}: expected a format and a file, as in junit=check.xml")

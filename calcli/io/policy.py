@@ -1,0 +1,166 @@
+"""Policy files: TOML to rules."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from calcli.core.errors import CalcliError, InputError, UsageError
+from calcli.core.evidence import Margin
+from calcli.core.expressions import nearest_name, parse_metric
+from calcli.core.policy import Bound, End, NoWorse, Policy, Proof, Rule, Severity
+
+T = TypeVar("T", int, float, str)
+
+GENERAL = ("level", "min_rows", "resamples", "draws", "seed", "rules")
+OF_RULE = (
+    "metric", "max", "min", "bound", "max_increase", "max_decrease", "prove", "slice", "severity", "min_rows",
+    "name",
+)  # fmt: skip
+CONDITIONS = ("max", "min", "max_increase", "max_decrease")
+
+
+def read_policy(path: str | Path) -> Policy:
+    """Read a policy from a TOML file.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is not TOML, or a rule is wrong; all wrong rules are named.
+    """
+    try:
+        with open(path, "rb") as file:
+            table = tomllib.load(file)
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path}: no such file; write a first policy with calcli check --init FILE"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+    return parse_policy(table, str(path))
+
+
+def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
+    """Return the policy of a TOML table; `path` is for messages.
+
+    Raises
+    ------
+    InputError
+        As for `read_policy`.
+    """
+    faults: list[str] = []
+    rules: list[Rule] = []
+    general: dict[str, Any] = {}
+    try:
+        _refuse_unknown(table, GENERAL)
+        level = _get(table, "level", float, 0.95)
+        if not 0 < level < 1:
+            raise UsageError(f"level is {level:g}; expected a number between 0 and 1, such as 0.95")
+        counts = {key: _get(table, key, int, default) for key, default in COUNTS.items()}
+        negative = next((key for key, count in counts.items() if count < 0), None)
+        if negative:
+            raise UsageError(f"{negative} is {counts[negative]}; expected a number of at least 0")
+        general = {"level": level, **{key: counts[key] for key in ("resamples", "draws", "seed")}}
+    except UsageError as fault:
+        faults.append(str(fault))
+    entries = table.get("rules", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries) or not entries:
+        faults.append(
+            'there are no rules; expected tables such as [[rules]] with metric = "log_loss" and max = 0.5'
+        )
+        entries = []
+    for number, entry in enumerate(entries, 1):
+        try:
+            rules += _rules(entry, _get(table, "min_rows", int, 1))
+        except CalcliError as fault:
+            faults.append(f"rule {number} ({entry.get('name') or entry.get('metric', 'no metric')}): {fault}")
+    if faults:
+        raise InputError(f"{path}: {'; '.join(faults)}")
+    return Policy(tuple(rules), **general)
+
+
+COUNTS = {"resamples": 2000, "draws": 1999, "seed": 0, "min_rows": 1}
+
+
+def _rules(entry: Mapping[str, Any], min_rows: int) -> list[Rule]:
+    """Return one rule for each condition of an entry."""
+    _refuse_unknown(entry, OF_RULE)
+    if "metric" not in entry:
+        raise UsageError('metric is missing; expected, for example, metric = "log_loss"')
+    call = parse_metric(_get(entry, "metric", str, ""))
+    common = {
+        "part": _slice(_get(entry, "slice", str, "")),
+        "severity": _choice(entry, "severity", get_args(Severity)),
+        "min_rows": _get(entry, "min_rows", int, min_rows),
+        "name": _get(entry, "name", str, ""),
+    }
+    conditions: list[Bound | NoWorse] = []
+    if "bound" in entry and not {"max", "min"} & entry.keys():
+        raise UsageError("bound says what max or min is compared with; there is neither")
+    for key, most in (("max", True), ("min", False)):
+        if key in entry:
+            end: End = _choice(entry, "bound", get_args(End))
+            conditions.append(Bound(_get(entry, key, float, 0.0), most, end))
+    worse = {"lower": "max_increase", "higher": "max_decrease"}.get(call.metric.direction)
+    for key in ("max_increase", "max_decrease"):
+        if key in entry and key != worse:
+            mend = f"; use {worse}" if worse else ""
+            raise UsageError(f"{key} of {call}: {call.metric.direction} is better{mend}")
+    if worse is not None and worse in entry:
+        proof: Proof = _choice(entry, "prove", get_args(Proof))
+        conditions.append(NoWorse(_margin(worse, entry[worse]), proof))
+    elif "prove" in entry:
+        raise UsageError(f"prove is about a baseline; say how much worse is allowed with {worse} = 0.01 or 0")
+    if not conditions:
+        raise UsageError(f"it asks for nothing; expected one of {', '.join(CONDITIONS)}")
+    return [Rule(call, condition, **common) for condition in conditions]
+
+
+def _margin(key: str, value: Any) -> Margin:
+    """Return the margin that a number, or text such as `5%`, stands for."""
+    relative = isinstance(value, str) and value.strip().endswith("%")
+    try:
+        size = float(value.strip()[:-1]) / 100 if relative else float(value)
+        if isinstance(value, (bool, str)) and not relative:
+            raise ValueError
+    except (TypeError, ValueError):
+        size = math.nan
+    if not 0 <= size < math.inf:
+        raise UsageError(
+            f'{key} is {value!r}; expected a number of at least 0, such as 0.01, or a share, "5%"'
+        )
+    return Margin(relative=size) if relative else Margin(absolute=size)
+
+
+def _slice(text: str) -> str:
+    column, equals, value = text.partition("=")
+    if text and not (column and equals and value):
+        raise UsageError(f'slice is {text!r}; expected a column and a value, as in "country=DE"')
+    return text
+
+
+def _get(table: Mapping[str, Any], key: str, kind: type[T], default: T) -> T:
+    """Return the value of a key, which must be of a kind; whole numbers are numbers."""
+    value = table.get(key, default)
+    allowed = (int, float) if kind is float else kind
+    if isinstance(value, bool) or not isinstance(value, allowed) or value != value:  # nan differs from itself
+        what = {int: "a whole number", float: "a number", str: "text"}[kind]
+        raise UsageError(f"{key} is {value!r}; expected {what}")
+    return kind(value)
+
+
+def _choice(table: Mapping[str, Any], key: str, choices: tuple[Any, ...]) -> Any:
+    value = table.get(key, choices[0])
+    if value not in choices:
+        expected = ", ".join(f'"{choice}"' for choice in choices)
+        raise UsageError(f"{key} is {value!r}; expected one of {expected}{nearest_name(str(value), choices)}")
+    return value
+
+
+def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in table:
+        if key not in known:
+            raise UsageError(f"unknown key {key!r}{nearest_name(key, known)}; known are {', '.join(known)}")

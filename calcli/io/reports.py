@@ -1,0 +1,60 @@
+"""Reports of `calcli evaluate` as baselines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from calcli.core.checking import StoredReport, StoredValue
+from calcli.core.errors import InputError
+from calcli.core.results import Interval
+
+SCHEMA = "calcli.report/1"
+
+
+def read_report(path: str | Path) -> StoredReport:
+    """Read the values of a JSON report on one data set.
+
+    Raises
+    ------
+    InputError
+        If it is no such report, of another version, or on several data sets.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from error
+    found = report.get("schema") if isinstance(report, dict) else None
+    if found != SCHEMA:
+        raise InputError(
+            f"{path} is not a report with schema {SCHEMA} (found {found!r}); write one with calcli "
+            "evaluate FILE --format json"
+        )
+    try:
+        return _stored(report["results"], str(path))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path} is a damaged report ({type(error).__name__}: {error})") from error
+
+
+def _stored(results: list[dict[str, Any]], path: str) -> StoredReport:
+    inputs = {result["input"]["path"] for result in results}
+    if len(inputs) != 1:
+        raise InputError(
+            f"{path} reports on {len(inputs)} data sets; expected one: evaluate the baseline alone"
+        )
+    metrics = {
+        result["slice"] or "": {name: _value(found) for name, found in result["metrics"].items()}
+        for result in results
+    }
+    return StoredReport(path, tuple(results[0]["input"]["class_names"]), metrics)
+
+
+def _value(found: dict[str, Any]) -> StoredValue:
+    interval = None
+    if "low" in found:
+        interval = Interval(float(found["low"]), float(found["high"]), float(found["level"]))
+    return StoredValue(float(found["value"]), interval)

@@ -1,0 +1,62 @@
+"""Checks -> JUnit XML, as test reports of continuous integration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from calcli.core.policy import Checked, Outcome
+
+NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit_text(checked: Sequence[Checked]) -> str:
+    """Return a suite for each file and a case for each rule.
+
+    A broken rule is a failure, one that could not be judged an error; a warning is a passed case that says so
+    in its output.
+    """
+    suites = [_suite(one) for one in checked]
+    totals = {key: str(sum(int(suite.get(key, 0)) for suite in suites)) for key in COUNTS}
+    root = ET.Element("testsuites", {"name": "calcli check", **totals})
+    root.extend(suites)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+COUNTS = ("tests", "failures", "errors")
+
+
+def _suite(one: Checked) -> ET.Element:
+    cases = [_case(one.path, outcome) for outcome in one.outcomes]
+    errors = one.count("not judged")
+    if one.fault:
+        case = _named_case(one.path, "the file can be judged")
+        ET.SubElement(case, "error", {"message": _clean(one.fault), "type": "not judged"})
+        cases.append(case)
+        errors += 1
+    counts = dict(zip(COUNTS, map(str, (len(cases), one.count("failed"), errors)), strict=True))
+    suite = ET.Element("testsuite", {"name": _clean(one.path), **counts})
+    suite.extend(cases)
+    return suite
+
+
+def _case(path: str, outcome: Outcome) -> ET.Element:
+    case = _named_case(path, outcome.rule.title)
+    if outcome.result in ("failed", "not judged"):
+        kind = "failure" if outcome.result == "failed" else "error"
+        ET.SubElement(case, kind, {"message": _clean(outcome.reason), "type": outcome.status})
+    else:
+        warning = "warning: " if outcome.result == "warning" else ""
+        ET.SubElement(case, "system-out").text = _clean(f"{warning}{outcome.reason}")
+    return case
+
+
+def _named_case(path: str, name: str) -> ET.Element:
+    return ET.Element("testcase", {"classname": _clean(path), "name": _clean(name)})
+
+
+def _clean(text: str) -> str:
+    """Replace characters that XML cannot hold."""
+    return NOT_XML.sub("\ufffd", text)

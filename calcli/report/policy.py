@@ -1,0 +1,207 @@
+"""Checks -> tables, JSON and other forms; a first policy from today's values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, Literal
+
+from calcli import __version__
+from calcli.core.jsonvalues import json_value
+from calcli.core.policy import Bound, Checked, Outcome, Policy, exit_status
+from calcli.core.results import Estimate, Evaluation
+from calcli.report.annotations import annotations_text
+from calcli.report.jsonreport import report_text
+from calcli.report.junit import junit_text
+from calcli.report.model import Column, Table
+from calcli.report.numbers import counted, number, span, spread
+from calcli.report.render import tables_text
+from calcli.report.wording import NONE
+
+SCHEMA = "calcli.check/1"
+TITLE = "Check"
+
+CheckFormat = Literal["table", "json", "markdown", "junit", "github"]
+
+COLUMNS = (Column("rule", "left"), Column("value"), Column("limit"), Column("left"), Column("result", "left"))
+
+
+def render_check(
+    checked: Sequence[Checked], policy: Policy, path: str, format: CheckFormat, color: bool = False
+) -> str:
+    """Return checks in the form asked for.
+
+    Parameters
+    ----------
+    checked
+        One a file.
+    policy, path
+        The rules, and the file they are from.
+    format
+        A table, JSON, Markdown, JUnit XML, or the annotations of GitHub's workflows.
+    color
+        Whether a table may be emphasized.
+    """
+    if format == "json":
+        return report_text(check_object(checked, policy, path))
+    if format == "junit":
+        return junit_text(checked)
+    if format == "github":
+        return annotations_text(checked, path)
+    return tables_text([_table(one) for one in checked], format, title=TITLE, color=color)
+
+
+def _table(one: Checked) -> Table:
+    rows = [
+        (
+            outcome.rule.title,
+            _number(outcome.value),
+            _number(outcome.limit),
+            NONE if math.isnan(outcome.left) else f"{outcome.left:+.4f}",
+            RESULTS[outcome.result],
+        )
+        for outcome in one.outcomes
+    ]
+    return Table(one.path, COLUMNS, tuple(rows), (*_notes(one), verdict_sentence(one)))
+
+
+RESULTS = {"passed": "passed", "warning": "WARNING", "failed": "FAILED", "not judged": "NOT JUDGED"}
+
+
+def _number(value: float) -> str:
+    return NONE if math.isnan(value) else number(value)
+
+
+def _notes(one: Checked) -> Iterator[str]:
+    yield from one.notes
+    for outcome in one.outcomes:
+        if outcome.result != "passed":
+            yield f"{outcome.rule.title}: {outcome.reason}."
+
+
+def verdict_sentence(one: Checked) -> str:
+    """Say what became of a file, in one sentence."""
+    if one.fault:
+        return f"Could not be judged: {one.fault}."
+    counts = [
+        (one.count("failed"), "failed"),
+        (one.count("not judged"), "could not be judged"),
+        (one.count("warning"), "with a warning"),
+        (one.count("passed"), "passed"),
+    ]
+    parts = [f"{count} {what}" for count, what in counts if count]
+    return f"{counted(len(one.outcomes), 'rule')}: {', '.join(parts)}."
+
+
+def check_object(checked: Sequence[Checked], policy: Policy, path: str) -> dict[str, Any]:
+    """Return checks as JSON values."""
+    settings = {key: value for key, value in vars(policy).items() if key != "rules"}
+    report = {
+        "schema": SCHEMA,
+        "calcli": __version__,
+        "policy": {"path": path, **settings},
+        "exit_status": exit_status(checked),
+        "results": [
+            {
+                "path": one.path,
+                "rows": one.rows,
+                "fault": one.fault or None,
+                "notes": list(one.notes),
+                "rules": [_outcome(outcome) for outcome in one.outcomes],
+            }
+            for one in checked
+        ],
+    }
+    cleaned: dict[str, Any] = json_value(report)
+    return cleaned
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    rule = outcome.rule
+    condition = asdict(rule.condition)
+    numbers = {key: getattr(outcome, key) for key in ("value", "limit", "left", "baseline", "p_value")}
+    return {
+        "title": rule.title,
+        "metric": str(rule.call),
+        "slice": rule.part or None,
+        "severity": rule.severity,
+        "min_rows": rule.min_rows,
+        "condition": {"kind": "bound" if isinstance(rule.condition, Bound) else "no_worse", **condition},
+        **{key: None if math.isnan(value) else value for key, value in numbers.items()},
+        "result": outcome.result,
+        "reason": outcome.reason,
+        "signature": outcome.signature,
+    }
+
+
+SCORES = ("log_loss", "brier", "accuracy", "auroc")
+HEAD = """\
+# Rules for `calcli check`, from the values of {path} ({rows:,} rows).
+# A rule names a metric (as in `calcli evaluate --metrics`) and what must hold of it:
+#   max, min                      of its value, or with bound = "upper" or "lower" of that end of its interval
+#   max_increase, max_decrease    how much worse than the baseline it may be: 0.01, or "5%" of the baseline
+# and perhaps slice = "column=value", severity = "warning", min_rows, name.
+
+level = 0.95  # of every interval and proof
+min_rows = {min_rows}  # fewer rows are no ground for a judgment
+"""
+BASELINE = """
+# Against a baseline: calcli check NEW --baseline OLD. A rule breaks when the data prove the new file worse by
+# more than the margin; with prove = "not worse" it breaks unless they prove that it is not.
+"""
+RULES_AGAINST = (
+    ("log_loss", "max_increase", '"2%"'),
+    ("accuracy", "max_decrease", "0.01"),
+)
+
+
+def first_policy(evaluation: Evaluation, baseline: bool = False) -> str:
+    """Return a commented policy that today's values pass with some slack.
+
+    Limits of scores are the ends of their intervals, rounded outward; those of calibration errors leave two
+    standard deviations of what calibrated probabilities would show, and only warn.
+
+    Parameters
+    ----------
+    evaluation
+        With the default metrics.
+    baseline
+        Whether rules against a baseline are active; they are comments otherwise.
+    """
+    rows = evaluation.predictions.n_rows
+    parts = [HEAD.format(path=evaluation.predictions.provenance.path, rows=rows, min_rows=max(1, rows // 2))]
+    for name in (*SCORES, "ece"):
+        estimate = evaluation.estimates.get(name)
+        if estimate is not None and math.isfinite(estimate.value):
+            parts.append(_first_rule(name, estimate))
+    against = [f'[[rules]]\nmetric = "{name}"\n{key} = {margin}\n' for name, key, margin in RULES_AGAINST]
+    lines = "\n".join(against)
+    parts.append(
+        BASELINE + (lines if baseline else "".join(f"# {line}\n" for line in lines.split("\n") if line))
+    )
+    return "\n".join(parts)
+
+
+def _first_rule(name: str, estimate: Estimate) -> str:
+    value, today = estimate.value, f"# today {number(estimate.value)}"
+    if estimate.if_calibrated is not None:
+        null = estimate.if_calibrated
+        limit = rounded_outward(max(value, null.mean) + 2 * null.sd, up=True)
+        today += f"; calibrated probabilities would show {spread(null.mean, null.sd, value)}"
+        return f'[[rules]]\n{today}\nmetric = "{name}"\nmax = {limit}\nseverity = "warning"\n'
+    up = estimate.call.metric.direction == "lower"
+    end = value
+    if estimate.interval is not None and math.isfinite(estimate.interval.high):
+        interval = estimate.interval
+        end = interval.high if up else interval.low
+        today += f", {100 * interval.level:.4g}% interval {span(interval.low, interval.high, value)}"
+    return f'[[rules]]\n{today}\nmetric = "{name}"\n{"max" if up else "min"} = {rounded_outward(end, up)}\n'
+
+
+def rounded_outward(value: float, up: bool) -> str:
+    """Return a number rounded up or down to two digits of itself, or of its distance to 1 if that is smaller."""
+    gap = min(abs(value), abs(1 - value)) or abs(value)
+    digits = 1 - math.floor(math.log10(gap)) if gap else 1
+    scaled = value * 10**digits
+    return f"{(math.ceil(scaled) if up else math.floor(scaled)) / 10**digits:.{max(digits, 1)}f}"
