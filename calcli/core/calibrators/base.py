@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from calcli.core.calibrators.checks import checked_labels, checked_scores, checked_weights
 from calcli.core.errors import UsageError
 from calcli.core.predictions import Array
 
@@ -42,12 +43,11 @@ class Calibrator(ABC):
     parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
     notes: list[str] = field(default_factory=list, init=False)
 
-    @abstractmethod
     def fit(
         self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None = None,
+        scores: ArrayLike,
+        labels: ArrayLike,
+        weights: ArrayLike | None = None,
         *,
         start: Parameters | None = None,
     ) -> Self:
@@ -55,11 +55,11 @@ class Calibrator(ABC):
 
         Parameters
         ----------
-        scores : array (N, K)
+        scores : array-like (N, K)
             Logits or log-probabilities; -inf is a probability of exactly 0.
-        labels : array of int (N,)
+        labels : array-like of int (N,)
             The true class of each row, 0 to K - 1.
-        weights : array (N,), optional
+        weights : array-like (N,), optional
             Weights of the rows, 0 or more; 2 is the same as the row twice. Default: all 1.
         start : mapping, optional
             Parameters of a fit to similar data, from which an iterative method starts.
@@ -68,7 +68,25 @@ class Calibrator(ABC):
         -------
         Calibrator
             Itself, fitted.
+
+        Raises
+        ------
+        InputError
+            If these are not rows of numbers, each with a label and a weight.
         """
+        table = checked_scores(scores)
+        self.learn(table, checked_labels(labels, table.shape), checked_weights(weights, len(table)), start)
+        return self
+
+    @abstractmethod
+    def learn(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
+        """Set `parameters` and `notes` from rows that have been checked; see `fit`."""
 
     @abstractmethod
     def apply(self, scores: Array) -> NDArray[np.float64]:
@@ -80,9 +98,17 @@ class Calibrator(ABC):
             If the calibrator has not been fitted.
         """
 
-    def predict_proba(self, scores: Array) -> NDArray[np.float64]:
-        """Return the recalibrated probabilities, (N, K), of logits or log-probabilities, (N, K)."""
-        return np.exp(self.apply(scores))
+    def predict_proba(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """Return the recalibrated probabilities, (N, K), of logits or log-probabilities, (N, K).
+
+        Raises
+        ------
+        InputError
+            If the scores are not rows of numbers.
+        UsageError
+            If the calibrator has not been fitted.
+        """
+        return np.exp(self.apply(checked_scores(scores)))
 
     def get_params(self) -> dict[str, Any]:
         """Return the settings: the keyword arguments that make the same calibrator, not fitted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,14 +98,13 @@ class Dirichlet(MatrixScaling):
         if self.folds < 2:
             raise UsageError(f"folds must be 2 or more; got {self.folds!r}")
 
-    def fit(
+    def learn(
         self,
         scores: Array,
         labels: NDArray[np.integer[Any]],
-        weights: Array | None = None,
-        *,
-        start: Parameters | None = None,
-    ) -> Self:
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
         """Choose the penalties, then learn the map; see `Calibrator.fit`."""
         weights = np.ones(len(labels)) if weights is None else weights
         counted = weights > 0
@@ -120,7 +119,6 @@ class Dirichlet(MatrixScaling):
         chosen = self._model(lambda_, mu).fit(scores, labels, weights, start=start)
         self.notes = chosen.notes
         self.parameters = {**chosen.parameters, "off_diagonal_penalty": lambda_, "intercept_penalty": mu}
-        return self
 
     def _model(self, lambda_: float, mu: float) -> MatrixODIR:
         return MatrixODIR(input=self.input, off_diagonal_penalty=lambda_, intercept_penalty=mu)

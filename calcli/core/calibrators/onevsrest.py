@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,14 +107,13 @@ class OneDimensional(Calibrator):
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the probabilities after calibration."""
 
-    def fit(
+    def learn(
         self,
         scores: Array,
         labels: NDArray[np.integer[Any]],
-        weights: Array | None = None,
-        *,
-        start: Parameters | None = None,
-    ) -> Self:
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
         """Learn a map for each event of the lens; see `Calibrator.fit`. `start` is not needed."""
         if weights is not None:
             counted = weights > 0
@@ -135,7 +134,6 @@ class OneDimensional(Calibrator):
         ]
         if len(absent):
             self.notes.append(f"no row of class {', '.join(map(str, absent))}")
-        return self
 
     def remark(self, text: str) -> None:
         """Note something about the map being fitted; equal remarks of several maps become one note."""

@@ -49,17 +49,16 @@ class LinearSoftmax(Calibrator):
         """Return the rows prepared for the fit."""
         return prepare(scores, labels, weights, normalize=True)
 
-    def fit(
+    def learn(
         self,
         scores: Array,
         labels: NDArray[np.integer[Any]],
-        weights: Array | None = None,
-        *,
-        start: Parameters | None = None,
-    ) -> Self:
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
         """Learn the map by log-loss; see `Calibrator.fit`."""
         rows = self.training(scores, labels, weights)
-        return self.fit_rows(rows, start, rows.tolerance)
+        self.fit_rows(rows, start, rows.tolerance)
 
     def fit_rows(self, rows: Training, start: Parameters | None, tolerance: float) -> Self:
         """Learn the map from prepared rows, up to a relative gradient of `tolerance`."""

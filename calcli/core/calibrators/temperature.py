@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +46,13 @@ class Temperature(Calibrator):
 
     name: ClassVar[str] = "temperature"
 
-    def fit(
+    def learn(
         self,
         scores: Array,
         labels: NDArray[np.integer[Any]],
-        weights: Array | None = None,
-        *,
-        start: Parameters | None = None,
-    ) -> Self:
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
         """Learn the temperature; see `Calibrator.fit`."""
         rows = prepare(scores, labels, weights, normalize=False)
         self.notes = list(rows.notes)
@@ -61,7 +60,6 @@ class Temperature(Calibrator):
         alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
         self.notes += notes
         self.parameters = {"temperature": 1 / alpha}
-        return self
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K); a probability of 0 stays 0."""
@@ -82,14 +80,13 @@ class EnsembleTemperature(Calibrator):
 
     name: ClassVar[str] = "ensemble-temperature"
 
-    def fit(
+    def learn(
         self,
         scores: Array,
         labels: NDArray[np.integer[Any]],
-        weights: Array | None = None,
-        *,
-        start: Parameters | None = None,
-    ) -> Self:
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
         """Learn the temperature and the three weights; see `Calibrator.fit`."""
         rows = prepare(scores, labels, weights, normalize=False)
         alpha = 1 / float(start["temperature"]) if start else first_guess(rows)
@@ -99,7 +96,6 @@ class EnsembleTemperature(Calibrator):
         mixture = mixture_weights(np.hstack([members, uniform]), rows.weights)
         self.notes = [*rows.notes, *notes]
         self.parameters = {"temperature": 1 / alpha, "weights": mixture}
-        return self
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator, Parameters
+from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.settings import check_at_least
 from calcli.core.predictions import Array
 
@@ -43,26 +43,25 @@ class PerPredictedClass(Calibrator):
     def __post_init__(self) -> None:
         check_at_least("min_rows", self.min_rows, 1)
 
-    def fit(
+    def learn(
         self,
         scores: Array,
         labels: NDArray[np.integer[Any]],
-        weights: Array | None = None,
-        *,
-        start: Parameters | None = None,
-    ) -> Self:
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
         """Learn a calibrator for each class that is predicted often enough, and one for the others."""
         predicted = scores.argmax(axis=1)
         rows = np.bincount(predicted, weights, minlength=scores.shape[1])
         own = np.flatnonzero(rows >= self.min_rows)
-        fitted = {FALLBACK: _unfitted(self.calibrator).fit(scores, labels, weights, start=start)}
+        starts = _by_calibrator(start or {})
+        whole = _unfitted(self.calibrator).fit(scores, labels, weights, start=starts.get(FALLBACK))
+        fitted = {FALLBACK: whole}
         for k in own:
             chosen = predicted == k
             part = None if weights is None else weights[chosen]
-            start_here = fitted[FALLBACK].parameters
-            fitted[str(k)] = _unfitted(self.calibrator).fit(
-                scores[chosen], labels[chosen], part, start=start_here
-            )
+            begin = starts.get(str(k), whole.parameters)
+            fitted[str(k)] = _unfitted(self.calibrator).fit(scores[chosen], labels[chosen], part, start=begin)
         self.parameters = {
             f"{which}.{key}": value for which, one in fitted.items() for key, value in one.parameters.items()
         }
@@ -73,7 +72,6 @@ class PerPredictedClass(Calibrator):
                 f"{few} of {scores.shape[1]} classes are predicted on fewer than {self.min_rows} rows "
                 "and use the calibrator of all rows"
             )
-        return self
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
@@ -86,12 +84,9 @@ class PerPredictedClass(Calibrator):
         return result
 
     def _fitted(self) -> dict[str, Calibrator]:
-        parts: dict[str, dict[str, Any]] = {FALLBACK: {}}
-        for name in self.parameters:
-            which, _, key = name.partition(".")
-            parts.setdefault(which, {})[key] = self.parameters[name]
-        fitted = {which: _unfitted(self.calibrator) for which in parts}
-        for which, parameters in parts.items():
+        fitted: dict[str, Calibrator] = {FALLBACK: _unfitted(self.calibrator)}
+        for which, parameters in _by_calibrator(self.parameters).items():
+            fitted[which] = _unfitted(self.calibrator)
             fitted[which].parameters = parameters
         return fitted
 
@@ -114,14 +109,13 @@ class PreserveTop1(Calibrator):
 
     calibrator: Calibrator
 
-    def fit(
+    def learn(
         self,
         scores: Array,
         labels: NDArray[np.integer[Any]],
-        weights: Array | None = None,
-        *,
-        start: Parameters | None = None,
-    ) -> Self:
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
         """Fit the wrapped calibrator, and note how many of the rows it would give another class."""
         inner = _unfitted(self.calibrator).fit(scores, labels, weights, start=start)
         self.parameters = inner.parameters
@@ -131,7 +125,6 @@ class PreserveTop1(Calibrator):
             f"on {changed} of {len(scores)} rows the predicted class would change and is kept by sharing "
             f"probability; before that, {tied} rows had become ties",
         ]
-        return self
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
@@ -188,6 +181,15 @@ def top1_changes(before: Array, after: Array) -> tuple[int, int]:
 
     changed = before.argmax(axis=1) != after.argmax(axis=1)
     return int(changed.sum()), int((tied(after) & ~tied(before)).sum())
+
+
+def _by_calibrator(parameters: Parameters) -> dict[str, dict[str, Parameter]]:
+    """Take parameters apart that are named `which.name`."""
+    parts: dict[str, dict[str, Parameter]] = {}
+    for name, value in parameters.items():
+        which, _, key = name.partition(".")
+        parts.setdefault(which, {})[key] = value
+    return parts
 
 
 def _unfitted(calibrator: AnyCalibrator) -> AnyCalibrator:
