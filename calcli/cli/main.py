@@ -10,6 +10,7 @@ import typer
 
 from calcli import __version__
 from calcli.cli.apply import apply
+from calcli.cli.check import check
 from calcli.cli.compare import compare
 from calcli.cli.evaluate import evaluate
 from calcli.cli.fit import fit
@@ -34,6 +35,7 @@ app.command(epilog=f"Metrics: {', '.join(METRICS)}. {EXIT_STATUSES}")(evaluate)
 app.command(epilog=f"Methods: {', '.join(METHODS)}. {EXIT_STATUSES}")(fit)
 app.command(epilog=EXIT_STATUSES)(apply)
 app.command(epilog=EXIT_STATUSES)(compare)
+app.command(epilog=EXIT_STATUSES)(check)
 
 
 def _version(asked: bool) -> None:

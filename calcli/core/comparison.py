@@ -12,7 +12,7 @@ import numpy as np
 from calcli import __version__
 from calcli.core.contest import Contest
 from calcli.core.errors import UsageError
-from calcli.core.evidence import Evidence, Margin
+from calcli.core.evidence import Evidence
 from calcli.core.expressions import MetricCall, parse_metric
 from calcli.core.measure import Watch
 from calcli.core.multiple import holm
@@ -22,7 +22,7 @@ from calcli.core.slices import Slice, select, slice_rows
 
 Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "untested"]
 
-SIGNS = {"lower": 1, "higher": -1, "zero": 0}  # of a change for the worse
+SIGNS = {"lower": 1, "higher": -1, "zero": 0, "none": 0}  # of a change for the worse
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ def compare(
     UsageError
         If a metric is unknown, or the ranking's has no direction.
     """
-    ranked_by = parse_metric(plan.ranked_by, {"bins": settings.bins})
-    if ranked_by.metric.direction == "zero":
+    ranked_by = parse_metric(plan.ranked_by, settings.defaults)
+    if not SIGNS[ranked_by.metric.direction]:
         raise UsageError(f"{ranked_by} is neither better high nor low, and ranks nothing; rank by log_loss")
     metrics = settings.metrics or default_metrics(systems[0])
     names = dict.fromkeys([*metrics, *(plan.margins or {}), str(ranked_by)])
@@ -190,7 +190,9 @@ def parse_margins(texts: Sequence[str], defaults: Mapping[str, str | int] | None
         except ValueError:
             margin = math.nan
         if not equals or not 0 < margin < math.inf:
-            raise UsageError(f"{text!r} is no margin; expected a metric and a number above 0, as in 'log_loss=0.01'")
+            raise UsageError(
+                f"{text!r} is no margin; expected a metric and a number above 0, as in 'log_loss=0.01'"
+            )
         margins[str(parse_metric(metric, defaults))] = margin
     return margins
 
@@ -208,14 +210,17 @@ RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for 
 
 
 def difference(
-    call: MetricCall, baseline: float, candidate: float, evidence: Evidence, settings: Settings, margin: float = 0
+    call: MetricCall,
+    baseline: float,
+    candidate: float,
+    evidence: Evidence,
+    settings: Settings,
+    margin: float = 0,
 ) -> Difference:
     """Return a difference with its interval, p-value and verdict."""
     interval, p_value = evidence.interval(settings.level), evidence.p_value()
     signature = f"{call}|difference|{evidence.method}|seed:{settings.seed}|version:{__version__}"
-    found = Difference(
-        call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature
-    )
+    found = Difference(call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature)
     return replace(found, verdict=_verdict(found, settings.level))
 
 
@@ -274,9 +279,7 @@ def _compared(
     return Comparison(part, tuple(contest.evaluations), differences, tuple(ranking), ranked_by, cost, top)
 
 
-def _between(
-    contest: Contest, call: MetricCall, first: int, second: int, margin: float = 0.0
-) -> Difference:
+def _between(contest: Contest, call: MetricCall, first: int, second: int, margin: float = 0.0) -> Difference:
     values = contest.values(call)
     evidence = contest.evidence(call, first, second)
     return difference(call, values[first], values[second], evidence, contest.settings, margin)
@@ -301,7 +304,9 @@ def rank(contest: Contest, call: MetricCall, level: float) -> list[Ranked]:
 
 def _corrected(parts: Sequence[Comparison], level: float) -> list[Comparison]:
     """Correct each metric of each candidate for the number of slices it was tested on."""
-    tables: list[list[dict[str, Difference]]] = [[dict(found) for found in part.differences] for part in parts]
+    tables: list[list[dict[str, Difference]]] = [
+        [dict(found) for found in part.differences] for part in parts
+    ]
     for candidate in range(len(tables[0]) if tables else 0):
         for metric in tables[0][candidate]:
             across = [table[candidate][metric] for table in tables]

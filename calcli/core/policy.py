@@ -103,7 +103,7 @@ class Rule:
                     "compared with the limit and with what calibrated probabilities would show"
                 )
             return
-        if self.call.metric.direction == "zero":
+        if self.call.metric.direction not in ("lower", "higher"):
             raise UsageError(f"{self.call} is neither better high nor low; give it max and min")
         if self.condition.prove == "not worse":
             if error:

@@ -200,7 +200,7 @@ def _first_rule(name: str, estimate: Estimate) -> str:
 
 
 def rounded_outward(value: float, up: bool) -> str:
-    """Return a number rounded up or down to two digits of itself, or of its distance to 1 if that is smaller."""
+    """Return a number rounded to two digits, of itself or of its distance to 1 if that is smaller."""
     gap = min(abs(value), abs(1 - value)) or abs(value)
     digits = 1 - math.floor(math.log10(gap)) if gap else 1
     scaled = value * 10**digits
