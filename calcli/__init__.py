@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
+
+from calcli.core.calibrators.registry import METHODS, WRAPPERS
 
 if TYPE_CHECKING:
     from calcli.api import Report as Report
     from calcli.api import evaluate as evaluate
+    from calcli.api import load as load
     from calcli.api import read as read
+    from calcli.api import save as save
+    from calcli.core.calibrators.histogram import Histogram as Histogram
+    from calcli.core.calibrators.histogram import ScalingBinning as ScalingBinning
+    from calcli.core.calibrators.isotonic import Isotonic as Isotonic
+    from calcli.core.calibrators.logistic import Beta as Beta
+    from calcli.core.calibrators.logistic import Platt as Platt
+    from calcli.core.calibrators.odir import Dirichlet as Dirichlet
+    from calcli.core.calibrators.odir import MatrixODIR as MatrixODIR
+    from calcli.core.calibrators.softmax import BiasOnly as BiasOnly
+    from calcli.core.calibrators.softmax import DPAffine as DPAffine
+    from calcli.core.calibrators.softmax import MatrixScaling as MatrixScaling
+    from calcli.core.calibrators.softmax import VectorScaling as VectorScaling
+    from calcli.core.calibrators.spline import Spline as Spline
+    from calcli.core.calibrators.temperature import EnsembleTemperature as EnsembleTemperature
+    from calcli.core.calibrators.temperature import Temperature as Temperature
+    from calcli.core.calibrators.wrappers import PerPredictedClass as PerPredictedClass
+    from calcli.core.calibrators.wrappers import PreserveTop1 as PreserveTop1
 
 __version__ = "0.1.0"
-__all__ = ["Report", "__version__", "evaluate", "read"]
+
+_HOMES = dict.fromkeys(["Report", "evaluate", "load", "read", "save"], "calcli.api")
+for _method in (*METHODS.values(), *WRAPPERS.values()):
+    _module, _class = _method.where.split(":")
+    _HOMES[_class] = f"calcli.core.calibrators.{_module}"
+
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
     """Import the Python interface when it is first used, so that the command line starts quickly."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'calcli' has no attribute {name!r}")
-    from calcli import api
-
-    return getattr(api, name)
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.errors import UsageError
 from calcli.core.evaluate import evaluate as evaluate_predictions
 from calcli.core.predictions import Kind, Predictions
 from calcli.core.results import Evaluation, Settings
 from calcli.io.arrays import from_arrays
+from calcli.io.calibrators import load_calibrator, save_calibrator
 from calcli.io.frames import to_frame
 from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
@@ -167,3 +170,54 @@ def _known(values: dict[str, Any], owner: type[Settings] | type[ReadOptions]) ->
     if unknown:
         raise UsageError(f"unknown option {', '.join(unknown)}; expected some of {', '.join(names)}")
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def save(
+    calibrator: Calibrator,
+    path: str | Path,
+    classes: Iterable[object],
+    priors: Sequence[float] = (),
+) -> None:
+    """Write a calibrator file, as `calcli fit -o` does.
+
+    Parameters
+    ----------
+    calibrator
+        A fitted calibrator.
+    path
+        JSON, or .npz by its ending.
+    classes
+        The name of each class in the order of the scores; `range(10)` will do. `calcli apply` matches them.
+    priors
+        The frequency of each class in the rows of the fit, for `calcli apply --shift-to-priors`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    UsageError
+        If the calibrator is not fitted, or the priors are not one a class.
+    """
+    names = tuple(map(str, classes))
+    if not calibrator.parameters:
+        raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, labels) first")
+    if len(priors) not in (0, len(names)):
+        raise UsageError(f"{len(priors)} priors are given for {len(names)} classes; expected one a class")
+    record = CalibratorRecord(calibrator, names, _takes_raw(calibrator), tuple(map(float, priors)), {})
+    save_calibrator(record, path)
+
+
+def load(path: str | Path) -> Calibrator:
+    """Read the calibrator in a file that `save` or `calcli fit -o` wrote.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is damaged or of an unknown version.
+    """
+    return load_calibrator(path).calibrator
+
+
+def _takes_raw(calibrator: Calibrator) -> bool:
+    settings = calibrator.get_params()
+    return _takes_raw(settings["calibrator"]) if "calibrator" in settings else settings.get("input") == "raw"

@@ -119,7 +119,7 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
     calibrator.parameters = parameters
     classes = tuple(map(str, document["classes"]))
     priors = tuple(map(float, document["priors"]))
-    if len(priors) != len(classes) or len(set(classes)) < len(classes) or len(classes) < 2:
+    if len(priors) not in (0, len(classes)) or len(set(classes)) < len(classes) or len(classes) < 2:
         raise ValueError("its classes and priors do not agree")
     raw = {"raw": True, "log-probs": False}[document["input"]]
     _probe(calibrator, len(classes))

@@ -28,7 +28,7 @@ class CalibratorRecord:
     raw
         Whether it takes raw logits only, and not log-probabilities just as well.
     priors
-        (K,) class frequencies of the rows it was fitted on.
+        (K,) class frequencies of the rows it was fitted on; empty if not known.
     fitted_on
         Where these came from and what the fit did: JSON values for the reader, not used by `apply`.
     """
@@ -87,8 +87,11 @@ def prior_shift(record: CalibratorRecord, priors: Priors) -> Floats:
     Raises
     ------
     UsageError
-        If the priors are not for these classes, one is 0, or a class had no row in the fit.
+        If the priors are not for these classes, one is 0, a class had no row in the fit, or the record has
+        no priors.
     """
+    if not record.priors:
+        raise UsageError("the calibrator does not say which priors it was fitted on; save it with them")
     new, old = priors.of(record.classes), np.asarray(record.priors)
     if not new.all():
         name = record.classes[int(new.argmin())]
