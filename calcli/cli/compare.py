@@ -84,7 +84,7 @@ def compare(
         return
     if select and not settings.metrics:
         settings = replace(settings, metrics=(select, "accuracy"))
-    margins = parse_margins(margin or (), {"bins": settings.bins})
+    margins = parse_margins(margin or (), settings.defaults)
     plan = Plan(not (unpaired or allow_other_classes), margins, select or "log_loss", by)
     unmatched: Sequence[int] = [0] * len(systems)
     if plan.paired:
@@ -126,8 +126,8 @@ def comparison_text(
     from calcli.core.comparison import compare
     from calcli.io.hashing import sha256
     from calcli.report.comparison import TITLE, comparison_object, comparison_tables
+    from calcli.report.forms import tables_text
     from calcli.report.jsonreport import report_text
-    from calcli.report.render import tables_text
 
     found = compare(systems, settings, plan, watch)
     if format == "json":
@@ -144,8 +144,8 @@ def seeds_text(
     from calcli.core.evaluate import evaluate
     from calcli.io.hashing import sha256
     from calcli.report.comparison import TITLE, seeds_object, seeds_tables
+    from calcli.report.forms import tables_text
     from calcli.report.jsonreport import report_text
-    from calcli.report.render import tables_text
     from calcli.report.summary import short_names
 
     settings = replace(settings, resamples=0, draws=0)

@@ -12,11 +12,11 @@ from calcli.core.jsonvalues import json_value
 from calcli.core.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.results import Estimate, Evaluation
 from calcli.report.annotations import annotations_text
+from calcli.report.forms import tables_text
 from calcli.report.jsonreport import report_text
 from calcli.report.junit import junit_text
 from calcli.report.model import Column, Table
 from calcli.report.numbers import counted, number, span, spread
-from calcli.report.render import tables_text
 from calcli.report.wording import NONE
 
 SCHEMA = "calcli.check/1"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from calcli.core.results import Settings
+from calcli.report.forms import tables_text
 from calcli.report.jsonreport import Digest, report_object, report_text
-from calcli.report.markdown import CALIBRATION_REPORT, markdown_text
-from calcli.report.model import Table
+from calcli.report.markdown import markdown_text
 from calcli.report.records import csv_text, records
 from calcli.report.summary import Result
 from calcli.report.tables import result_tables
@@ -46,21 +46,6 @@ def render(
     if format == "csv":
         return csv_text(records(results, per_class))
     return tables_text(result_tables(results, per_class), format, color=color)
-
-
-def tables_text(
-    tables: Sequence[Table],
-    format: Literal["table", "markdown"],
-    *,
-    title: str = CALIBRATION_REPORT,
-    color: bool = False,
-) -> str:
-    """Return tables for a terminal, where `color` may emphasize, or as a Markdown page with a title."""
-    if format == "markdown":
-        return markdown_text(tables, title=title)
-    from calcli.report.terminal import terminal_text
-
-    return terminal_text(tables, color=color)
 
 
 def write_report(

@@ -1,0 +1,40 @@
+"""`calcli explain`: what the metrics and calibrators are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from calcli.cli.output import colored, emit
+
+Format = Literal["table", "json", "markdown"]
+
+
+def explain(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[METRIC|METHOD]", help="What to explain; all in one line each if left out."),
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No bold text; also if NO_COLOR is set.")
+    ] = False,
+) -> None:
+    """Explain a metric or calibrator: formula, range, source, what it misses.
+
+    \b
+    calcli explain
+    calcli explain ks
+    calcli explain temperature
+    """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.report import explain as shown
+    from calcli.report.forms import tables_text
+
+    if format == "json":
+        from calcli.report.jsonreport import report_text
+
+        emit(report_text(shown.explain_object(name)))
+        return
+    tables = shown.list_tables() if name is None else shown.entry_tables(name)
+    emit(tables_text(tables, format, title=shown.TITLE, color=colored(no_color)))

@@ -1,0 +1,113 @@
+"""The registries -> explanations of metrics and calibrators; loads without numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from calcli.core.calibrators.registry import METHODS, Method
+from calcli.core.errors import UsageError
+from calcli.core.expressions import nearest_name
+from calcli.core.registry import METRICS, Metric
+from calcli.report.model import Column, Table
+
+TITLE = "What calcli knows"
+
+FAMILIES = {
+    "score": "Scores",
+    "ranking": "Ranking",
+    "recalibration": "What recalibration would win back",
+    "decomposition": "Parts of scores",
+    "error": "Calibration errors",
+}
+SPREAD = {
+    "score": "a bootstrap interval; in comparisons a paired one",
+    "ranking": "a normal interval; in comparisons a paired one",
+    "error": "its value if calibrated and a p-value, no interval (biased upward near zero)",
+}
+BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": "neither"}
+METHODS_TITLE = "Calibrators"
+SAYS = Column("what it says", "left")
+LEARNS = Column("what it learns", "left")
+MORE = "calcli explain NAME says more, such as calcli explain ks."
+
+
+def list_tables() -> list[Table]:
+    """Return tables of all metrics by family, and of all calibrators, a line each."""
+    tables = []
+    for family, title in FAMILIES.items():
+        members = [metric for metric in METRICS.values() if metric.family == family]
+        if members:
+            rows = tuple((metric.name, metric.meaning) for metric in members)
+            tables.append(Table(title, (Column("metric", "left"), SAYS), rows))
+    rows = tuple((method.name, f"{method.title}: {method.learns}") for method in METHODS.values())
+    return [*tables, Table(METHODS_TITLE, (Column("method", "left"), LEARNS), rows, (MORE,))]
+
+
+def entry_tables(name: str) -> list[Table]:
+    """Return the table of one metric or calibrator; a metric expression stands for its metric.
+
+    Raises
+    ------
+    UsageError
+        If there is neither.
+    """
+    entry = _entry(name)
+    lines = _of_metric(entry) if isinstance(entry, Metric) else _of_method(entry)
+    rows = tuple((key, text) for key, text in lines.items() if text)
+    return [Table(f"{entry.title} ({entry.name})", (Column("", "left"), Column("", "left")), rows)]
+
+
+def explain_object(name: str | None) -> dict[str, Any]:
+    """Return an entry, or both registries by name, as JSON values."""
+    if name is not None:
+        return _object(_entry(name))
+    return {
+        "metrics": {key: _object(metric) for key, metric in METRICS.items()},
+        "methods": {key: _object(method) for key, method in METHODS.items()},
+    }
+
+
+def _entry(name: str) -> Metric | Method:
+    base = name.partition(":")[0]
+    if base in METRICS:
+        return METRICS[base]
+    if base in METHODS:
+        return METHODS[base]
+    raise UsageError(
+        f"no metric or calibrator is called {name!r}{nearest_name(base, [*METRICS, *METHODS])}; calcli "
+        "explain lists them all"
+    )
+
+
+def _of_metric(metric: Metric) -> dict[str, str]:
+    return {
+        "says": metric.meaning,
+        "formula": metric.formula,
+        "range": f"{metric.range} ({metric.unit}); better: {BETTER[metric.direction]}",
+        "source": metric.source,
+        "misses": metric.misses,
+        "comes with": SPREAD.get(metric.family, ""),
+        "arguments": _defaults(metric.arguments),
+    }
+
+
+def _of_method(method: Method) -> dict[str, str]:
+    return {
+        "learns": method.learns,
+        "parameters": f"{method.parameters} (K: number of classes)",
+        "keeps": method.keeps,
+        "source": method.source,
+        "settings": _defaults(method.settings),
+        "use": f"calcli fit FILE -m {method.name} -o cal.json",
+    }
+
+
+def _defaults(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in values.items())
+
+
+def _object(entry: Metric | Method) -> dict[str, Any]:
+    fields = {key: value for key, value in asdict(entry).items() if not callable(value)}
+    return {"kind": "metric" if isinstance(entry, Metric) else "method", **fields}
