@@ -13,6 +13,7 @@ from calcli.cli.apply import apply
 from calcli.cli.check import check
 from calcli.cli.compare import compare
 from calcli.cli.evaluate import evaluate
+from calcli.cli.explain import explain
 from calcli.cli.fit import fit
 from calcli.cli.output import remark, silence
 from calcli.core.calibrators.registry import METHODS
@@ -36,6 +37,7 @@ app.command(epilog=f"Methods: {', '.join(METHODS)}. {EXIT_STATUSES}")(fit)
 app.command(epilog=EXIT_STATUSES)(apply)
 app.command(epilog=EXIT_STATUSES)(compare)
 app.command(epilog=EXIT_STATUSES)(check)
+app.command(epilog=EXIT_STATUSES)(explain)
 
 
 def _version(asked: bool) -> None:
