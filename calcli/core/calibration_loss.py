@@ -70,18 +70,21 @@ class Study:
 
     Attributes
     ----------
+    kept
+        (n,) which of the rows that are evaluated have weight; no others count here.
     rows
-        The rows as they are.
+        Those rows as they are.
     log_probs
-        (N, K) recalibrated log-posteriors.
+        (n, K) recalibrated log-posteriors.
     recalibration
         Where they come from; None if they were given.
     clusters
-        (N,) values that dependent rows share, or None.
+        (n,) values that dependent rows share, or None.
     clip
         Least probability of a label that the log-loss counts with; 0 for no clipping.
     """
 
+    kept: NDArray[np.intp]
     rows: Rows
     log_probs: Doubles
     recalibration: Recalibration | None
@@ -89,9 +92,9 @@ class Study:
     clip: float
 
     def calibration_loss(self, score: Score, before: Array) -> CalibrationLoss:
-        """Return the score before and after, given the (N,) losses before."""
+        """Return the score before and after, given the (N,) losses before of all rows."""
         after = self._losses(self.log_probs, self.rows.labels, score)
-        return CalibrationLoss(_mean(before, self.rows.weights), _mean(after, self.rows.weights))
+        return CalibrationLoss(_mean(before[self.kept], self.rows.weights), _mean(after, self.rows.weights))
 
     def resampled_losses(
         self, score: Score, before: Array, resamples: int, rng: np.random.Generator
@@ -103,7 +106,7 @@ class Study:
         for _ in range(resamples):
             drawn = self.recalibration.resample(self.rows, rng, self.clusters)
             after = self._losses(drawn.log_probs, self.rows.labels[drawn.rows], score)
-            both = (_mean(losses, drawn.weights) for losses in (before[drawn.rows], after))
+            both = (_mean(losses, drawn.weights) for losses in (before[self.kept][drawn.rows], after))
             found.append(CalibrationLoss(*both))
         return found
 
@@ -168,15 +171,16 @@ class Studies:
         clusters: Array | None = None,
         folds: Array | None = None,
     ) -> None:
-        self._predictions, self._companions = predictions, companions
-        self._clusters, self._clip = clusters, clip
-        self._rows = rows_of(predictions)
-        rng = np.random.default_rng([seed, 4])
-        self._folds = (
-            cross_validation_folds(predictions.labels, clusters, rng)
-            if folds is None
-            else np.unique(folds, return_inverse=True)[1]
-        )
+        self._predictions, self._companions, self._clip = predictions, companions, clip
+        weights = predictions.weights
+        self._kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
+        self._rows = rows_of(predictions).take(self._kept)
+        self._clusters = None if clusters is None else clusters[self._kept]
+        if folds is None:
+            rng = np.random.default_rng([seed, 4])
+            self._folds = cross_validation_folds(self._rows.labels, self._clusters, rng)
+        else:
+            self._folds = np.unique(folds[self._kept], return_inverse=True)[1]
         self._done: dict[tuple[str, str], Study] = {}
 
     def of(self, call: MetricCall) -> Study | None:
@@ -210,8 +214,9 @@ class Studies:
                     f"{posteriors.provenance.path} has {posteriors.n_rows:,} rows; expected the "
                     f"{self._predictions.n_rows:,} of {self._predictions.provenance.path}"
                 )
-            log_probs = log_softmax(rows_of(posteriors).scores.astype(np.float64, copy=False))
-            return Study(self._rows, log_probs, None, self._clusters, self._clip)
+            scores = rows_of(posteriors).scores[self._kept]
+            log_probs = log_softmax(scores.astype(np.float64, copy=False))
+            return Study(self._kept, self._rows, log_probs, None, self._clusters, self._clip)
         recalibration = Recalibration(calibrator_maker(method))
         if training == "cross-validation":
             recalibration.fold = self._folds
@@ -219,7 +224,7 @@ class Studies:
             training_rows = self._beside(self._companions.calibration, "training=held-out", "--calibration-data")
             recalibration.training_rows = rows_of(training_rows)
         log_probs = recalibration.apply(self._rows)
-        return Study(self._rows, log_probs, recalibration, self._clusters, self._clip)
+        return Study(self._kept, self._rows, log_probs, recalibration, self._clusters, self._clip)
 
     def _beside(self, companion: Predictions | None, argument: str, option: str) -> Predictions:
         if companion is None:
@@ -229,8 +234,4 @@ class Studies:
 
 
 def _mean(losses: Array, weights: Floats | None) -> float:
-    """Return the weighted mean; rows without weight do not count, even if their loss is infinite."""
-    losses = losses.astype(np.float64, copy=False)
-    if weights is not None:
-        losses, weights = losses[weights > 0], weights[weights > 0]
-    return float(np.average(losses, weights=weights))
+    return float(np.average(losses.astype(np.float64, copy=False), weights=weights))
