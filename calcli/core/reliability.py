@@ -145,11 +145,13 @@ def reliability(
         edges = equal_width_edges(estimator.bins)
         share_edges, share = edges, bins.weight / problem.total_weight
     else:
-        edges = _edges_between(problem.score, cuts)
+        equal_mass = estimator.binning == "equal-mass"
+        edges = _edges_between(problem.score, cuts) if equal_mass else np.array(estimator.binning, np.float64)
         share_edges = equal_width_edges(HISTOGRAM_BINS)
         share = problem.bins("equal-width", HISTOGRAM_BINS).weight / problem.total_weight
     low, high = consistency_band(problem, cuts, draws, np.random.default_rng([seed, 3]))
-    ece = f"ece:lens={lens}:binning={estimator.binning}:bins={estimator.bins}:norm={estimator.norm}"
+    binning = estimator.binning if isinstance(estimator.binning, str) else "explicit"
+    ece = f"ece:lens={lens}:binning={binning}:bins={estimator.bins}:norm={estimator.norm}"
     return Reliability(
         lens, edges, bins, low, high, share_edges, share,
         _error(parse_metric(ece), estimator, problem, estimates or {}),

@@ -30,7 +30,8 @@ from calcli.figures.style import (
 from calcli.figures.wording import Words, words
 
 GAP_WIDTH = 0.36  # of the bar it stands on
-THINNEST_GAP = 0.008
+WIDEST_GAP = 0.03
+THINNEST = 0.008  # what can still be seen
 BARS: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
 OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
 UNDERS: Look = {"facecolor": UNDER, "linewidth": 0}
@@ -91,8 +92,9 @@ def reliability_bars(
     thin
         (m,) bins to be drawn faint.
     """
-    left, right = edges[:-1], edges[1:]
-    half = np.maximum((right - left) * GAP_WIDTH, THINNEST_GAP) / 2
+    empty = np.where(np.diff(edges) == 0, THINNEST / 2, 0)  # a bin of one score has no width of its own
+    left, right = edges[:-1] - empty, edges[1:] + empty
+    half = np.clip((right - left) * GAP_WIDTH, THINNEST, WIDEST_GAP) / 2
     for alpha, bins in ((1.0, ~thin & (count > 0)), (FAINT, thin)):
         boxes(axes, (left[bins], right[bins]), (0 * frequency[bins], frequency[bins]), alpha=alpha, **BARS)
         axes.hlines(frequency[bins], left[bins], right[bins], color=INK, linewidth=1.0, alpha=alpha)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from calcli.core.risk import RejectionCurve, RiskCurve
 from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, short, styled
 
-THRESHOLDS = np.array([1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 0.9999, 0.999999])
-NAMES = ("$10^{-6}$", "$10^{-4}$", "0.01", "0.1", "0.5", "0.9", "0.99", "$1-10^{-4}$", "$1-10^{-6}$")
-CROWDED = 8.0  # log-odds from which the thresholds 0.1 and 0.9 are too close to their neighbors
+TICKS = {0.01: "0.01", 0.1: "0.1", 0.5: "0.5", 0.9: "0.9", 0.99: "0.99"}
+WIDE_TICKS = {1e-6: "$10^{-6}$", 0.001: "0.001", 0.5: "0.5", 0.999: "0.999", 1 - 1e-6: "$1-10^{-6}$"}
+WIDE = 8.0  # log-odds from which the second ones fit better
 CONSTANT: Look = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (1, 1))}
 
 
@@ -40,11 +40,8 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
     odds.plot(widest.log_odds, widest.constant_risk, **CONSTANT, label="constant decision")
     linear.plot(widest.threshold, widest.constant_brier_risk, **CONSTANT, label="constant decision")
     reach = widest.log_odds[-1]
-    places = np.log(THRESHOLDS) - np.log1p(-THRESHOLDS)
-    shown = np.abs(places) <= reach
-    if reach > CROWDED:
-        shown &= (np.abs(places) > 3) | (places == 0)
-    odds.set_xticks(places[shown], [name for name, kept in zip(NAMES, shown, strict=True) if kept])
+    ticks = {math.log(t / (1 - t)): name for t, name in (WIDE_TICKS if reach > WIDE else TICKS).items()}
+    odds.set_xticks(list(ticks), list(ticks.values()))
     odds.set(xlim=(-reach, reach), ylim=(0, None), xlabel="Threshold (log-odds scale)", ylabel="Mean cost")
     odds.set_title("Area = log-loss", loc="left")
     linear.set(xlim=(0, 1), ylim=(0, None), xlabel="Threshold", ylabel="4 × mean cost")

@@ -46,6 +46,10 @@ def words(lens: str, classes: Sequence[str] = ()) -> Words:
             "under-confident",
         )
     kind, _, number = lens.rpartition("-")
+    if kind == "top":
+        return Words(f"Probability of the class ranked {number}", "Observed frequency of that class")
+    if kind == "within-top":
+        return Words(f"Probability of the {number} first classes", "Frequency of the label among them")
     if kind == "class":
         name = short(classes[int(number)], 20) if classes else number
         return Words(f"Predicted probability of {name}", f"Observed frequency of {name}")

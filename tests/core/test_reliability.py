@@ -88,6 +88,15 @@ def test_weight_two_is_the_row_twice():
     np.testing.assert_allclose(weighted.share, repeated.share)
 
 
+def test_explicit_edges_are_kept():
+    score = np.linspace(0, 1, 101)
+    result = reliability(
+        ordered_problem(score, score > 0.4), estimator=BinnedError((0.0, 0.25, 1.0)), draws=9
+    )
+    assert result.edges.tolist() == [0, 0.25, 1]
+    assert result.bins.count.tolist() == [25, 76]
+
+
 def test_empty_and_thin_bins_are_told_apart():
     score = np.concatenate([np.full(9, 0.1), np.full(10, 0.9)])
     result = reliability(ordered_problem(score, score > 0.5), estimator=BinnedError(bins=3), draws=9)
