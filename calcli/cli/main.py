@@ -16,6 +16,7 @@ from calcli.cli.evaluate import evaluate
 from calcli.cli.explain import explain
 from calcli.cli.fit import fit
 from calcli.cli.output import remark, silence
+from calcli.cli.simulate import simulate
 from calcli.core.calibrators.registry import METHODS
 from calcli.core.errors import CalcliError
 from calcli.core.registry import METRICS
@@ -37,6 +38,7 @@ app.command(epilog=f"Methods: {', '.join(METHODS)}. {EXIT_STATUSES}")(fit)
 app.command(epilog=EXIT_STATUSES)(apply)
 app.command(epilog=EXIT_STATUSES)(compare)
 app.command(epilog=EXIT_STATUSES)(check)
+app.command(epilog=EXIT_STATUSES)(simulate)
 app.command(epilog=EXIT_STATUSES)(explain)
 
 

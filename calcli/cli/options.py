@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -120,9 +120,6 @@ class Showing(Talking):
     per_class: Annotated[bool, Option("--per-class", help="Add a table of the classes.")] = False
 
 
-BUNDLES = (ReadingScores, Reading, Computing, Talking, Showing)
-
-
 def split(text: str | None) -> tuple[str, ...]:
     """Return the items of a list separated by commas."""
     return tuple(item.strip() for item in (text or "").split(",") if item.strip())
@@ -134,7 +131,7 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     bundles: dict[str, type[Any]] = {}
     hints = get_type_hints(command, include_extras=True)
     for name, parameter in inspect.signature(command).parameters.items():
-        if hints[name] not in BUNDLES:
+        if not is_dataclass(hints[name]):
             parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
             continue
         bundles[name] = hints[name]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.drawing import draw_labels
+from calcli.core.errors import UsageError
 from calcli.core.logspace import log_softmax
 from calcli.core.predictions import Kind
 
@@ -175,3 +178,69 @@ def three_class_population(table: Table) -> Simulation:
     labels = np.repeat(np.tile(np.arange(3), len(predictions)), frequencies.ravel())
     rows = np.repeat(np.arange(len(predictions)), 10)
     return Simulation(predictions[rows] / 10, "probs", labels, frequencies[rows] / 10)
+
+
+SYSTEMS: dict[str, Callable[..., Simulation]] = {
+    "cal": partial(gaussian_classes, "cal"),
+    "mcs": partial(gaussian_classes, "mcs"),
+    "mcp": partial(gaussian_classes, "mcp"),
+    "mcps": partial(gaussian_classes, "mcps"),
+    "mixture": gaussian_mixture,
+    "table-1": partial(three_classes, "class-wise"),
+    "table-2": partial(three_classes, "top-1"),
+}
+EXACT: dict[str, Table] = {"table-1": "class-wise", "table-2": "top-1"}
+GAUSSIAN = ("classes", "prior", "variance")
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "cal": GAUSSIAN,
+    "mcs": (*GAUSSIAN, "scale"),
+    "mcp": (*GAUSSIAN, "wrong_prior"),
+    "mcps": (*GAUSSIAN, "scale", "wrong_prior"),
+    "mixture": ("intercept", "slope"),
+}
+ROWS = 10_000
+
+
+def simulate(
+    system: str, parameters: Mapping[str, Any], rows: int | None = None, seed: int = 0, *, exact: bool = False
+) -> Simulation:
+    """Simulate one of `SYSTEMS`.
+
+    Parameters
+    ----------
+    system
+        Its name.
+    parameters
+        Of the system, in place of their defaults.
+    rows
+        Number of rows, N; 10,000 if None.
+    seed
+        Of the source of chance.
+    exact
+        Whether to return the rows that have the exact frequencies of a table, in place of random ones.
+
+    Raises
+    ------
+    UsageError
+        If the system has no such parameter, or it cannot have such a value.
+    """
+    for name, value in parameters.items():
+        option, known = _option(name), PARAMETERS.get(system, ())
+        if name not in known:
+            takes = f"which takes {', '.join(map(_option, known))}" if known else "which has no parameters"
+            raise UsageError(f"{option} is not for {system}, {takes}; leave it out")
+        if name in ("prior", "wrong_prior") and not 0 < value < 1:
+            raise UsageError(f"{option} is {value:g}; expected a number between 0 and 1")
+        if name in ("variance", "scale") and not 0 < value < np.inf:
+            raise UsageError(f"{option} is {value:g}; expected a number above 0")
+    if not exact:
+        return SYSTEMS[system](ROWS if rows is None else rows, rng=np.random.default_rng(seed), **parameters)
+    if system not in EXACT:
+        raise UsageError(f"--exact is for {' and '.join(EXACT)}, not for {system}; leave it out")
+    if rows is not None:
+        raise UsageError("--exact has 60 rows; leave out --rows")
+    return three_class_population(EXACT[system])
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

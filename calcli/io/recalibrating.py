@@ -19,11 +19,9 @@ from calcli.io.from_tables import ColumnScores, ListScores, contents, table_scor
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
 from calcli.io.sources import CsvTable, Source, open_source
-from calcli.io.writing import Frame, Writer, open_writer, output_format
+from calcli.io.writing import ARRAYS, PREFIXES, Frame, Writer, open_writer, output_format
 
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
-PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits": "logit_"}
-ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}
 
 Watch = Callable[[int], None]
 Watcher = Callable[[int | None], Watch]

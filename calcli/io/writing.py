@@ -1,4 +1,4 @@
-"""Recalibrated scores into files, part by part: tables in the formats that can be read, and arrays.
+"""Scores into files, part by part: tables in the formats that can be read, and arrays.
 
 Scores are written in double precision, so that probabilities that differ stay different.
 """
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
 from calcli.core.errors import InputError, UsageError
+from calcli.core.predictions import Kind
 from calcli.io.atomic import atomic_path
 from calcli.io.files import FORMATS, format_of
 from calcli.io.places import listed
@@ -34,6 +35,8 @@ from calcli.io.text import delimiter_of
 
 Doubles = NDArray[np.float64]
 
+PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits": "logit_"}
+ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}
 STREAM = "Arrow stream"
 STREAMED = {"csv": "csv", "jsonl": "jsonl"}  # to standard output; everything else as an Arrow stream
 

@@ -1,0 +1,103 @@
+"""`calcli simulate`: synthetic predictions whose true posteriors are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import typer
+
+from calcli.cli.options import Quiet, bundled
+from calcli.cli.output import remark
+
+System = Literal["cal", "mcs", "mcp", "mcps", "mixture", "table-1", "table-2"]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of the systems."""
+
+    classes: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="cal to mcps: number of classes; 2 by default.")
+    ] = None
+    prior: Annotated[
+        float | None, typer.Option(metavar="P", help="cal to mcps: prior of the first class; 0.8 by default.")
+    ] = None
+    variance: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="cal to mcps: of each class, higher is harder; 0.15 by default."),
+    ] = None
+    scale: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="mcs, mcps: over-confident above 1, else under-; 5 by default."),
+    ] = None
+    wrong_prior: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="mcp, mcps: taken for the prior of the last class; 0.9 by default."),
+    ] = None
+    intercept: Annotated[
+        float | None, typer.Option(metavar="X", help="mixture: of the model's log-odds; 0 by default.")
+    ] = None
+    slope: Annotated[
+        float | None, typer.Option(metavar="X", help="mixture: of the model's log-odds; -2 by default.")
+    ] = None
+
+    def given(self) -> dict[str, int | float]:
+        """Return those that were given."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@bundled
+def simulate(
+    *,
+    system: Annotated[System, typer.Argument(metavar="SYSTEM", help="What to simulate; see above.")],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write, in the format of its ending; - for CSV on standard output.",
+        ),
+    ] = "-",
+    posteriors: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write the true posteriors there.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Number of rows; 10,000 by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
+    parameters: Parameters,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="table-1, table-2: 60 rows that have the frequencies of the table."),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate predictions of known truth.
+
+    \b
+    cal        calibrated; classes are Gaussians (Ferrer & Ramos 2024)
+    mcs        the same with scaled log-posteriors, as if over-fitted
+    mcp        the same with wrong priors, as if trained on other data
+    mcps       both
+    mixture    logistic model of two Gaussians (Vaicenavicius et al. 2019)
+    table-1    three classes: right for each class, but no vector is (ibid.)
+    table-2    three classes: right for the most probable class only (ibid.)
+
+    \b
+    calcli simulate mcs --scale 2 --rows 100000 -o mcs.parquet
+    calcli simulate cal --classes 10 -o cal.npy --posteriors truth.npy
+    calcli simulate table-1 --exact | calcli evaluate -
+    """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.core.errors import UsageError
+    from calcli.core.simulation import simulate
+    from calcli.io.simulated import write_simulation
+
+    if posteriors == output:
+        raise UsageError(f"--posteriors and --output are both {output}; expected two places")
+    simulation = simulate(system, parameters.given(), rows, seed, exact=exact)
+    written = write_simulation(simulation, output, posteriors)
+    if written and not quiet:
+        n, k = simulation.scores.shape
+        remark(f"{n:,} rows of {k} classes in {', '.join(written)}")

@@ -1,0 +1,58 @@
+"""Simulated predictions into files, as a classifier would have saved them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from calcli.core.predictions import Kind
+from calcli.core.simulation import Simulation
+from calcli.io.atomic import atomic_path
+from calcli.io.writing import ARRAYS, PREFIXES, Doubles, Frame, open_writer, output_format
+
+
+def write_simulation(simulation: Simulation, target: str, posteriors: str | None = None) -> tuple[str, ...]:
+    """Write scores and labels, and the true posteriors beside.
+
+    Parameters
+    ----------
+    simulation
+        What to write.
+    target
+        A file whose ending says the format, or `-` for CSV on standard output. The labels of `x.npy` go
+        into `x_labels.npy`, those of a table into its column `label`.
+    posteriors
+        A file for the true posteriors, with the same labels; None for none.
+
+    Returns
+    -------
+    The files written.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
+    UsageError
+        If both are the same.
+    """
+    written = _write(simulation, simulation.scores, simulation.kind, target)
+    if posteriors is not None:
+        written += _write(simulation, simulation.posteriors, "probs", posteriors)
+    return written
+
+
+def _write(simulation: Simulation, scores: Doubles, kind: Kind, target: str) -> tuple[str, ...]:
+    form = output_format(target, "csv")
+    classes = tuple(map(str, range(scores.shape[1])))
+    labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels)], names=["label"])
+    names = tuple(PREFIXES[kind] + name for name in classes)
+    with open_writer(target, form, ",", Frame(labels.schema, 1, names, ARRAYS[kind], classes)) as writer:
+        writer.write(labels, scores)
+    if form != "npy":
+        return () if target == "-" else (target,)
+    beside = Path(target).with_name(f"{Path(target).stem}_labels.npy")
+    with atomic_path(beside) as temporary:
+        np.save(temporary, simulation.labels)
+    return target, str(beside)
