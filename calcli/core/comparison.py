@@ -12,7 +12,7 @@ import numpy as np
 from calcli import __version__
 from calcli.core.contest import Contest
 from calcli.core.errors import UsageError
-from calcli.core.evidence import Evidence
+from calcli.core.evidence import Evidence, Untested
 from calcli.core.expressions import MetricCall, parse_metric
 from calcli.core.measure import Watch
 from calcli.core.multiple import holm
@@ -218,6 +218,8 @@ def difference(
     margin: float = 0,
 ) -> Difference:
     """Return a difference with its interval, p-value and verdict."""
+    if math.isnan(candidate - baseline):  # both infinite, or undefined
+        evidence = Untested()
     interval, p_value = evidence.interval(settings.level), evidence.p_value()
     signature = f"{call}|difference|{evidence.method}|seed:{settings.seed}|version:{__version__}"
     found = Difference(call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature)

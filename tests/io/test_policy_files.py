@@ -1,0 +1,141 @@
+"""TOML to rules: everything a policy can say, and every mistake in one."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from calcli.core.errors import InputError
+from calcli.core.evidence import Margin
+from calcli.core.policy import Bound, NoWorse
+from calcli.io.policy import parse_policy, read_policy
+
+
+def policy(text):
+    return parse_policy(tomllib.loads(text), "p.toml")
+
+
+def test_everything_a_policy_can_say():
+    found = policy(
+        """
+        level = 0.9
+        min_rows = 50
+        resamples = 500
+        draws = 99
+        seed = 7
+
+        [[rules]]
+        metric = "log_loss"
+        max = 0.5
+        min = 0.1
+        bound = "upper"
+        max_increase = "5%"
+        prove = "not worse"
+
+        [[rules]]
+        metric = "ece:bins=20"
+        max = 1
+        slice = "country=DE"
+        severity = "warning"
+        min_rows = 10
+        name = "calibrated in Germany"
+
+        [[rules]]
+        metric = "accuracy"
+        max_decrease = 0
+        """
+    )
+    assert (found.level, found.resamples, found.draws, found.seed) == (0.9, 500, 99, 7)
+    assert [one.condition for one in found.rules] == [
+        Bound(0.5, True, "upper"),
+        Bound(0.1, False, "upper"),
+        NoWorse(Margin(relative=0.05), "not worse"),
+        Bound(1.0, True),
+        NoWorse(Margin()),
+    ]
+    german = found.rules[3]
+    assert (str(german.call), german.part, german.severity) == ("ece:bins=20", "country=DE", "warning")
+    assert (german.min_rows, german.title) == (10, "calibrated in Germany")
+    assert found.rules[0].min_rows == 50
+    assert [one.title for one in found.rules[:3]] == [
+        "log_loss (upper end) at most 0.5",
+        "log_loss (upper end) at least 0.1",
+        "log_loss proven within 5% of the baseline",
+    ]
+    assert found.rules[4].title == "accuracy no worse than the baseline"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            'metric = "log_los"\nmax = 1',
+            r"rule 1 \(log_los\): unknown metric 'log_los', did you mean 'log_loss'",
+        ),
+        ('metric = "log_loss"\nmax = "low"', "max is 'low'; expected a number"),
+        ('metric = "log_loss"\nmax = true', "max is True; expected a number"),
+        ('metric = "log_loss"\nmax = nan', "max is nan; expected a number"),
+        ('metric = "log_loss"\nmax_increase = "5"', "max_increase is '5'; expected a number of at least 0"),
+        ('metric = "log_loss"\nmax_increase = -0.1', "max_increase is -0.1; expected a number of at least 0"),
+        ('metric = "log_loss"\nmax_increase = "x%"', "max_increase is 'x%'"),
+        ('metric = "log_loss"\nmax_decrease = 0.1', "lower is better; use max_increase"),
+        ('metric = "accuracy"\nmax_increase = 0.1', "higher is better; use max_decrease"),
+        ('metric = "mean_gap"\nmax_increase = 0.1', "max_increase of mean_gap"),
+        ('metric = "log_loss"', "it asks for nothing"),
+        ("max = 1", "metric is missing"),
+        ("metric = 3\nmax = 1", "metric is 3; expected text"),
+        ('metric = "log_loss"\nmaximum = 1', "unknown key 'maximum', did you mean 'max'"),
+        ('metric = "log_loss"\nmax = 1\nbound = "uper"', "bound is 'uper'.*did you mean 'upper'"),
+        ('metric = "log_loss"\nmax_increase = 1\nbound = "upper"', "there is neither"),
+        ('metric = "log_loss"\nmax = 1\nprove = "worse"', "prove is about a baseline"),
+        (
+            'metric = "log_loss"\nmax = 1\nseverity = "fatal"',
+            "severity is 'fatal'; expected one of \"error\"",
+        ),
+        ('metric = "log_loss"\nmax = 1\nslice = "DE"', "slice is 'DE'; expected a column and a value"),
+        ('metric = "log_loss"\nmax = 1\nmin_rows = 1.5', "min_rows is 1.5; expected a whole number"),
+        ('metric = "ece"\nmax = 1\nbound = "upper"', "has no interval"),
+    ],
+)
+def test_mistakes_in_a_rule_are_named(lines, message):
+    with pytest.raises(InputError, match=message):
+        policy(f"[[rules]]\n{lines}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there are no rules"),
+        ("rules = 3", "there are no rules"),
+        (
+            'level = 95\n[[rules]]\nmetric = "brier"\nmax = 1',
+            "level is 95; expected a number between 0 and 1",
+        ),
+        ('seed = -1\n[[rules]]\nmetric = "brier"\nmax = 1', "seed is -1"),
+        ('levl = 0.9\n[[rules]]\nmetric = "brier"\nmax = 1', "unknown key 'levl', did you mean 'level'"),
+    ],
+)
+def test_mistakes_in_the_policy_are_named(text, message):
+    with pytest.raises(InputError, match=message):
+        policy(text)
+
+
+def test_all_wrong_rules_are_named_at_once():
+    with pytest.raises(InputError, match=r"rule 1 .*rule 3 ") as found:
+        policy(
+            '[[rules]]\nmetric = "a"\nmax = 1\n[[rules]]\nmetric = "brier"\nmax = 1\n[[rules]]\nmetric = "brier"\n'
+        )
+    assert "rule 2" not in str(found.value)
+
+
+def test_files_that_are_no_policy(tmp_path):
+    with pytest.raises(InputError, match="no such file; write a first policy with calcli check --init FILE"):
+        read_policy(tmp_path / "none.toml")
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[[rules]\n")
+    with pytest.raises(InputError, match=r"broken.toml is not TOML: .*line 1"):
+        read_policy(broken)
+    broken.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="is not TOML"):
+        read_policy(broken)
