@@ -201,7 +201,7 @@ def _read_json(data: bytes, path: Path) -> Any:
 
 def _read_npz(path: Path) -> tuple[Any, dict[str, Parameter]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive}
         document = json.loads(str(arrays.pop(HEADER)))
     except (*DAMAGE, zipfile.BadZipFile, OSError, EOFError) as error:

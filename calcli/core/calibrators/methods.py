@@ -124,5 +124,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return "/".join(f"{part:g}" for part in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        return "/".join(map(_text, value))
+    if isinstance(value, float) and float(f"{value:g}") == value:
+        return f"{value:g}"
+    return str(value)

@@ -45,6 +45,7 @@ class MatrixODIR(MatrixScaling):
     intercept_penalty: float = 0.01
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_penalties("off_diagonal_penalty", (self.off_diagonal_penalty,))
         _check_penalties("intercept_penalty", (self.intercept_penalty,))
 
@@ -93,6 +94,7 @@ class Dirichlet(MatrixScaling):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_penalties("off_diagonal_penalties", self.off_diagonal_penalties)
         _check_penalties("intercept_penalties", self.intercept_penalties)
         if self.folds < 2:

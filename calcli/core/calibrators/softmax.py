@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
 from calcli.core.calibrators.linear import AffineMap, BiasMap, LinearMap, MatrixMap, SoftmaxLoss, VectorMap
 from calcli.core.calibrators.newton import Minimum, Vector, minimize
+from calcli.core.calibrators.settings import check_choice
 from calcli.core.calibrators.temperature import first_guess
 from calcli.core.calibrators.training import Training, prepare, smallest_log_prob
 from calcli.core.errors import InputError
@@ -167,6 +168,9 @@ class _FeatureSoftmax(LinearSoftmax):
     """What vector and matrix scaling share: features that are log-probabilities, or raw logits if told so."""
 
     input: Input = "log-probs"
+
+    def __post_init__(self) -> None:
+        check_choice("input", self.input, Input)
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
         """Return the rows prepared for the fit."""

@@ -1,0 +1,67 @@
+"""Calibrators take lists as well as arrays, and refuse what is neither rows nor labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calcli.core.calibrators.softmax import DPAffine
+from calcli.core.calibrators.temperature import Temperature
+from calcli.core.calibrators.wrappers import PerPredictedClass
+from calcli.core.errors import InputError, UsageError
+
+SCORES = [[2.0, 0.0], [0.0, 1.0], [3.0, 1.0], [0.0, 1.0]]
+LABELS = [0, 1, 1, 0]
+
+
+def test_lists_are_as_good_as_arrays():
+    from_lists = Temperature().fit(SCORES, LABELS, [1, 1, 2, 1])
+    from_arrays = Temperature().fit(np.array(SCORES), np.array(LABELS), np.array([1.0, 1, 2, 1]))
+    assert from_lists.parameters == from_arrays.parameters
+    np.testing.assert_array_equal(
+        from_lists.predict_proba(SCORES), from_arrays.predict_proba(np.array(SCORES))
+    )
+
+
+def test_truth_values_are_labels():
+    truth = np.array(LABELS, bool)
+    assert Temperature().fit(SCORES, truth).parameters == Temperature().fit(SCORES, LABELS).parameters
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "weights", "message"),
+    [
+        ([1.0, 2.0], [0, 1], None, r"scores are of shape \(2,\)"),
+        (np.empty((0, 2)), [], None, r"scores are of shape \(0, 2\)"),
+        ([[1.0], [2.0]], [0, 0], None, r"scores are of shape \(2, 1\)"),
+        ([["a", "b"]], [0], None, "scores are of shape .* and type <U1; expected numbers"),
+        ([[1.0, np.nan]], [0], None, "class 1 in row 0 is nan; expected a number or -inf"),
+        ([[1.0, 2.0], [np.inf, 0.0]], [0, 1], None, "class 0 in row 1 is inf"),
+        (SCORES, [0, 1], None, r"labels are of shape \(2,\) .* expected 4 integers"),
+        (SCORES, [0.0, 1, 1, 0], None, "labels are of shape .* float64; expected 4 integers"),
+        (SCORES, [1, 2, 2, 1], None, "label of row 1 is 2; expected 0 to 1"),
+        (SCORES, [0, -1, 1, 0], None, "label of row 1 is -1"),
+        (SCORES, LABELS, [1.0], r"weights are of shape \(1,\)"),
+        (SCORES, LABELS, [1, -1, 1, 1], "at least 0"),
+        (SCORES, LABELS, [0, 0, 0, 0], "not all 0"),
+    ],
+)
+def test_what_is_not_rows_is_refused(scores, labels, weights, message):
+    with pytest.raises(InputError, match=message):
+        Temperature().fit(scores, labels, weights)
+
+
+def test_before_the_fit_there_is_nothing_to_apply():
+    with pytest.raises(UsageError, match="DPAffine has not been fitted"):
+        DPAffine().predict_proba(SCORES)
+    with pytest.raises(UsageError, match="DPAffine has not been fitted"):
+        PerPredictedClass(calibrator=DPAffine()).predict_proba(SCORES)
+
+
+def test_calibrators_a_class_start_where_they_ended():
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=(300, 3))
+    labels = rng.integers(3, size=300)
+    first = PerPredictedClass(calibrator=DPAffine(), min_rows=50).fit(scores, labels)
+    again = PerPredictedClass(calibrator=DPAffine(), min_rows=50).fit(scores, labels, start=first.parameters)
+    np.testing.assert_allclose(again.apply(scores), first.apply(scores), atol=1e-6)

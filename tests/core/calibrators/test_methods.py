@@ -1,0 +1,116 @@
+"""The registry says of each calibrator what is true of its class, and expressions print back."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calcli.core import calibrators
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.methods import calibrator_class, parse_method, parse_methods
+from calcli.core.calibrators.registry import METHODS, WRAPPERS
+from calcli.core.errors import UsageError
+
+ALL = {**METHODS, **WRAPPERS}
+
+
+def subclasses(kind: type) -> set[type]:
+    return {kind}.union(*(subclasses(below) for below in kind.__subclasses__()))
+
+
+def test_every_calibrator_is_registered():
+    for module in pkgutil.iter_modules(calibrators.__path__):
+        importlib.import_module(f"{calibrators.__name__}.{module.name}")
+    made = {kind for kind in subclasses(Calibrator) if hasattr(kind, "name")}
+    assert made == {calibrator_class(method) for method in ALL.values()}
+    assert all(calibrator_class(method).name == name for name, method in ALL.items())
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_settings_are_those_of_the_class(name):
+    assert calibrator_class(METHODS[name])().get_params() == METHODS[name].settings
+    assert parse_method(name).make().get_params() == METHODS[name].settings
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_settings_of_wrappers_are_those_of_the_class(name):
+    made = calibrator_class(WRAPPERS[name])(calibrator=parse_method("temperature").make())
+    assert made.get_params().keys() == WRAPPERS[name].settings.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical", "settings"),
+    [
+        ("temperature", "temperature", {}),
+        ("histogram:bins=15", "histogram", {}),
+        ("histogram:binning=equal-width:bins=20", "histogram:bins=20:binning=equal-width", {"bins": 20}),
+        ("platt:target_smoothing=false", "platt:target_smoothing=false", {"target_smoothing": False}),
+        ("isotonic:smoothing=0.50", "isotonic:smoothing=0.5", {"smoothing": 0.5}),
+        (
+            "dirichlet:intercept_penalties=1/0.5",
+            "dirichlet:intercept_penalties=1/0.5",
+            {"intercept_penalties": (1.0, 0.5)},
+        ),
+    ],
+)
+def test_expressions_print_back(text, canonical, settings):
+    call = parse_method(text)
+    assert str(call) == canonical
+    assert str(parse_method(canonical)) == canonical
+    assert settings.items() <= call.settings.items()
+    assert call.make().get_params() == dict(call.settings)
+
+
+@given(st.integers(1, 10**6), st.floats(0, 1e6))
+def test_any_setting_prints_back_to_itself(bins, smoothing):
+    call = parse_method(f"histogram:bins={bins}:smoothing={smoothing!r}")
+    assert parse_method(str(call)) == call
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("temprature", "unknown method 'temprature'; did you mean 'temperature'?"),
+        ("xyz", "unknown method 'xyz'; expected one of temperature, .*isotonic"),
+        ("histogram:bin=3", "'histogram' has no setting 'bin=3'; it has: lens, bins"),
+        ("temperature:x=3", "'temperature' has no setting 'x=3'; it has: none"),
+        ("histogram:bins=many", "bins must be a whole number, not 'many'"),
+        ("platt:target_smoothing=yes", "target_smoothing must be true or false, not 'yes'"),
+        ("isotonic:smoothing=much", "smoothing must be a number, not 'much'"),
+        ("dirichlet:intercept_penalties=1/x", "intercept_penalties must be numbers, as in 1/0.1, not '1/x'"),
+    ],
+)
+def test_wrong_expressions_say_what_is_known(text, message):
+    with pytest.raises(UsageError, match=message):
+        parse_method(text)
+
+
+def test_settings_out_of_range_are_refused_when_made():
+    with pytest.raises(UsageError, match="bins must be a whole number of at least 1"):
+        parse_method("histogram:bins=0").make()
+
+
+def test_common_settings_go_where_they_are_known_and_give_way():
+    calls = parse_methods(["temperature", "platt", "platt", "spline:lens=within-top-2"], {"lens": "top-1"})
+    assert list(map(str, calls)) == ["temperature", "platt:lens=top-1", "spline:lens=within-top-2"]
+
+
+def free_numbers(calibrator: Calibrator) -> int:
+    """Count what was learned; of parameters that sum to 0 one is not free."""
+    fixed = ("floor", "zero_log_prob", "zero_log_complement", "classes")
+    found = {name: np.asarray(v) for name, v in calibrator.parameters.items() if name not in fixed}
+    return sum(v.size - (name in ("beta", "intercept") and "slope" not in found) for name, v in found.items())
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("name", ["temperature", "bias", "dp", "vector", "platt", "beta"])
+def test_number_of_parameters_is_what_is_learned(name, classes):
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=(80, classes)), rng.integers(classes, size=80)
+    call = parse_method(name)
+    assert free_numbers(call.make().fit(scores, labels)) == call.parameters(classes)

@@ -1,0 +1,78 @@
+"""Applying a record: kinds of scores in and out, other priors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calcli.core.calibrators.record import CalibratorRecord, prior_shift, recalibrate, scores_as
+from calcli.core.calibrators.temperature import Temperature
+from calcli.core.errors import InputError, UsageError
+from calcli.core.priors import Priors
+
+LOGITS = np.random.default_rng(0).normal(size=(20, 3)) * 2
+PROBS = np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)
+
+
+def record(temperature: float = 1.0, priors=(0.5, 0.25, 0.25), raw: bool = False) -> CalibratorRecord:
+    calibrator = Temperature()
+    calibrator.parameters = {"temperature": temperature}
+    return CalibratorRecord(calibrator, ("a", "b", "c"), raw, priors, {})
+
+
+def test_any_kind_of_scores_gives_the_same():
+    expected = recalibrate(record(2.0), LOGITS, "logits")
+    np.testing.assert_allclose(recalibrate(record(2.0), PROBS, "probs"), expected)
+    np.testing.assert_allclose(recalibrate(record(2.0), np.log(PROBS), "log-probs"), expected)
+    np.testing.assert_allclose(np.exp(expected).sum(1), 1)
+
+
+def test_shift_is_bayes_rule():
+    new = np.array([0.1, 0.2, 0.7])
+    shift = prior_shift(record(), Priors(tuple(new)))
+    shifted = np.exp(recalibrate(record(), LOGITS, "logits", shift))
+    ratio = PROBS * new / np.array([0.5, 0.25, 0.25])
+    np.testing.assert_allclose(shifted, ratio / ratio.sum(1, keepdims=True))
+
+
+def test_a_shift_to_the_same_priors_changes_nothing():
+    shift = prior_shift(record(), Priors((0.25, 0.5, 0.25), ("c", "a", "b")))
+    np.testing.assert_array_equal(shift, 0)
+    np.testing.assert_allclose(prior_shift(record(), Priors()), np.log([2 / 3, 4 / 3, 4 / 3]))
+
+
+@pytest.mark.parametrize(
+    ("priors", "of_fit", "message"),
+    [
+        (Priors((0.5, 0.5)), (0.5, 0.25, 0.25), "one a class"),
+        (Priors((0.5, 0.5, 0.0)), (0.5, 0.25, 0.25), "the prior of class 'c' is 0"),
+        (Priors(), (0.5, 0.5, 0.0), "class 'c' had no row in the fit"),
+        (Priors(), (), "does not say which priors"),
+    ],
+)
+def test_shifts_that_cannot_be(priors, of_fit, message):
+    with pytest.raises(UsageError, match=message):
+        prior_shift(record(priors=of_fit), priors)
+
+
+def test_written_as_any_kind_they_are_the_same_distribution():
+    log_probs = np.log(PROBS)
+    np.testing.assert_allclose(scores_as("probs", log_probs), PROBS)
+    np.testing.assert_array_equal(scores_as("log-probs", log_probs), log_probs)
+    logits = scores_as("logits", log_probs)
+    np.testing.assert_allclose(logits.mean(1), 0, atol=1e-12)
+    np.testing.assert_allclose(np.exp(logits) / np.exp(logits).sum(1, keepdims=True), PROBS)
+
+
+def test_a_probability_of_0_has_no_logit():
+    log_probs = np.array([[0.0, -np.inf]])
+    np.testing.assert_array_equal(scores_as("probs", log_probs), [[1, 0]])
+    with pytest.raises(InputError, match="no finite logit"):
+        scores_as("logits", log_probs)
+
+
+def test_raw_logits_cannot_be_had_from_probabilities():
+    record(raw=True).refuse_kind("logits", "x.csv")
+    record().refuse_kind("probs", "x.csv")
+    with pytest.raises(InputError, match=r"x\.csv has probs, but the calibrator was fitted on raw logits"):
+        record(raw=True).refuse_kind("probs", "x.csv")
