@@ -206,7 +206,12 @@ def _losses(fit: Fit) -> Iterator[Warning]:
         changes = " and ".join(
             f"{name} {number(fit.before[name])} to {number(judged[name])}" for name in worse
         )
-        yield Warning("worse", f"The fit makes things worse {how}: {changes}.")
+        if fit.gain is not None and abs(fit.gain.mean) <= fit.gain.standard_error:
+            yield Warning(
+                "no_gain", f"The fit wins nothing that can be told from chance; {how} {changes}: leave it be."
+            )
+        else:
+            yield Warning("worse", f"The fit makes things worse {how}: {changes}.")
     if judged["accuracy"] < fit.before["accuracy"]:
         fall = f"{number(fit.before['accuracy'])} to {number(judged['accuracy'])}"
         mend = "--preserve-top1 keeps the predicted classes"

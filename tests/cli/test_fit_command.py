@@ -1,0 +1,238 @@
+"""`calcli fit` and `calcli apply` from the shell, and what they give each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def digits(sample):
+    """Return a function: part -> a file of logits."""
+    return lambda part: sample / f"digits_network_{part}.npy"
+
+
+@pytest.fixture
+def cal(run, digits, tmp_path) -> Path:
+    """Return a temperature fitted to digits."""
+    path = tmp_path / "cal.json"
+    assert run("fit", digits("calibration"), "-m", "temperature", "-o", path).status == 0
+    return path
+
+
+def fitted(run, *arguments) -> dict:
+    done = run("fit", *arguments, "--format", "json")
+    assert (done.status, done.err) == (0, "")
+    return json.loads(done.out)
+
+
+def sentence(done) -> str:
+    """Return the one line of a call that was wrong, of which nothing went to standard output."""
+    assert (done.status, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+    return done.err
+
+
+def test_what_was_learned_and_what_it_does(run, digits, tmp_path):
+    done = run("fit", digits("calibration"), "-m", "temperature", "-o", tmp_path / "cal.json")
+    assert (done.status, done.err) == (0, "")
+    learned = json.loads((tmp_path / "cal.json").read_text())["parameters"]["temperature"]
+    assert f"\ntemperature  {learned:.4f}\n" in done.out
+    assert "before   after  cross-validated  better" in done.out
+    assert "The predicted class changes in 0 of 650 rows" in done.out
+
+
+def test_the_file_tells_where_it_comes_from(run, digits, cal):
+    document = json.loads(cal.read_text())
+    assert document["fitted_on"]["path"] == str(digits("calibration"))
+    assert document["fitted_on"]["rows"] == 650
+    assert len(document["fitted_on"]["sha256"]) == 64
+    assert document["classes"] == [str(k) for k in range(10)]
+
+
+def test_apply_gives_what_the_file_says(run, digits, cal, tmp_path):
+    done = run("apply", cal, digits("test"), "-o", tmp_path / "out.npy")
+    assert (done.status, done.out) == (0, "")
+    assert done.err == "calcli: 997 rows recalibrated; the predicted class changed in 0\n"
+    logits = np.load(digits("test")).astype(float) / json.loads(cal.read_text())["parameters"]["temperature"]
+    expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=1e-12)
+
+
+def test_recalibrated_files_evaluate_to_the_same_loss(run, digits, cal, tmp_path):
+    labels = np.load(str(digits("test")).replace(".npy", "_labels.npy"))
+    for name in ("out.csv", "out.parquet", "out.npz", "out.arrow", "out.jsonl"):
+        assert run("apply", cal, digits("test"), "-o", tmp_path / name, "--quiet") == (0, "", "")
+        done = run("evaluate", tmp_path / name, "-f", "json", "--metrics", "log_loss", "--resamples", 0)
+        found = json.loads(done.out)["results"][0]["metrics"]["log_loss"]["value"]
+        run("apply", cal, digits("test"), "-o", tmp_path / "probs.npy", "--quiet")
+        assert found == pytest.approx(log_loss(labels, np.load(tmp_path / "probs.npy")), rel=1e-12)
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess:
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "CALCLI": f"{sys.executable} -m calcli",
+        "D": str(folder),
+    }
+    return subprocess.run(
+        ["sh", "-c", command], cwd=ROOT / "sample_data", env=environment, capture_output=True, text=True
+    )
+
+
+def test_the_whole_way_through_pipes(tmp_path):
+    done = shell(
+        "$CALCLI fit cancer_bayes_calibration.csv -m auto -o $D/cal.json > $D/table.txt && "
+        "$CALCLI apply $D/cal.json cancer_bayes_test.csv -o - | "
+        "$CALCLI evaluate - -f csv --metrics log_loss,accuracy",
+        tmp_path,
+    )
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1].startswith("-,,log_loss,0.")
+    assert float(done.stdout.splitlines()[1].split(",")[3]) < 0.5447  # what it is before
+    assert "Candidates, by cross-validation" in (tmp_path / "table.txt").read_text()
+
+
+def test_formats_without_text_are_piped_as_an_arrow_stream(tmp_path, cal):
+    for file in ("digits_network_test.npy", "release_1.parquet"):
+        done = shell(f"$CALCLI apply {cal} {file} | $CALCLI evaluate - -f csv --metrics accuracy", tmp_path)
+        assert done.stdout.splitlines()[1].startswith("-,,accuracy,0.9117")
+
+
+def test_a_reader_that_has_seen_enough(tmp_path, cal):
+    done = shell(
+        f"$CALCLI apply {cal} release_1.parquet -o $D/wide.csv -q; "
+        "(cat $D/wide.csv; for i in 1 2 3 4 5 6 7 8 9; do tail -n +2 $D/wide.csv; done) > $D/long.csv; "
+        f"{{ $CALCLI apply {cal} $D/long.csv; echo $? >&2; }} | head -1",
+        tmp_path,
+    )
+    assert done.stdout == "id,ink,label," + ",".join(f"prob_{k}" for k in range(10)) + "\n"
+    assert done.stderr == "0\n"
+
+
+def test_the_calibrator_on_standard_output(run, digits, tmp_path):
+    done = run("fit", digits("calibration"), "-m", "bias", "-o", "-")
+    assert json.loads(done.out)["method"] == "bias"
+    assert "What it does" in done.err
+    assert run("fit", digits("calibration"), "-m", "bias", "-o", "-", "-q").err == ""
+
+
+def test_auto_chooses_and_shows_the_candidates(run, digits):
+    found = fitted(run, digits("calibration"), "-m", "auto", "--candidates", "temperature,isotonic")
+    names = [one["method"] for one in found["candidates"]]
+    assert names == [None, "temperature", "isotonic"]
+    assert [one["chosen"] for one in found["candidates"]].count(True) == 1
+    by_brier = fitted(
+        run, digits("calibration"), "-m", "auto", "--candidates", "temperature,bias", "--score", "brier"
+    )
+    best = min(one["values"]["brier"] for one in by_brier["candidates"] if one["method"])
+    for one in by_brier["candidates"]:
+        assert one["difference_to_best"]["mean"] == pytest.approx(one["values"]["brier"] - best, abs=1e-12)
+
+
+def test_options_reach_the_fit(run, digits):
+    options = ["--per-predicted-class", "--min-rows", "60", "--preserve-top1", "--folds", "3", "--seed", "4"]
+    found = fitted(run, digits("calibration"), "-m", "histogram:bins=5", "--lens", "top-1", *options)
+    assert found["method"] == "histogram:lens=top-1:bins=5"
+    expected = {"folds": 3, "seed": 4, "per_predicted_class": True, "min_rows": 60, "preserve_top1": True}
+    assert expected.items() <= found["settings"].items()
+    assert found["after"]["accuracy"] == found["before"]["accuracy"]
+    assert fitted(run, digits("calibration"), "-m", "temperature", "--folds", "0")["cross_validated"] is None
+
+
+def test_raw_logits_and_then_probabilities(run, digits, sample, tmp_path):
+    run("fit", digits("calibration"), "-m", "vector", "--input", "raw", "-o", tmp_path / "raw.json")
+    assert run("apply", tmp_path / "raw.json", digits("test"), "-o", tmp_path / "out.npy").status == 0
+    done = run(
+        "apply", tmp_path / "raw.json", sample / "digits_forest_test.parquet", "-o", tmp_path / "x.csv"
+    )
+    assert "has probs, but the calibrator was fitted on raw logits" in sentence(done)
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_shift_to_priors(run, cal, digits, tmp_path):
+    run("apply", cal, digits("test"), "-o", tmp_path / "plain.npy")
+    priors = json.loads(cal.read_text())["priors"]
+    run("apply", cal, digits("test"), "-o", tmp_path / "even.npy", "--shift-to-priors", "uniform")
+    shifted = np.load(tmp_path / "plain.npy") / priors
+    expected = shifted / shifted.sum(1, keepdims=True)
+    np.testing.assert_allclose(np.load(tmp_path / "even.npy"), expected, rtol=1e-9)
+    named = ",".join(f"{k}=0.1" for k in reversed(range(10)))
+    for text in (named, ",".join(["0.1"] * 10)):
+        run("apply", cal, digits("test"), "-o", tmp_path / "same.npy", "--shift-to-priors", text)
+        np.testing.assert_allclose(np.load(tmp_path / "same.npy"), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", "magic"], "unknown method 'magic'"),
+        ([], "Missing option '--method'"),
+        (["-m", "temperature", "--candidates", "bias"], "--candidates is for -m auto"),
+        (["-m", "temperature", "--lens", "top-1"], "--lens is for methods that act on one score, platt"),
+        (["-m", "platt", "--lens", "sideways"], "platt cannot act on lens 'sideways'"),
+        (["-m", "platt", "--input", "raw"], "platt acts on probabilities"),
+        (["-m", "auto", "--folds", "0"], "--folds 2 or more"),
+        (["-m", "bias", "--folds", "651"], "651 folds needs at least 651 rows"),
+        (["-m", "bias", "-o", "/no/such/folder/cal.json"], "cannot be written"),
+        (["-m", "auto", "--candidates", "bias,bais"], "unknown method 'bais'; did you mean 'bias'"),
+    ],
+)
+def test_wrong_calls_of_fit(run, digits, arguments, message):
+    assert message in sentence(run("fit", digits("calibration"), *arguments))
+
+
+@pytest.mark.parametrize(
+    ("priors", "message"),
+    [
+        ("0.5,0.5", "one a class"),
+        ("some", "expected uniform"),
+        ("cat=1", "class"),
+        ("0=0.5,0.5", "expected uniform"),
+    ],
+)
+def test_wrong_priors(run, cal, digits, priors, message):
+    assert message in sentence(run("apply", cal, digits("test"), "--shift-to-priors", priors))
+
+
+def test_wrong_calls_of_apply(run, cal, digits, sample, tmp_path):
+    assert "no such file" in sentence(run("apply", tmp_path / "none.json", digits("test")))
+    assert "is not a calibrator" in sentence(run("apply", sample / "iris_logistic_test.csv", digits("test")))
+    done = run("apply", cal, sample / "iris_logistic_test.csv")
+    assert "scores of 3 classes, but the calibrator was fitted on 10" in sentence(done)
+
+
+def test_nothing_is_saved_when_the_fit_fails(run, tmp_path):
+    (tmp_path / "bad.csv").write_text("label,prob_a,prob_b\na,0.5,0.5\nb,nan,1\n")
+    sentence(run("fit", tmp_path / "bad.csv", "-m", "temperature", "-o", tmp_path / "cal.json"))
+    assert not (tmp_path / "cal.json").exists()
+
+
+def test_weights_count(run, tmp_path):
+    rows = ["a,0.9,0.1,3", "b,0.6,0.4,1", "a,0.3,0.7,2", "b,0.2,0.8,1", "a,0.8,0.2,1"]
+    (tmp_path / "w.csv").write_text("label,prob_a,prob_b,w\n" + "\n".join(rows) + "\n")
+    often = [row for row in rows for _ in range(int(row[-1]))]
+    (tmp_path / "often.csv").write_text("label,prob_a,prob_b,w\n" + "\n".join(often) + "\n")
+    once = fitted(run, tmp_path / "w.csv", "-m", "temperature", "--weights", "w", "--folds", "0")
+    repeated = fitted(run, tmp_path / "often.csv", "-m", "temperature", "--folds", "0")
+    assert once["learned"] == pytest.approx(repeated["learned"])
+    assert once["after"] == pytest.approx(repeated["after"])
+
+
+def test_sixty_columns_are_enough(run, sample, monkeypatch):
+    done = run("fit", sample / "cancer_bayes_calibration.csv", "-m", "auto")
+    assert max(map(len, done.out.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "60")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "calcli", "fit", "cancer_bayes_calibration.csv", "-m", "auto"]
+    narrow = subprocess.run(command, cwd=sample, env=environment, capture_output=True, text=True, check=True)
+    assert max(map(len, narrow.stdout.splitlines())) <= 60

@@ -1,0 +1,137 @@
+"""What is said of a fit: numbers as computed, and the warnings that they call for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calcli.core.calibrators.fitting import Candidate, Fit, FitSettings, fit
+from calcli.core.calibrators.methods import parse_methods
+from calcli.core.calibrators.selection import Difference
+from calcli.io.arrays import from_arrays
+from calcli.report.fit import fit_object, fit_tables, fit_warnings, render_fit
+
+
+def rows(count: int, classes: int = 3, sure: float = 3.0):
+    """Return random logits, larger by a factor than those the labels are drawn from."""
+    rng = np.random.default_rng(count)
+    scores = rng.normal(size=(count, classes)) * 2
+    return from_arrays(scores * sure, (scores + rng.gumbel(size=scores.shape)).argmax(1), kind="logits")
+
+
+@pytest.fixture(scope="module")
+def plain() -> Fit:
+    """Return a temperature on 400 rows."""
+    return fit(rows(400), parse_methods(["temperature"]))
+
+
+@pytest.fixture(scope="module")
+def chosen() -> Fit:
+    """Return a choice among methods, one of which cannot be fitted."""
+    return fit(rows(60, 2), parse_methods(["temperature", "isotonic", "spline:lens=within-top-2"]))
+
+
+def codes(found: Fit) -> list[str]:
+    return [warning.code for warning in fit_warnings(found)]
+
+
+def test_a_sound_fit_has_no_warnings(plain):
+    assert codes(plain) == []
+    assert [table.title for table in fit_tables(plain)] == ["arrays", "What it does"]
+
+
+def test_tables_show_the_numbers(plain):
+    effect = {row[0]: row[1:4] for row in fit_tables(plain)[1].rows}
+    for name, cells in effect.items():
+        values = (plain.before[name], plain.after[name], plain.cross_validated[name])
+        assert cells == tuple(f"{value:.4f}" for value in values)
+    learned = dict(fit_tables(plain)[0].rows)
+    assert learned["temperature"] == f"{plain.calibrator.parameters['temperature']:.4f}"
+
+
+def test_json_has_everything(plain, chosen):
+    found = fit_object(plain)
+    assert found["schema"] == "calcli.fit/1"
+    assert found["learned"] == plain.calibrator.parameters
+    assert (found["before"], found["after"]) == (plain.before, plain.after)
+    assert json.loads(render_fit(chosen, "json")) == json.loads(json.dumps(fit_object(chosen)))
+
+
+def test_the_table_of_candidates(chosen):
+    table = next(table for table in fit_tables(chosen) if table.title.startswith("Candidates"))
+    names = [row[0] for row in table.rows]
+    assert names[0] == "none (as they are)"
+    assert names[-1] == "spline:lens=within-top-2"
+    assert table.rows[-1][1] == "failed"
+    assert [name for name in names if name.endswith(" *")] == [f"{chosen.call} *"]
+    assert any("needs more than 2 classes" in note for note in table.notes)
+
+
+def test_infinite_candidates_are_shown_without_an_error(chosen):
+    infinite = Candidate(chosen.call, chosen.candidates[1].values, Difference(np.inf, np.nan))
+    table = fit_tables(replace(chosen, candidates=(infinite,)))[1]
+    assert table.rows[0][2] == "inf"
+
+
+def test_a_fit_that_makes_things_worse_says_so(plain):
+    worse = replace(plain, cross_validated=plain.before | {"log_loss": 9.0})
+    warning = fit_warnings(worse)[0]
+    assert warning.code == "worse"
+    assert f"by cross-validation: log_loss {plain.before['log_loss']:.4f} to 9.0000" in warning.message
+    rising = replace(worse, gain=Difference(-1.5, 0.25))
+    assert "the log_loss rises by 1.5000 (standard error 0.2500)" in fit_tables(rising)[1].notes[1]
+
+
+def test_scores_that_are_calibrated_are_left_alone():
+    calibrated = fit(rows(400, sure=1.0), parse_methods(["temperature"]))
+    assert abs(calibrated.gain.mean) < calibrated.gain.standard_error
+    assert codes(calibrated) == ["no_gain"]
+
+
+def test_without_folds_the_fitting_rows_are_judged(plain):
+    unchecked = replace(plain, cross_validated=None, gain=None, after=plain.before | {"brier": 1.9})
+    assert "on the rows of the fit: brier" in fit_warnings(unchecked)[0].message
+    assert "Not cross-validated" in fit_tables(unchecked)[1].notes[0]
+    assert [column.head for column in fit_tables(unchecked)[1].columns] == ["", "before", "after", "better"]
+
+
+def test_accuracy_lost_names_the_option(plain):
+    lost = replace(plain, cross_validated=plain.cross_validated | {"accuracy": 0.1})
+    assert codes(lost) == ["accuracy_lost"]
+    assert "--preserve-top1" in fit_warnings(lost)[0].message
+
+
+def test_few_rows():
+    settings = FitSettings(folds=0)
+    few = fit(rows(40, 5), parse_methods(["vector"]), settings)
+    assert {"few_rows_a_class", "few_rows_a_parameter"} <= set(codes(few))
+    assert any("40 rows for 9 parameters" in warning.message for warning in fit_warnings(few))
+    two = from_arrays(
+        [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]] * 20, [0, 2] * 20, kind="logits", classes=list("abc")
+    )
+    absent = fit_warnings(fit(two, parse_methods(["temperature"]), settings))
+    assert [warning.message for warning in absent] == ["1 class without a row: b."]
+
+
+def test_what_became_infinite_is_said_in_words(plain):
+    saved = replace(plain, gain=Difference(np.inf, np.nan))
+    assert "Where the log_loss was infinite it is finite." in fit_tables(saved)[1].notes
+    assert fit_object(saved)["gain"] == {"mean": "inf", "standard_error": "nan"}
+
+
+def test_many_parameters_are_summed_up():
+    settings = FitSettings(folds=0, per_predicted_class=True, min_rows=1)
+    many = fit(rows(300, 20), parse_methods(["dp"]), settings)
+    lines = fit_tables(many)[0].rows
+    assert len(lines) < 25
+    assert lines[-1][1].startswith("and ")
+    assert (lines[7][0], lines[7][1].split(",")[0]) == ("others.beta", "20 numbers")
+
+
+def test_markdown(plain):
+    assert "## What it does\n\n|  | before | after | cross-validated | better |" in render_fit(
+        plain, "markdown"
+    )
