@@ -101,7 +101,9 @@ class Study:
     ) -> list[CalibrationLoss]:
         """Return the same for resamples of the rows, to each of which the transform is fitted again."""
         if self.recalibration is None:
-            raise UsageError("posteriors that were given cannot be trained again: no interval without a method")
+            raise UsageError(
+                "posteriors that were given cannot be trained again: no interval without a method"
+            )
         found = []
         for _ in range(resamples):
             drawn = self.recalibration.resample(self.rows, rng, self.clusters)
@@ -221,7 +223,9 @@ class Studies:
         if training == "cross-validation":
             recalibration.fold = self._folds
         elif training == "held-out":
-            training_rows = self._beside(self._companions.calibration, "training=held-out", "--calibration-data")
+            training_rows = self._beside(
+                self._companions.calibration, "training=held-out", "--calibration-data"
+            )
             recalibration.training_rows = rows_of(training_rows)
         log_probs = recalibration.apply(self._rows)
         return Study(self._kept, self._rows, log_probs, recalibration, self._clusters, self._clip)

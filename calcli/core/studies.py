@@ -153,7 +153,8 @@ def _corp(call: MetricCall, measured: Measurements) -> Corp:
         return one if score == "log_loss" else Corp(one.score, 2 * one.recalibrated, 2 * one.uncertainty)
     if score == "log_loss":
         raise UsageError(
-            f"{call}: the log-loss of more than two classes is no sum over classes; say score=brier or lens=top-1"
+            f"{call}: the log-loss of more than two classes is no sum over classes; "
+            "say score=brier or lens=top-1"
         )
     parts = []
     for k, probs in enumerate(measured.class_probs):
