@@ -201,7 +201,9 @@ class _Judge:
         sign = SIGNS[rule.call.metric.direction]
         limit = reference + sign * condition.margin.of(reference)
         left = sign * (limit - value)
-        change = f"{rule.call} is {value:.6g} and the baseline's {reference:.6g}"
+        change = (
+            f"{rule.call} is {value:.6g}, {_apart(sign * (value - reference))} the baseline's {reference:.6g}"
+        )
         found = Outcome(
             rule,
             "passed",
@@ -282,6 +284,13 @@ def _members(baseline: Baseline, part: str) -> list[Predictions]:
         rows = _rows_of(baseline.candidate, part)
         return [select(baseline.reference, rows), select(baseline.candidate, rows)]
     return [_part(baseline.reference, part), _part(baseline.candidate, part)]
+
+
+def _apart(worse: float) -> str:
+    """Say how far a value is from another one; undefined where both are infinite."""
+    if not worse:
+        return "equal to"
+    return "beside" if math.isnan(worse) else f"{abs(worse):.6g} {'worse' if worse > 0 else 'better'} than"
 
 
 def _variance(interval: Interval) -> float:

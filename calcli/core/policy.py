@@ -57,9 +57,12 @@ class NoWorse:
 
     def __str__(self) -> str:
         if self.prove == "not worse":
-            return f" proven within {self.margin} of the baseline"
-        by = "" if self.margin == Margin() else f" by more than {self.margin}"
-        return f" no worse than the baseline{by}"
+            return f" proven within {self.margin} of baseline"
+        return (
+            " no worse than baseline"
+            if self.margin == Margin()
+            else f" at most {self.margin} worse than baseline"
+        )
 
 
 @dataclass(frozen=True)

@@ -65,12 +65,12 @@ def test_a_key_that_is_no_column_is_refused(files):
 
 
 def test_files_in_another_order_are_noticed_by_their_labels(files):
-    with pytest.raises(InputError, match="different labels.*match them with --key COLUMN"):
+    with pytest.raises(InputError, match=r"different labels.*match them with --key COLUMN"):
         pair(files[:2])
 
 
 def test_files_of_another_length_are_refused(files, predict):
-    with pytest.raises(InputError, match="has 2 rows and arrays has 50.*--key COLUMN.*--unpaired"):
+    with pytest.raises(InputError, match=r"has 2 rows and arrays has 50.*--key COLUMN.*--unpaired"):
         pair([files[0], predict(np.eye(3)[:2], [0, 1])])
 
 

@@ -1,0 +1,185 @@
+"""`calcli check` as a pipeline calls it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+POLICY = """
+[[rules]]
+metric = "log_loss"
+max = 0.4
+
+[[rules]]
+metric = "accuracy"
+max_decrease = 0.01
+"""
+
+
+@pytest.fixture
+def policy(tmp_path):
+    path = tmp_path / "calcli.toml"
+    path.write_text(POLICY)
+    return path
+
+
+@pytest.fixture
+def old(sample):
+    return sample / "release_1.parquet"
+
+
+@pytest.fixture
+def new(sample):
+    return sample / "release_2.parquet"
+
+
+def words(done) -> str:
+    return " ".join(done.out.split())
+
+
+def test_the_last_release_passes_and_the_degraded_one_fails(run, policy, old, new):
+    done = run("check", old, "--policy", policy, "--baseline", old)
+    assert (done.status, done.err) == (0, "")
+    assert "2 rules: 2 passed." in done.out
+    done = run("check", new, "--policy", policy, "--baseline", old)
+    assert done.status == 1
+    out = words(done)
+    assert "log_loss at most 0.4 0.4817 0.4000 -0.0817 FAILED" in out
+    assert "log_loss is 0.481671, 0.0816715 beyond the limit of 0.4." in out
+    assert "2 rules: 1 failed, 1 passed." in out
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "release_1.parquet", "release_2.parquet", "cancer_bayes_test.csv", "iris_logistic_test.csv",
+        "digits_network_test.npy", "digits_forest_test.parquet", "epochs/epoch_01.parquet",
+    ],
+)  # fmt: skip
+def test_a_first_policy_passes_on_its_own_file(run, sample, tmp_path, file):
+    policy = tmp_path / "first.toml"
+    done = run("check", "--init", sample / file, "--policy", policy)
+    assert (done.status, done.out) == (0, "")
+    assert str(policy) in done.err
+    assert policy.read_text().startswith("# Rules")
+    done = run("check", sample / file, "--policy", policy)
+    assert done.status == 0
+    assert "FAILED" not in done.out
+    assert "WARNING" not in done.out
+
+
+def test_a_first_policy_with_a_baseline_has_rules_against_it(run, old, tmp_path):
+    out = run("check", "--init", old, "--baseline", old, "--policy", "-").out
+    assert tomllib.loads(out)["rules"][-1] == {"metric": "accuracy", "max_decrease": 0.01}
+    assert "max_decrease" not in str(tomllib.loads(run("check", "--init", old, "--policy", "-").out))
+    # what is commented out is a policy too
+    bare = run("check", "--init", old, "--policy", "-").out
+    commented = bare[bare.index("# [[rules]]") :].replace("# ", "")
+    assert len(tomllib.loads(commented)["rules"]) == 2
+
+
+def test_a_policy_is_not_overwritten(run, policy, old):
+    done = run("check", "--init", old, "--policy", policy)
+    assert done.status == 2
+    assert "exists" in done.err
+    assert policy.read_text() == POLICY
+
+
+def test_a_rule_without_baseline_does_not_pass(run, policy, old):
+    done = run("check", old, "--policy", policy)
+    assert done.status == 2
+    assert "NOT JUDGED" in done.out
+    assert "give one with --baseline" in words(done)
+
+
+def test_a_file_that_cannot_be_read_does_not_pass(run, policy, old, tmp_path):
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1 nothing PAR1")
+    done = run("check", old, broken, tmp_path / "none.csv", "--policy", policy, "--baseline", old)
+    assert done.status == 2
+    assert done.out.count("Could not be judged") == 2
+    assert "2 rules: 2 passed." in done.out
+
+
+def test_a_broken_rule_outweighs_what_could_not_be_judged(run, policy, new):
+    assert run("check", new, "--policy", policy).status == 1
+
+
+def test_other_rows_and_classes_are_refused_unless_told(run, policy, sample, old):
+    forest = sample / "digits_forest_calibration.parquet"
+    done = run("check", forest, "--policy", policy, "--baseline", old)
+    assert done.status == 2
+    assert "650 rows" in done.out
+    done = run("check", forest, "--policy", policy, "--baseline", old, "--unpaired")
+    assert "Unpaired" in done.out
+    iris = sample / "iris_logistic_test.csv"
+    assert "3 classes" in words(run("check", iris, "--policy", policy, "--baseline", old))
+    done = run("check", iris, "--policy", policy, "--baseline", old, "--allow-other-classes")
+    assert "Unpaired" in done.out
+
+
+def test_a_report_is_a_baseline(run, policy, old, new, tmp_path):
+    report = tmp_path / "old.json"
+    report.write_text(run("evaluate", old, "--format", "json").out)
+    done = run("check", old, "--policy", policy, "--baseline", report)
+    assert done.status == 0
+    assert "is a report" in words(done)
+    assert run("check", new, "--policy", policy, "--baseline", report).status == 1
+    both = tmp_path / "both.json"
+    both.write_text(run("evaluate", old, new, "--format", "json").out)
+    done = run("check", new, "--policy", policy, "--baseline", both)
+    assert done.status == 2
+    assert "reports on 2 data sets" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "is not JSON"), ("[]", "is not a report"), ('{"schema": "calcli.report/9"}', "'calcli.report/9'"),
+     ('{"schema": "calcli.report/1", "results": [{}]}', "is a damaged report")],
+)  # fmt: skip
+def test_what_is_no_report_is_no_baseline(run, policy, old, tmp_path, text, message):
+    report = tmp_path / "old.json"
+    report.write_text(text)
+    done = run("check", old, "--policy", policy, "--baseline", report)
+    assert (done.status, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_all_forms_at_once(run, policy, old, new, tmp_path):
+    forms = {"json": "c.json", "markdown": "c.md", "junit": "c.xml", "github": "c.txt", "table": "c.tab"}
+    targets = [word for form, name in forms.items() for word in ("--write", f"{form}={tmp_path / name}")]
+    done = run("check", new, "--policy", policy, "--baseline", old, *targets)
+    assert done.status == 1
+    assert (tmp_path / "c.tab").read_text() == done.out
+    for form, name in forms.items():
+        again = run("check", new, "--policy", policy, "--baseline", old, "--format", form)
+        assert again.out == (tmp_path / name).read_text()
+    report = json.loads((tmp_path / "c.json").read_text())
+    assert report["exit_status"] == 1
+    assert [rule["result"] for rule in report["results"][0]["rules"]] == ["failed", "passed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--policy", "none.toml"], "none.toml: no such file; write a first policy"),
+        (["--write", "xml=a.xml"], "--write xml=a.xml: expected a format and a file"),
+        (["--write", "junit"], "--write junit: expected a format and a file"),
+        (["--baseline", "none.json"], "none.json: no such file"),
+        (["--baseline", "none.csv"], "none.csv: no such file"),
+    ],
+)
+def test_bad_calls_are_one_sentence(run, policy, old, arguments, message):
+    done = run("check", old, "--policy", policy, *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_file_that_cannot_be_written_is_told(run, policy, old, tmp_path):
+    target = tmp_path / "no" / "c.xml"
+    done = run("check", old, "--policy", policy, "--baseline", old, "--write", f"junit={target}")
+    assert done.status == 2
+    assert str(target) in done.err

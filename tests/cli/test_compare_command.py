@@ -1,0 +1,119 @@
+"""`calcli compare` as a user calls it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def releases(sample):
+    return sample / "release_1.parquet", sample / "release_2.parquet"
+
+
+def write(path, scores, labels, **columns):
+    head = ["label", *(f"prob_{k}" for k in range(scores.shape[1])), *columns]
+    lines = [",".join(map(str, row)) for row in zip(labels, *scores.T, *columns.values(), strict=True)]
+    path.write_text("\n".join([",".join(head), *lines]) + "\n")
+    return path
+
+
+def test_a_release_is_told_from_the_last(run, releases):
+    done = run("compare", *releases, "--key", "id", "--metrics", "log_loss,accuracy,ece")
+    assert (done.status, done.err) == (0, "")
+    lines = {line.split()[0]: line for line in done.out.splitlines() if line}
+    assert lines["log_loss"].endswith("worse")
+    assert lines["ece"].endswith("worse")
+    assert lines["accuracy"].endswith("~")
+
+
+def test_json_has_what_the_table_says(run, releases):
+    report = json.loads(run("compare", *releases, "--format", "json", "--by", "ink").out)
+    assert report["schema"] == "calcli.comparison/1"
+    assert [part["slice"] for part in report["comparisons"]] == [None, "ink=heavy", "ink=light", "ink=medium"]
+    found = report["comparisons"][0]["differences"][0]["log_loss"]
+    assert found["difference"] == pytest.approx(found["candidate"] - found["baseline"])
+    assert found["low"] < found["difference"] < found["high"]
+    assert found["verdict"] == "worse"
+    assert "low" not in report["comparisons"][0]["differences"][0]["ece"]
+    assert [len(system["input"]["sha256"]) for system in report["systems"]] == [64, 64]
+
+
+def test_markdown_is_a_page(run, releases):
+    out = run("compare", *releases, "--format", "markdown", "--metrics", "brier").out
+    assert out.startswith("# Comparison\n")
+    assert "| brier | 0.1310 | 0.1485 |" in out
+
+
+def test_the_epoch_to_ship_is_named_with_what_it_costs(run, sample):
+    epochs = sorted((sample / "epochs").glob("*.parquet"))
+    out = " ".join(run("compare", *epochs, "--select", "log_loss").out.split())
+    assert "Ship epoch_04.parquet: the lowest log_loss, 0.4378." in out
+    assert "accuracy of 87.5% is 2.3 points below that of epoch_10.parquet" in out
+
+
+def test_several_seeds_have_mean_and_sd(run, sample):
+    epochs = sorted((sample / "epochs").glob("*.parquet"))[-3:]
+    report = json.loads(run("compare", *epochs, "--seeds", "--format", "json", "--metrics", "accuracy").out)
+    values = [system["metrics"]["accuracy"] for system in report["systems"]]
+    found = report["over_seeds"]["accuracy"]
+    assert (found["mean"], found["sd"]) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
+
+
+def test_an_unpaired_comparison_says_it_is_weaker(run, sample):
+    files = sample / "digits_forest_test.parquet", sample / "digits_forest_calibration.parquet"
+    done = run("compare", *files, "--metrics", "accuracy")
+    assert done.status == 2
+    assert "997" in done.err
+    assert "--unpaired" in done.err
+    done = run("compare", *files, "--metrics", "accuracy,ece", "--unpaired")
+    assert done.status == 0
+    assert "Unpaired: the files hold different cases" in done.out
+
+
+def test_left_out_rows_are_counted(run, tmp_path):
+    rng = np.random.default_rng(0)
+    scores, labels, ids = rng.dirichlet([1, 1], 40), rng.integers(0, 2, 40), np.arange(40)
+    old = write(tmp_path / "old.csv", scores, labels, id=ids)
+    new = write(tmp_path / "new.csv", scores[:30], labels[:30], id=ids[:30])
+    done = run("compare", old, new, "--key", "id")
+    assert done.status == 2
+    assert f"10 of {old}" in done.err
+    done = run("compare", old, new, "--key", "id", "--allow-unmatched")
+    assert "old.csv: 10 rows without a counterpart left out." in done.out
+
+
+def test_other_classes_only_when_told(run, sample, releases):
+    iris = sample / "iris_logistic_test.csv"
+    done = run("compare", releases[0], iris)
+    assert done.status == 2
+    assert "3 classes" in done.err
+    assert run("compare", releases[0], iris, "--allow-other-classes").status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "only one file was given"),
+        (["release_2.parquet", "--key", "uid"], "--key uid"),
+        (["release_2.parquet", "--by", "country"], "country"),
+        (["release_2.parquet", "--margin", "log_loss"], "is no margin"),
+        (["release_2.parquet", "--select", "mean_gap"], "ranks nothing"),
+        (["none.parquet"], "no such file"),
+    ],
+)
+def test_bad_calls_are_one_sentence(run, sample, arguments, message):
+    files = [sample / name if name.endswith("parquet") else name for name in arguments]
+    done = run("compare", sample / "release_1.parquet", *files)
+    assert done.status == 2
+    assert done.out == ""
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_narrow_terminal_is_enough(run, releases, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    out = run("compare", *releases, "--by", "ink").out
+    assert max(map(len, out.splitlines())) <= 60

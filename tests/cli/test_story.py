@@ -1,0 +1,75 @@
+"""The whole story in a shell: simulate, fit, apply, evaluate, compare, and the gate of a release."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+RECALIBRATE = """
+calcli simulate mcps --rows 2000 --seed 1 --quiet -o val.parquet
+calcli simulate mcps --rows 2000 --seed 2 --quiet | gzip > raw.csv.gz
+calcli fit val.parquet -m dp -o cal.json > fit.txt
+calcli apply cal.json raw.csv.gz -o - --quiet > good.csv
+calcli evaluate good.csv --fail-if 'log_loss>0.2' --quiet > good.txt
+calcli compare raw.csv.gz good.csv --metrics log_loss,accuracy > compare.txt
+calcli check --init good.csv --baseline good.csv
+"""
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    """Return a function that runs lines of a shell, with `calcli` on the path, in one folder."""
+    folder = tmp_path_factory.mktemp("story")
+    shim = folder / "bin" / "calcli"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m calcli "$@"\n')
+    shim.chmod(0o755)
+    environment = {"PATH": f"{shim.parent}:{os.environ['PATH']}", "COLUMNS": "100", "LANG": "C.UTF-8"}
+
+    def run(lines: str) -> subprocess.CompletedProcess[str]:
+        command = ["sh", "-e", "-c", lines]
+        return subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+
+    done = run(RECALIBRATE)
+    assert done.returncode == 0, done.stderr
+    return run
+
+
+def test_recalibrated_predictions_are_better(shell):
+    lines = {line.split()[0]: line for line in shell("cat compare.txt").stdout.splitlines() if line}
+    assert lines["log_loss"].endswith("better")
+
+
+def test_the_gate_lets_the_good_file_pass(shell):
+    done = shell("calcli check good.csv --baseline good.csv")
+    assert done.returncode == 0
+    assert "7 rules: 7 passed." in done.stdout
+
+
+def test_the_gate_stops_the_bad_file_and_says_which_rule_and_by_how_much(shell):
+    done = shell("calcli check raw.csv.gz --baseline good.csv --write junit=check.xml")
+    assert done.returncode == 1
+    found = " ".join(done.stdout.split())
+    assert "log_loss at most 2% worse than baseline: log_loss is 2.4" in found
+    assert "worse than the baseline's 0.17" in found
+    assert "proven worse by more than 2%" in found
+    assert shell("grep -c '<failure' check.xml").stdout.strip() == "5"
+
+
+def test_a_file_that_is_not_there_is_no_pass(shell):
+    assert shell("calcli check gone.csv").returncode == 2
+
+
+def test_results_go_through_pipes(shell):
+    done = shell("calcli check - --format json < good.csv | head -c 30; calcli explain | head -1")
+    assert done.returncode == 0
+    assert done.stdout.startswith('{\n  "schema": "calcli.check/1"')
+    assert done.stderr == ""

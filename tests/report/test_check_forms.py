@@ -1,0 +1,129 @@
+"""JUnit XML against its schema, annotations as GitHub parses them."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calcli.core.expressions import parse_metric
+from calcli.core.policy import Bound, Checked, Outcome, Rule
+from calcli.report.annotations import annotations_text, command
+from calcli.report.junit import junit_text
+from calcli.report.policy import rounded_outward
+
+# the parts of the schema of Jenkins' xUnit plugin (junit-10.xsd) that concern suites and cases:
+# required attributes, optional ones, children
+SCHEMA = {
+    "testsuites": ((), ("name", "time", "tests", "failures", "errors"), ("testsuite",)),
+    "testsuite": (
+        ("name", "tests", "failures", "errors"),
+        ("group", "time", "skipped", "timestamp", "hostname", "id", "package", "file", "log", "url"),
+        ("testsuite", "properties", "testcase", "system-out", "system-err"),
+    ),
+    "testcase": (
+        ("name",),
+        ("time", "classname", "group"),
+        ("skipped", "error", "failure", "system-out", "system-err"),
+    ),
+    "failure": ((), ("type", "message"), ()),
+    "error": ((), ("type", "message"), ()),
+    "system-out": ((), (), ()),
+}
+
+text = st.text(max_size=40)
+
+
+def outcome(status, reason="because", severity="error", name="") -> Outcome:
+    return Outcome(Rule(parse_metric("brier"), Bound(1, True), severity=severity, name=name), status, reason)
+
+
+def some(*outcomes, path="preds.csv", fault="") -> Checked:
+    return Checked(path, 10, outcomes, fault)
+
+
+def assert_valid(element: ET.Element) -> None:
+    required, optional, children = SCHEMA[element.tag]
+    assert set(required) <= set(element.keys()) <= {*required, *optional}
+    for child in element:
+        assert child.tag in children
+        assert_valid(child)
+
+
+@pytest.fixture
+def mixed() -> list[Checked]:
+    return [
+        some(
+            outcome("passed"), outcome("broken"), outcome("not judged"), outcome("broken", severity="warning")
+        ),
+        some(path="none.csv", fault="none.csv: no such file"),
+    ]
+
+
+def test_junit_keeps_to_its_schema_and_counts(mixed):
+    root = ET.fromstring(junit_text(mixed))
+    assert_valid(root)
+    assert [root.get(key) for key in ("tests", "failures", "errors")] == ["5", "1", "2"]
+    first, second = root
+    assert [[child.tag for child in case] for case in first] == [
+        ["system-out"], ["failure"], ["error"], ["system-out"],
+    ]  # fmt: skip
+    assert first[3][0].text == "warning: because"
+    assert second[0][0].get("message") == "none.csv: no such file"
+    for suite in root:
+        assert int(suite.get("tests")) == len(suite)
+        assert int(suite.get("errors")) == len(suite.findall("testcase/error"))
+        assert int(suite.get("failures")) == len(suite.findall("testcase/failure"))
+
+
+@given(text, text, text)
+def test_junit_is_xml_whatever_the_names(path, reason, name):
+    root = ET.fromstring(junit_text([some(outcome("broken", reason, name=name), path=path, fault=reason)]))
+    assert_valid(root)
+
+
+def parsed(line: str) -> tuple[str, dict[str, str], str]:
+    """Parse a workflow command as GitHub's runner does: by its separators, then percent codes."""
+    found = re.fullmatch(r"::(\w+)(?: ([^\r\n]*?))?::([^\r\n]*)", line, re.DOTALL)
+    assert found is not None
+    pairs = [pair.split("=", 1) for pair in found[2].split(",")] if found[2] else []
+    codes = {"%0D": "\r", "%0A": "\n"}
+
+    def decoded(value: str, codes: dict[str, str]) -> str:
+        for code, character in codes.items():
+            value = value.replace(code, character)
+        return value.replace("%25", "%")
+
+    own = codes | {"%3A": ":", "%2C": ","}
+    return found[1], {key: decoded(value, own) for key, value in pairs}, decoded(found[3], codes)
+
+
+@given(text, text, text)
+def test_annotations_survive_any_text(message, title, file):
+    line = command("error", message, {"file": file, "title": title})
+    assert "\n" not in line
+    assert "\r" not in line
+    assert parsed(line) == ("error", {"file": file, "title": title}, message)
+
+
+def test_every_rule_that_did_not_pass_is_an_annotation(mixed):
+    found = [parsed(line) for line in annotations_text(mixed, "calcli.toml").splitlines()]
+    assert [kind for kind, _, _ in found] == ["error", "error", "warning", "error"]
+    assert {properties["file"] for _, properties, _ in found} == {"calcli.toml"}
+    (good,) = annotations_text([some(outcome("passed"))], "calcli.toml").splitlines()
+    assert parsed(good) == ("notice", {"title": "calcli check"}, "preds.csv: all 1 rules passed")
+
+
+@pytest.mark.parametrize(
+    ("value", "up", "rounded"),
+    [(0.3828, True, "0.39"), (0.8947, False, "0.89"), (0.9892, False, "0.989"), (0.03085, True, "0.031"),
+     (1.612, True, "1.62"), (12.1, True, "13.0"), (0.99996, False, "0.999960"), (1.0, False, "1.0"),
+     (0.0, True, "0.0")],
+)  # fmt: skip
+def test_limits_are_rounded_outward(value, up, rounded):
+    found = rounded_outward(value, up)
+    assert float(found) >= value if up else float(found) <= value
+    assert found == rounded
