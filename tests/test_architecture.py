@@ -70,7 +70,10 @@ def loaded_after(statement: str) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["evaluate", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["evaluate", "--help"], ["fit", "--help"], ["apply", "--help"], ["--version"]],
+)
 def test_help_loads_nothing_heavy(arguments):
     loaded = loaded_after(f"from calcli.cli.main import status_of\nassert status_of({arguments}) == 0")
     assert "typer" in loaded

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from calcli.core.calibrators.registry import METHODS
 from calcli.core.registry import METRICS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,8 +34,17 @@ def metric_table() -> str:
     return "\n".join(["| metric | what it says | range | source |", "|---|---|---|---|", *rows])
 
 
+def method_table() -> str:
+    rows = [
+        f"| `{method.name}` | {method.learns} | {method.parameters} | {method.keeps} | {method.source} |"
+        for method in METHODS.values()
+    ]
+    heads = ["| method | what it learns | parameters | keeps | source |", "|---|---|---|---|---|"]
+    return "\n".join([*heads, *rows])
+
+
 def refreshed(text: str, folder: Path) -> str:
-    """Return the README with every session run again and the table of metrics written anew."""
+    """Return the README with every session run again and the tables of metrics and methods written anew."""
 
     def session(block: re.Match[str]) -> str:
         commands = re.findall(r"^\$ (.*)$", block[1], re.MULTILINE)
@@ -49,8 +59,10 @@ def refreshed(text: str, folder: Path) -> str:
 
     text = re.sub(r"```console\n(.*?)```", session, text, flags=re.DOTALL)
     text = re.sub(r"```python\n(.*?)```\n\n```text\n.*?```", python, text, flags=re.DOTALL)
-    table = f"<!-- metrics -->\n{metric_table()}\n<!-- /metrics -->"
-    return re.sub(r"<!-- metrics -->.*<!-- /metrics -->", lambda _: table, text, flags=re.DOTALL)
+    for name, table in (("metrics", metric_table()), ("methods", method_table())):
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        text = re.sub(f"{begin}.*{end}", lambda _, new=f"{begin}{table}\n{end}": new, text, flags=re.DOTALL)
+    return text
 
 
 def test_the_readme_shows_what_is_printed(tmp_path):
