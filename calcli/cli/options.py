@@ -74,10 +74,21 @@ class Computing:
     draws: Annotated[
         int, Option(metavar="N", min=0, help="Simulated data sets behind each p-value; 0 for none.")
     ] = 999
-    seed: Annotated[int, Option(metavar="N", min=0, help="Seed of both.")] = 0
+    test: Annotated[
+        bool, Option("--test", help="Test every calibration error, also class-wise and of classes.")
+    ] = False
+    seed: Annotated[int, Option(metavar="N", min=0, help="Seed of intervals and tests.")] = 0
     precision: Annotated[
         Literal["auto", "single", "double"], Option(help="auto: double up to 5 million scores.")
     ] = "auto"
+    class_groups: Annotated[
+        list[str] | None,
+        Option(metavar="NAME=GROUPS", help="Classes as a+b,c+d, or a file, for lens=NAME. Repeatable."),
+    ] = None
+    edges: Annotated[
+        list[str] | None,
+        Option(metavar="NAME=EDGES", help="Such as mine=0,0.5,0.9,1, for binning=NAME. Repeatable."),
+    ] = None
 
     def settings(self) -> Settings:
         """Return them as the core wants them.
@@ -85,7 +96,9 @@ class Computing:
         Raises
         ------
         UsageError
-            If a metric is unknown, or the level does not lie between 0 and 1.
+            If a metric is unknown, the level does not lie between 0 and 1, or something named makes no sense.
+        InputError
+            If a file of class groups is damaged.
         """
         from calcli.core.errors import UsageError
         from calcli.core.expressions import parse_metrics
@@ -94,7 +107,14 @@ class Computing:
         if not 0 < self.level < 1:
             raise UsageError(f"--level is {self.level:g}; expected a number between 0 and 1, such as 0.95")
         metrics = parse_metrics(split(self.metrics), {"bins": self.bins})
-        return Settings(**vars(self) | {"metrics": tuple(map(str, metrics))})
+        given = vars(self) | {"metrics": tuple(map(str, metrics))}
+        groups, edges = given.pop("class_groups"), given.pop("edges")
+        if groups or edges:
+            from calcli.io.named import parse_edges, read_class_groups
+
+            given |= {"groups": read_class_groups(tuple(groups or ()))}
+            given |= {"edges": parse_edges(tuple(edges or ()))}
+        return Settings(**given)
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from calcli.core.classwise import class_wise_null
 from calcli.core.consistency import Null
 from calcli.core.errors import UsageError
 from calcli.core.estimators import (
     OfVectors,
     OneDimensional,
-    class_wise_null,
     find_estimator,
     null_distributions,
 )
 from calcli.core.expressions import MetricCall
 from calcli.core.lenses import Problem
-from calcli.core.measure import Measurements, from_sums
+from calcli.core.measure import Measurements
 from calcli.core.results import Settings
 
 Found = tuple[float, Null | None]
@@ -90,8 +90,6 @@ def _class_wise(
     if call.region != "all":
         raise UsageError(f"{call}: a region is of one score; name the class, as in lens=class-0")
     value = measured.class_wise(estimator)
-    if not (settings.test and settings.draws and from_sums(estimator)):
+    if not (settings.test and settings.draws):
         return value, None
-    bins = measured.class_bins(estimator.bins)
-    problem = measured.vector_problem("canonical")
-    return value, class_wise_null(problem, estimator, bins, value, settings.draws, _rng(settings))
+    return value, class_wise_null(measured, estimator, value, settings.draws, _rng(settings))

@@ -15,7 +15,6 @@ from calcli.core.estimators import OfVectors, OneDimensional, find_estimator
 from calcli.core.evaluate import assess, measure
 from calcli.core.evidence import Evidence, Normal, Permuted, Resampled, Untested
 from calcli.core.expressions import MetricCall, parse_metrics
-from calcli.core.lenses import Lens, find_lens
 from calcli.core.measure import Measurements, Watch, from_sums
 from calcli.core.permutation import (
     ClassUnits,
@@ -164,10 +163,8 @@ class Contest:
 
     def _sides(self, measured: Measurements) -> Iterator[tuple[str, Side]]:
         for name in {call.lens for call in self.calls} - {"", "class-wise"}:
-            lens = find_lens(name, measured.predictions.n_classes, self.settings.groups)
-            if isinstance(lens, Lens):
-                score, outcome = measured.rows[lens.score], measured.rows[lens.outcome]
-                yield name, Side(score, outcome, measured.predictions.weights)
+            if measured.is_scalar(name):
+                yield name, Side(*measured.columns(name), measured.predictions.weights)
 
     def _normal(
         self, call: MetricCall, baseline: int, candidate: int, first: Values, second: Values

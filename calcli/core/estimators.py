@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from calcli.core.binning import equal_width_index
-from calcli.core.consistency import Null, binned_nulls, compare, ks_null
-from calcli.core.drawing import draw_labels
+from calcli.core.consistency import Null, binned_nulls, ks_null
 from calcli.core.errors import UsageError
 from calcli.core.expressions import MetricCall, nearest_name
 from calcli.core.kernels import KernelDistance, median_kernel, skce, skce_blocks, skce_test
@@ -19,8 +17,6 @@ from calcli.core.miscalibration import (
     BinnedError,
     KolmogorovSmirnov,
     Norm,
-    binned_error,
-    class_wise_error,
 )
 from calcli.core.partitions import (
     Distance,
@@ -30,12 +26,8 @@ from calcli.core.partitions import (
     recursive_partition,
     vector_bins,
 )
-from calcli.core.rows import Bins
 from calcli.core.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
 from calcli.core.vectors import VectorProblem
-
-CHUNK = 1_000_000  # labels drawn at once
-
 
 @dataclass(frozen=True)
 class Smoothed:
@@ -174,42 +166,3 @@ def null_distributions(
         else:
             nulls.append(estimator.null(problem, draws, rng))
     return nulls
-
-
-def class_wise_null(
-    problem: VectorProblem,
-    estimator: BinnedError,
-    observed: Bins,
-    value: float,
-    draws: int,
-    rng: np.random.Generator,
-) -> Null:
-    """Return the null distribution of an equal-width class-wise error; labels are drawn from the predictions.
-
-    Parameters
-    ----------
-    problem
-        All probabilities and the labels.
-    estimator
-        Equal-width bins and a norm.
-    observed
-        (K, bins) sums of every class.
-    value
-        The observed error.
-    draws
-        Simulated data sets.
-    rng
-        Source of chance.
-    """
-    n, k = problem.probs.shape
-    cells = equal_width_index(problem.probs, estimator.bins) + np.arange(k) * estimator.bins
-    own = cells.ravel()
-    errors = np.empty(draws)
-    step = max(1, CHUNK // n)
-    for start in range(0, draws, step):
-        drawn = draw_labels(problem.probs, min(step, draws - start), rng).T
-        for draw, labels in enumerate(drawn + np.arange(n) * k, start):
-            outcome = np.bincount(own.take(labels), problem.weights, k * estimator.bins)
-            bins = replace(observed, outcome=outcome.reshape(k, -1).astype(np.float64))
-            errors[draw] = class_wise_error(binned_error(bins, estimator.norm), estimator.norm)
-    return compare(value, errors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any, TypeGuard
 
@@ -13,13 +13,13 @@ from calcli.core.blocks import Block, Collector, Precision, sweep, working_dtype
 from calcli.core.costs import Costs
 from calcli.core.estimators import Edges, OfVectors, OneDimensional, find_estimator
 from calcli.core.expressions import MetricCall
-from calcli.core.lenses import Groups, Lens, Problem, find_lens, ordered_problem
+from calcli.core.lenses import Lens, Problem, find_lens, ordered_problem
 from calcli.core.miscalibration import BinnedError, binned_error, class_wise_error
-from calcli.core.predictions import Predictions
+from calcli.core.predictions import Array, Floats, Predictions
 from calcli.core.ranking import Area, area_influences, mean_roc_area, roc_area
 from calcli.core.rows import ROW_STATISTICS, Bins, ClassBins, InputFacts, RowTable, clipped_log_loss
 from calcli.core.scores import Score, find_score
-from calcli.core.vectors import VectorLens, VectorProblem, VectorTable, canonical_lens
+from calcli.core.vectors import VectorLens, VectorProblem, VectorTable, canonical_lens, group_members
 
 Watch = Callable[[int], None]
 
@@ -44,7 +44,7 @@ class Measurements:
     clip
         Least probability of a label that the log-loss counts with; 0 for no clipping.
     groups
-        Partitions of the classes that lenses may name.
+        Partitions of the classes that lenses may name: the group of every class name.
     edges
         Explicit bin edges that binnings may name.
     tests
@@ -67,7 +67,7 @@ class Measurements:
         watch: Watch | None = None,
         costs: Sequence[Costs] = (),
         clip: float = 0.0,
-        groups: Groups | None = None,
+        groups: Mapping[str, Mapping[str, str]] | None = None,
         edges: Edges | None = None,
         tests: bool = False,
     ) -> None:
@@ -81,7 +81,11 @@ class Measurements:
         ranked = any(call.metric.family == "ranking" for call in calls)
         names = {"top-1", *(call.lens for call in calls if call.lens)} - {"class-wise"}
         names |= {"class-0", "class-1"} if k == 2 else set()
-        lenses = {name: find_lens(name, k, groups) for name in names}
+        members = {
+            name: group_members(name, group_of, predictions.classes)
+            for name, group_of in (groups or {}).items()
+        }
+        lenses = {name: find_lens(name, k, members) for name in names}
         self._lenses = {name: lens for name, lens in lenses.items() if isinstance(lens, Lens)}
         statistics = {name: statistic for name, statistic in ROW_STATISTICS.items() if name in wanted}
         decomposed = [call for call in calls if call.metric.family == "decomposition"]
@@ -110,8 +114,8 @@ class Measurements:
         # two classes are in order anyway, for their ranking
         self._class_bins = {m: ClassBins(predictions, m) for m in summed if k > 2}
         collectors: list[Collector] = [self.facts, self.rows, *self._class_bins.values()]
-        ordered = ((ranked or isotonic) and k > 2) or not all(from_sums(estimator) for estimator in class_wise)
-        if (ordered or (class_wise and tests)) and "canonical" not in self._vectors:
+        ordered = ((ranked or isotonic) and k > 2) or not all(map(from_sums, class_wise))
+        if (ordered or tests) and "canonical" not in self._vectors:
             self._vectors["canonical"] = VectorTable(canonical_lens(k), predictions, self.dtype)
         collectors += self._vectors.values()
         if watch is not None:
@@ -123,12 +127,15 @@ class Measurements:
         """Tell whether a lens has one score and one outcome."""
         return lens in self._lenses
 
+    def columns(self, lens: str) -> tuple[Floats, Array]:
+        """Return (N,) scores and outcomes of a one-dimensional lens, in the order of the rows."""
+        found = self._lenses[lens]
+        return self.rows[found.score], self.rows[found.outcome]
+
     def problem(self, lens: str) -> Problem:
         """Return the induced problem of a one-dimensional lens, sorted once."""
         if lens not in self._problems:
-            found = self._lenses[lens]
-            score, outcome = self.rows[found.score], self.rows[found.outcome]
-            self._problems[lens] = ordered_problem(score, outcome, self.predictions.weights)
+            self._problems[lens] = ordered_problem(*self.columns(lens), self.predictions.weights)
         return self._problems[lens]
 
     def vector_problem(self, lens: str) -> VectorProblem:

@@ -13,7 +13,7 @@ from calcli.core.blocks import Precision
 from calcli.core.consistency import Null
 from calcli.core.costs import Costs
 from calcli.core.expressions import MetricCall
-from calcli.core.lenses import Groups, Problem
+from calcli.core.lenses import Problem
 from calcli.core.predictions import Predictions
 from calcli.core.priors import Priors
 from calcli.core.rows import Bins, InputFacts
@@ -118,7 +118,7 @@ class Settings:
     test
         Whether to test every error, also the class-wise ones.
     groups
-        Partitions of the classes by name, which lenses may name: the class numbers of each group.
+        Partitions of the classes by name, which lenses may name: the group of every class name.
     edges
         Explicit bin edges by name, which binnings may name.
     """
@@ -140,7 +140,7 @@ class Settings:
     priors: Priors | None = None
     shift_to_priors: bool = False
     test: bool = False
-    groups: Groups = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     edges: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property

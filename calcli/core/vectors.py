@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from calcli.core.blocks import Block
+from calcli.core.errors import UsageError
 from calcli.core.predictions import Array, Floats, Predictions
 
 
@@ -80,6 +81,35 @@ def group_lens(groups: Sequence[Sequence[int]]) -> VectorLens:
         return members_of.astype(block.exp.dtype) @ block.probs
 
     return VectorLens(len(groups), probs, lambda block: group_of[block.labels])
+
+
+def group_members(name: str, group_of: Mapping[str, str], classes: Sequence[str]) -> list[list[int]]:
+    """Return the class numbers of each group, groups in the order of their first classes.
+
+    Parameters
+    ----------
+    name
+        Of the partition, for messages.
+    group_of
+        The group of every class, by its name.
+    classes
+        Class names in the order of the scores.
+
+    Raises
+    ------
+    UsageError
+        If a class is in no group, or there is no such class.
+    """
+    strangers = [member for member in group_of if member not in classes]
+    missing = [member for member in classes if member not in group_of]
+    for faults, what in [(strangers, "is no class of these predictions"), (missing, "is in no group")]:
+        if faults:
+            known = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
+            raise UsageError(f"--class-groups {name}: {faults[0]!r} {what}; expected each of {known} once")
+    members: dict[str, list[int]] = {}
+    for number, member in enumerate(classes):
+        members.setdefault(group_of[member], []).append(number)
+    return list(members.values())
 
 
 class VectorTable:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,11 +10,11 @@ from typing import Any, TypeAlias
 from calcli.core.costs import FORMS, Costs, CostTable, parse_cost_word, with_distinct_names
 from calcli.core.errors import InputError, UsageError
 from calcli.core.priors import Priors
+from calcli.io.keyed import ENDINGS, is_keyed_file, lines_of, pairs, tree
 from calcli.io.places import listed
 
 Row: TypeAlias = Mapping[str, Any]
 
-ENDINGS = (".csv", ".json", ".toml")
 CSV_COSTS = "a line of decisions, then for each class its name and its costs"
 CSV_PRIORS = "a line for each class: its name and its prior"
 
@@ -47,7 +44,7 @@ def read_priors(text: str) -> Priors:
     """
     if text == "uniform":
         return Priors()
-    if Path(text).suffix.lower() not in ENDINGS:
+    if not is_keyed_file(text):
         try:
             return Priors(tuple(float(part) for part in text.split(",")))
         except ValueError:
@@ -56,16 +53,16 @@ def read_priors(text: str) -> Priors:
                 f"{listed(ENDINGS)}"
             ) from None
     path = Path(text)
-    found = _csv_priors(path) if path.suffix.lower() == ".csv" else _tree(path)
+    found = pairs(path, CSV_PRIORS, head="prior") if path.suffix.lower() == ".csv" else tree(path)
     values = tuple(_number(path, (name,), value) for name, value in found.items())
     return Priors(values, tuple(found))
 
 
 def _cost_table(text: str) -> CostTable:
     path = Path(text)
-    if path.suffix.lower() not in ENDINGS:
+    if not is_keyed_file(text):
         raise UsageError(f"{text!r} are no costs; expected {FORMS}, or a file that ends in {listed(ENDINGS)}")
-    rows = _csv_costs(path) if path.suffix.lower() == ".csv" else _tree(path)
+    rows = _csv_costs(path) if path.suffix.lower() == ".csv" else tree(path)
     for name, row in rows.items():
         if not isinstance(row, Mapping) or not row:
             raise InputError(f"{path}: class {name!r} has no costs by decision; expected a number for each")
@@ -81,7 +78,7 @@ def _cost_table(text: str) -> CostTable:
 
 
 def _csv_costs(path: Path) -> dict[str, Row]:
-    (_, *decisions), *lines = _csv_lines(path, CSV_COSTS)
+    (_, *decisions), *lines = lines_of(path, CSV_COSTS)
     if len(set(decisions)) < len(decisions):
         raise InputError(f"{path}: a decision is named twice in the first line")
     rows: dict[str, Row] = {}
@@ -92,33 +89,6 @@ def _csv_costs(path: Path) -> dict[str, Row]:
             raise InputError(f"{path}: class {name!r} has two rows")
         rows[name] = dict(zip(decisions, costs, strict=True))
     return rows
-
-
-def _csv_priors(path: Path) -> dict[str, str]:
-    lines = _csv_lines(path, CSV_PRIORS)
-    if any(len(line) != 2 for line in lines):
-        raise InputError(f"{path}: expected {CSV_PRIORS}")
-    return dict(lines[1:] if lines[0][1] == "prior" else lines)
-
-
-def _csv_lines(path: Path, expected: str) -> list[list[str]]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
-    if not lines:
-        raise InputError(f"{path} is empty; expected {expected}")
-    return lines
-
-
-def _tree(path: Path) -> dict[str, Any]:
-    """Return the object that a JSON or TOML file holds."""
-    try:
-        with path.open("rb") as file:
-            found = json.load(file) if path.suffix.lower() == ".json" else tomllib.load(file)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-        raise InputError(f"{path} is no {path.suffix[1:].upper()}: {fault}") from fault
-    if not isinstance(found, dict):
-        raise InputError(f"{path} holds a {type(found).__name__}; expected an object with a key a class")
-    return found
 
 
 def _number(path: Path, place: tuple[str, ...], value: Any) -> float:

@@ -82,6 +82,33 @@ def test_labels_in_a_file_of_their_own(run, tmp_path):
     assert metrics(done)["log_loss"]["value"] == pytest.approx(expected, abs=1e-12)
 
 
+def test_what_expressions_name(run, tmp_path):
+    file = tmp_path / "animals.csv"
+    file.write_text("label,prob_cat,prob_cow,prob_dog\n" + "cat,0.5,0.3,0.2\ncow,0.5,0.3,0.2\n" * 5)
+    (tmp_path / "kind.csv").write_text("cat,pet\ndog,pet\ncow,farm\n")
+    of = "expected_miscalibration:lens="
+    names = [f"{of}kind", f"{of}alike", "mce:lens=class-0:binning=mine"]
+    done = run(
+        "evaluate", file, "-f", "json", "--class-groups", f"kind={tmp_path / 'kind.csv'}",
+        "--class-groups", "alike=cat+cow+dog", "--edges", "mine=0,0.5,1", "--metrics", ",".join(names),
+    )  # fmt: skip
+    # pets are promised 0.7 and are half of the rows; one group of all is always right
+    assert [metrics(done)[name]["value"] for name in names] == pytest.approx([0.2, 0, 0], abs=1e-12)
+    settings = json.loads(done.out)["settings"]
+    assert settings["groups"]["kind"] == {"cat": "pet", "dog": "pet", "cow": "farm"}
+    assert settings["edges"] == {"mine": [0, 0.5, 1]}
+    wrong = run("evaluate", file, "--class-groups", "kind=cat,cow")
+    assert (wrong.status, wrong.out) == (2, "")
+    assert "'dog' is in no group" in wrong.err
+
+
+def test_every_error_is_tested_on_demand(run, sample):
+    file, options = sample / "iris_logistic_test.csv", ["--metrics", "cw_ece,ks:lens=class-wise", "-f", "json"]
+    assert "p_value" not in metrics(run("evaluate", file, *options))["cw_ece"]
+    tested = metrics(run("evaluate", file, *options, "--test"))
+    assert all(0 < entry["p_value"] <= 1 and entry["if_calibrated"]["sd"] > 0 for entry in tested.values())
+
+
 def test_standard_input(run, preds, monkeypatch):
     whole = run("evaluate", preds, "-f", "json")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(preds.read_bytes())))

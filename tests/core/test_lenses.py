@@ -9,7 +9,7 @@ from calcli.core.lenses import find_lens, ordered_problem
 from calcli.core.miscalibration import KolmogorovSmirnov
 from calcli.core.predictions import ArrayScores, Predictions
 from calcli.core.rows import RowTable
-from calcli.core.vectors import VectorTable
+from calcli.core.vectors import VectorTable, group_members
 
 
 def predictions_of(scores, labels, kind="probs"):
@@ -123,3 +123,12 @@ def test_ks_is_the_mean_gap_of_an_over_confident_classifier():
     outcome = np.array([1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0], bool)
     error = KolmogorovSmirnov().value(ordered_problem(score, outcome))
     assert error == pytest.approx(score.mean() - outcome.mean())
+
+
+def test_groups_are_found_by_the_names_of_classes():
+    kinds = {"cow": "farm", "cat": "pet", "dog": "pet"}
+    assert group_members("kind", kinds, ("cat", "cow", "dog")) == [[0, 2], [1]]
+    with pytest.raises(UsageError, match="kind: 'eel' is in no group; expected each of cat, eel once"):
+        group_members("kind", {"cat": "pet"}, ("cat", "eel"))
+    with pytest.raises(UsageError, match="--class-groups kind: 'dog' is no class of these predictions"):
+        group_members("kind", kinds, ("cat", "cow"))

@@ -1,0 +1,79 @@
+"""Small files with something for every class: CSV, JSON or TOML."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from calcli.core.errors import InputError
+
+ENDINGS = (".csv", ".json", ".toml")
+
+
+def is_keyed_file(text: str) -> bool:
+    """Tell whether a text names such a file, by its ending."""
+    return Path(text).suffix.lower() in ENDINGS
+
+
+def pairs(path: Path, expected: str, head: str) -> dict[str, str]:
+    """Return what a CSV file with two columns says of each class.
+
+    Parameters
+    ----------
+    path
+        The file.
+    expected
+        What it should hold, for messages.
+    head
+        The second word of a line of headings, which is passed over.
+
+    Raises
+    ------
+    InputError
+        If it is empty, has other columns, or a class twice.
+    """
+    lines = lines_of(path, expected)
+    if any(len(line) != 2 for line in lines):
+        raise InputError(f"{path}: expected {expected}")
+    found: dict[str, str] = {}
+    for name, value in lines[1:] if lines[0][1] == head else lines:
+        if name in found:
+            raise InputError(f"{path}: class {name!r} is there twice; expected {expected}")
+        found[name] = value
+    return found
+
+
+def lines_of(path: Path, expected: str) -> list[list[str]]:
+    """Return the cells of a CSV file, without empty lines.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
+    if not lines:
+        raise InputError(f"{path} is empty; expected {expected}")
+    return lines
+
+
+def tree(path: Path) -> dict[str, Any]:
+    """Return the object that a JSON or TOML file holds.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or holds something else.
+    """
+    try:
+        with path.open("rb") as file:
+            found = json.load(file) if path.suffix.lower() == ".json" else tomllib.load(file)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+        raise InputError(f"{path} is no {path.suffix[1:].upper()}: {fault}") from fault
+    if not isinstance(found, dict):
+        raise InputError(f"{path} holds a {type(found).__name__}; expected an object with a key a class")
+    return found

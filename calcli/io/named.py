@@ -1,0 +1,96 @@
+"""What metric expressions use by name: groups of classes and explicit bin edges, from options and files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from itertools import pairwise
+from pathlib import Path
+
+from calcli.core.errors import InputError, UsageError
+from calcli.io.keyed import ENDINGS, is_keyed_file, pairs, tree
+
+NAME = re.compile(r"[^\W\d][\w.-]*")
+LENS = re.compile(r"canonical|class-wise|(top|within-top|class|largest)-\d+")
+BINNING = re.compile(r"equal-width|equal-mass|recursive")
+CSV_GROUPS = "a line for each class: its name and its group"
+
+
+def read_class_groups(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Return partitions of the classes by name, each as the group of every class.
+
+    Parameters
+    ----------
+    texts
+        `NAME=a+b,c+d`, or `NAME=FILE` with a CSV, JSON or TOML file that gives each class its group.
+
+    Raises
+    ------
+    UsageError
+        If a name cannot be used, or a class is in two groups.
+    InputError
+        If a file is damaged, or a group is no text or number.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        name, value = _named("--class-groups", text, "size=cat+mouse,horse+cow", LENS, found)
+        found[name] = _read_groups(Path(value)) if is_keyed_file(value) else _parse_groups(name, value)
+    return found
+
+
+def parse_edges(texts: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
+    """Return bin edges by name, from `NAME=0,0.5,0.9,1`.
+
+    Raises
+    ------
+    UsageError
+        If a name cannot be used, or the edges do not ascend from 0 to 1.
+    """
+    found: dict[str, tuple[float, ...]] = {}
+    for text in texts:
+        name, value = _named("--edges", text, "mine=0,0.5,0.9,1", BINNING, found)
+        try:
+            edges = tuple(float(edge) for edge in value.split(","))
+        except ValueError:
+            edges = ()
+        ascending = all(low < high for low, high in pairwise(edges))
+        if len(edges) < 2 or not ascending or (edges[0], edges[-1]) != (0, 1):
+            raise UsageError(
+                f"--edges {text}: expected numbers that ascend from 0 to 1, as in {name}=0,0.5,0.9,1"
+            )
+        found[name] = edges
+    return found
+
+
+def _named(
+    option: str, text: str, example: str, taken: re.Pattern[str], found: Container[str]
+) -> tuple[str, str]:
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not value or not NAME.fullmatch(name):
+        raise UsageError(f"{option} {text}: expected a name and what it stands for, as in {example}")
+    if taken.fullmatch(name):
+        raise UsageError(f"{option} {text}: {name} has a meaning of its own; choose another name")
+    if name in found:
+        raise UsageError(f"{option} {text}: {name} has been given before; choose another name")
+    return name, value
+
+
+def _parse_groups(name: str, text: str) -> dict[str, str]:
+    group_of: dict[str, str] = {}
+    for group in text.split(","):
+        for member in group.split("+"):
+            if member.strip() in group_of:
+                raise UsageError(
+                    f"--class-groups {name}={text}: class {member.strip()!r} is there twice; expected every "
+                    f"class once, or a file that ends in {', '.join(ENDINGS)}"
+                )
+            group_of[member.strip()] = group.strip()
+    return group_of
+
+
+def _read_groups(path: Path) -> dict[str, str]:
+    found = pairs(path, CSV_GROUPS, head="group") if path.suffix.lower() == ".csv" else tree(path)
+    for name, group in found.items():
+        if not isinstance(group, str | int) or isinstance(group, bool):
+            raise InputError(f"{path}: the group of class {name!r} is {group!r}; expected text or a number")
+    return {name: str(group) for name, group in found.items()}

@@ -1,0 +1,82 @@
+"""Groups of classes and bin edges, from options and files."""
+
+from __future__ import annotations
+
+import pytest
+
+from calcli.core.errors import CalcliError
+from calcli.io.named import parse_edges, read_class_groups
+
+KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}
+
+
+def test_groups_in_the_option():
+    found = read_class_groups(("a=cat + dog,cow", "b=cat,dog,cow"))
+    assert found["a"] == {"cat": "cat + dog", "dog": "cat + dog", "cow": "cow"}
+    assert len(set(found["b"].values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("k.csv", "class,group\ncat,pet\ndog, pet\n\ncow,farm\n"),
+        ("k.csv", "cat,pet\ndog,pet\ncow,farm\n"),
+        ("k.json", '{"cat": "pet", "dog": "pet", "cow": "farm"}'),
+        ("k.toml", 'cat = "pet"\ndog = "pet"\ncow = "farm"\n'),
+    ],
+)
+def test_groups_in_files(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert read_class_groups((f"kind={tmp_path / name}",)) == {"kind": KINDS}
+
+
+def test_edges():
+    assert parse_edges(("a=0, 0.5,.9,1", "b=0,1")) == {"a": (0, 0.5, 0.9, 1), "b": (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["cat+dog,cow"], "expected a name and what it stands for, as in size=cat"),
+        (["a="], "expected a name"),
+        (["2=cat,dog"], "expected a name"),
+        (["top-1=cat,dog"], "top-1 has a meaning of its own"),
+        (["class-wise=cat,dog"], "class-wise has a meaning of its own"),
+        (["a=cat,dog", "a=cat+dog"], "a has been given before"),
+        (["a=cat+dog,cow+cat"], "class 'cat' is there twice"),
+    ],
+)
+def test_wrong_groups(texts, message):
+    with pytest.raises(CalcliError, match=message):
+        read_class_groups(tuple(texts))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("k.csv", "cat,pet\ndog,pet\ncat,farm\n", "class 'cat' is there twice"),
+        ("k.csv", "cat,pet,1\n", "expected a line for each class"),
+        ("k.csv", "\n", "is empty"),
+        ("k.json", '{"pet": ["cat", "dog"]}', r"group of class 'pet' is \['cat', 'dog'\]; expected text"),
+        ("k.json", '["cat"]', "holds a list"),
+        ("k.toml", "cat: pet", "is no TOML"),
+    ],
+)
+def test_damaged_files(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(CalcliError, match=message) as fault:
+        read_class_groups((f"kind={tmp_path / name}",))
+    assert str(tmp_path / name) in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["a=0,0.9,0.5,1", "a=0.1,1", "a=0,0.5", "a=0,0.5,0.5,1", "a=0,x,1", "a=0,nan,1", "a=1"]
+)
+def test_edges_must_ascend_from_0_to_1(text):
+    with pytest.raises(CalcliError, match=r"ascend from 0 to 1, as in a=0,0\.5,0\.9,1"):
+        parse_edges((text,))
+
+
+def test_binnings_keep_their_names():
+    with pytest.raises(CalcliError, match="equal-mass has a meaning of its own"):
+        parse_edges(("equal-mass=0,1",))
