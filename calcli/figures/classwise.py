@@ -54,7 +54,7 @@ def _small_multiples(results: Mapping[str, ClassReliability], count: int) -> Fig
             axes.set_visible(False)
         for column in range(columns):
             grid[(count - 1 - column) // columns, column].tick_params(labelbottom=True)
-        part.suptitle(f"{short(name)}: classes with their ECE, worst first", fontsize=7.5, fontweight="bold")
+        part.suptitle(f"{short(name)}\nworst class first, with ECE", fontsize=7.5, fontweight="bold")
         part.supxlabel("Predicted probability of the class", fontsize=7.5)
         part.supylabel("Observed frequency of the class", fontsize=7.5)
     figure.legend(handles=key(words("class-wise")), loc="outside upper center", ncols=3)

@@ -48,7 +48,7 @@ def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.invert_yaxis()
     axes.margins(x=0.12)
-    axes.set_xlabel("0 is perfect; of normalized scores, 1 is the best constant system")
+    axes.set_xlabel("0 is perfect, 1 (normalized) the best constant system")
     figure.legend(loc="outside upper center", ncols=min(count, 2))
     return figure
 
