@@ -14,6 +14,7 @@ from sklearn import metrics
 
 import calcli
 from calcli.cli.main import status_of
+from calcli.core.calibrators.registry import METHODS, WRAPPERS
 from calcli.core.errors import UsageError
 
 CANCER = "sample_data/cancer_bayes_test.csv"
@@ -99,6 +100,47 @@ def test_wrong_calls_are_told(call, message):
 
 
 def test_there_is_nothing_else():
-    assert dir(calcli) == ["Report", "__version__", "evaluate", "read"]
+    calibrators = [method.where.split(":")[1] for method in (*METHODS.values(), *WRAPPERS.values())]
+    functions = ["Report", "__version__", "evaluate", "load", "read", "save"]
+    assert dir(calcli) == sorted([*functions, *calibrators])
     with pytest.raises(AttributeError, match="fit_all"):
         calcli.fit_all  # noqa: B018
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_every_calibrator_is_fitted_saved_and_loaded(tmp_path, method):
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    calibrator = getattr(calcli, method.where.split(":")[1])()
+    probs = calibrator.fit(logits, labels).predict_proba(logits)
+    np.testing.assert_allclose(probs.sum(1), 1)
+    calcli.save(calibrator, tmp_path / "cal.json", range(3))
+    np.testing.assert_array_equal(calcli.load(tmp_path / "cal.json").predict_proba(logits), probs)
+
+
+def test_saved_calibrators_are_applied_by_the_command_line(tmp_path):
+    scores = pd.read_csv(CANCER)[["prob_benign", "prob_malignant"]].to_numpy()
+    labels = (pd.read_csv(CANCER)["label"] == "malignant").to_numpy()
+    with np.errstate(divide="ignore"):
+        calibrator = calcli.DPAffine().fit(np.log(scores), labels)
+        expected = calibrator.predict_proba(np.log(scores))
+    calcli.save(calibrator, tmp_path / "cal.json", ["benign", "malignant"], priors=[0.5, 0.5])
+    assert status_of(["apply", str(tmp_path / "cal.json"), CANCER, "-o", str(tmp_path / "out.parquet")]) == 0
+    found = pd.read_parquet(tmp_path / "out.parquet")[["prob_benign", "prob_malignant"]]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_raw_logits_are_remembered_within_wrappers(tmp_path):
+    logits = np.random.default_rng(0).normal(size=(60, 2))
+    inner = calcli.VectorScaling(input="raw")
+    wrapped = calcli.PreserveTop1(calibrator=inner).fit(logits, logits.argmax(1))
+    calcli.save(wrapped, tmp_path / "cal.json", ["benign", "malignant"])
+    assert status_of(["apply", str(tmp_path / "cal.json"), CANCER]) == 2
+
+
+def test_what_cannot_be_saved(tmp_path):
+    with pytest.raises(UsageError, match="Temperature has not been fitted"):
+        calcli.save(calcli.Temperature(), tmp_path / "cal.json", range(3))
+    fitted = calcli.Temperature().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    with pytest.raises(UsageError, match="3 priors are given for 2 classes"):
+        calcli.save(fitted, tmp_path / "cal.json", "ab", priors=[0.2, 0.3, 0.5])
