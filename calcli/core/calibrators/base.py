@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calcli.core.calibrators.checks import checked_labels, checked_scores, checked_weights
+from calcli.core.calibrators.arguments import checked_labels, checked_scores, checked_weights
 from calcli.core.errors import UsageError
 from calcli.core.predictions import Array
 
