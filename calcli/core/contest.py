@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import sweep
-from calcli.core.bootstrap import Sums
 from calcli.core.estimators import OfVectors, OneDimensional, find_estimator
 from calcli.core.evaluate import assess, measure
 from calcli.core.evidence import Evidence, Normal, Permuted, Resampled, Untested
@@ -138,7 +137,8 @@ class Contest:
         return math.nan
 
     def _class_wise_bins(self) -> set[int]:
-        estimators = [self._estimator(call) for call in self.calls if call.lens == "class-wise"]
+        errors = [call for call in self.calls if call.metric.family == "error"]
+        estimators = [self._estimator(call) for call in errors if call.lens == "class-wise"]
         return {estimator.bins for estimator in estimators if from_sums(estimator)}
 
     def _estimator(self, call: MetricCall) -> OneDimensional | OfVectors:
@@ -146,13 +146,9 @@ class Contest:
 
     def _resampled(self, measured: Measurements, number: int) -> dict[str, Values]:
         """Resample the scores; the same seed draws the same rows of paired systems."""
-        predictions = measured.predictions
-        columns = {
-            name: measured.rows[name] for score in measured.scores.values() for name in score.statistics
-        }
-        if not columns or not self.settings.resamples or predictions.n_rows < 2:
+        if not measured.scores or not self.settings.resamples or measured.predictions.n_rows < 2:
             return {}
-        sums = Sums(columns, predictions.labels, predictions.n_classes, predictions.weights)
+        sums = measured.score_sums()
         seed = [self.settings.seed, 1] if self._paired else [self.settings.seed, 1, number]
         means = sums.resampled(self.settings.resamples, np.random.default_rng(seed))
         return {name: score.value(means) for name, score in measured.scores.items()}

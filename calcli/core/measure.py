@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import Block, Collector, Precision, sweep, working_dtype
+from calcli.core.bootstrap import Sums
 from calcli.core.costs import Costs
 from calcli.core.estimators import Edges, OfVectors, OneDimensional, find_estimator
 from calcli.core.expressions import MetricCall
@@ -131,6 +132,12 @@ class Measurements:
         """Return (N,) scores and outcomes of a one-dimensional lens, in the order of the rows."""
         found = self._lenses[lens]
         return self.rows[found.score], self.rows[found.outcome]
+
+    def score_sums(self) -> Sums:
+        """Return the sums that every score is a function of, ready to be resampled."""
+        rows = self.predictions
+        columns = {name: self.rows[name] for score in self.scores.values() for name in score.statistics}
+        return Sums(columns, rows.labels, rows.n_classes, rows.weights, rows.priors)
 
     def problem(self, lens: str) -> Problem:
         """Return the induced problem of a one-dimensional lens, sorted once."""
