@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Quiet, ReadingScores, bundled, split
+from calcli.cli.options import Quiet, ReadingScores, bundled
 from calcli.cli.output import remark, silence
-from calcli.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from calcli.core.priors import Priors
-
-UNIFORM = "uniform"
 
 
 @bundled
@@ -41,7 +35,7 @@ def apply(
         str | None,
         typer.Option(
             metavar="PRIORS",
-            help="Move to other class priors: uniform, 0.2,0.8 or cat=0.2,dog=0.8.",
+            help="Move to other class priors: uniform, 0.2,0.8 or a file of them by class.",
         ),
     ] = None,
     labels: Annotated[
@@ -62,12 +56,13 @@ def apply(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.core.calibrators.record import prior_shift
     from calcli.io.calibrators import load_calibrator
+    from calcli.io.costs import read_priors
     from calcli.io.recalibrating import Wanted, recalibrate_file
     from calcli.report.numbers import counted
     from calcli.report.progress import progress
 
     record = load_calibrator(calibrator)
-    shift = None if shift_to_priors is None else prior_shift(record, parse_priors(shift_to_priors))
+    shift = None if shift_to_priors is None else prior_shift(record, read_priors(shift_to_priors))
     options = replace(reading.read_options(), labels=labels)
     with progress(shown=not quiet) as watcher:
         bar = [partial(watcher, "rows")] if watcher else []
@@ -81,26 +76,3 @@ def apply(
             remark(note)
         changed = f"the predicted class changed in {written.changed_rows:,}"
         remark(f"{counted(written.rows, 'row')} recalibrated; {changed}")
-
-
-def parse_priors(text: str) -> Priors:
-    """Return the class priors named in an option: uniform, 0.2,0.8 or cat=0.2,dog=0.8.
-
-    Raises
-    ------
-    UsageError
-        If the text is none of these.
-    """
-    from calcli.core.priors import Priors
-
-    if text == UNIFORM:
-        return Priors()
-    pairs = [item.rpartition("=") for item in split(text)]
-    names = tuple(name for name, equals, _ in pairs if equals)
-    try:
-        values = tuple(float(value) for _, _, value in pairs)
-    except ValueError:
-        values = ()
-    if not values or len(names) not in (0, len(values)):
-        raise UsageError(f"the priors {text!r} are none; expected uniform, 0.2,0.8 or cat=0.2,dog=0.8")
-    return Priors(values, names)
