@@ -1,0 +1,131 @@
+"""What recalibration would win back, the parts of scores, and decisions: tables and plain sentences."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from calcli.core.calibrators.registry import METHODS
+from calcli.core.registry import GIVEN, PAV
+from calcli.core.results import Decision, Estimate
+from calcli.report.model import Column, Table
+from calcli.report.numbers import number, percent, span
+from calcli.report.wording import NONE, PARTS, WON_BACK, interval_head
+
+LOSSES = ("calibration_loss", "relative_calibration_loss")
+SCORES = {"log_loss": "log-loss", "brier": "Brier score"}
+PHRASES = {
+    "dp": "an affine recalibration",
+    "temperature": "temperature scaling",
+    PAV: "the isotonic fit",
+    GIVEN: "the given posteriors",
+}
+NOTHING = 0.0005  # share of a score below which there is nothing to win
+HARM = -0.05  # share below which a recalibration does harm
+MOST_DECISIONS = 12
+
+
+def recalibration_sentences(metrics: Mapping[str, Estimate], path: str) -> tuple[str, ...]:
+    """Say in words what recalibration wins, once for each way to recalibrate.
+
+    Parameters
+    ----------
+    metrics
+        Estimates by metric expression.
+    path
+        What was evaluated; a fit to it is recommended where that wins something.
+    """
+    found: dict[tuple[object, object], str] = {}
+    for estimate in metrics.values():
+        arguments = estimate.call.arguments
+        if estimate.call.metric.name in LOSSES and estimate.parts:
+            found.setdefault((arguments["recalibrator"], arguments["training"]), _sentence(estimate, path))
+    return tuple(found.values())
+
+
+def _sentence(estimate: Estimate, path: str) -> str:
+    method, training = str(estimate.call.arguments["recalibrator"]), estimate.call.arguments["training"]
+    before, after = estimate.parts["before"], estimate.parts["after"]
+    score = SCORES[str(estimate.call.arguments["score"])]
+    change = f"({before:.3f} -> {after:.3f})"
+    by = PHRASES.get(method) or METHODS[method].title
+    share = (before - after) / before if before > 0 else 0.0
+    if training == "test":
+        bound = ", the most that any increasing map could" if method == PAV else ""
+        return f"On its own rows, {by} wins {_share(share)} of the {score} {change}{bound}: optimistic."
+    if share < HARM:
+        return f"{_capitalized(by)} makes the {score} worse {change}: it has too few rows to learn from."
+    if share < NOTHING:
+        return (
+            f"{_capitalized(by)} wins nothing of the {score} {change}; a share slightly below zero is what "
+            "calibrated probabilities get."
+        )
+    sentence = f"{_share(share)} of the {score} {change} is miscalibration that {by} removes"
+    if method in (PAV, GIVEN):
+        return f"{sentence}."
+    return f"{sentence}; fit it with `calcli fit {_shell(path)} -m {method} -o calibrator.json`."
+
+
+def _share(fraction: float) -> str:
+    return f"{fraction:.0%}" if abs(fraction) >= 0.1 else percent(fraction)
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _shell(path: str) -> str:
+    return "FILE" if path in ("-", "arrays") else shlex.quote(path)
+
+
+def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Table:
+    """Return what recalibration wins, a row a score and way to recalibrate."""
+    found = [estimate for estimate in metrics.values() if estimate.call.metric.name in LOSSES]
+    heads = ["before", "after", "won back", "share"]
+    with_interval = any(estimate.interval for estimate in found)
+    if with_interval:
+        heads.append(interval_head(found))
+    rows = []
+    for estimate in found:
+        arguments, parts = estimate.call.arguments, estimate.parts
+        training = {"cross-validation": "", "held-out": ", held-out", "test": ", same rows"}
+        by = f"{arguments['recalibrator']}{training[str(arguments['training'])]}"
+        cells = [NONE] * 4
+        if parts:
+            before, after = parts["before"], parts["after"]
+            share = percent((before - after) / before) if before > 0 else NONE
+            cells = [number(before), number(after), number(before - after), share]
+        if with_interval:
+            ends = estimate.interval
+            cells.append(span(ends.low, ends.high, estimate.value) if ends else NONE)
+        rows.append((str(arguments["score"]), by, *cells))
+    columns = (Column("", "left"), Column("by", "left"), *map(Column, heads))
+    return Table(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(sentences) if rows else ())
+
+
+def parts_table(metrics: Mapping[str, Estimate]) -> Table:
+    """Return the parts of scores that were asked for, and what they are made of."""
+    rows = [
+        (name, number(estimate.value), _made_of(estimate.parts))
+        for name, estimate in metrics.items()
+        if estimate.call.metric.family in ("decomposition", "recalibration")
+        and estimate.call.metric.name not in LOSSES
+    ]
+    return Table(PARTS, (Column("", "left"), Column("value"), Column("read with", "left")), tuple(rows))
+
+
+def _made_of(parts: Mapping[str, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in parts.items())
+
+
+def decision_table(name: str, decisions: Sequence[Decision]) -> Table:
+    """Return the decisions taken under some costs, the most frequent first."""
+    taken = sorted((row for row in decisions if row.rows), key=lambda row: -row.rows)
+    rows = tuple(
+        (row.name, f"{row.rows:,}", percent(row.share), number(row.mean_cost))
+        for row in taken[:MOST_DECISIONS]
+    )
+    rest = len(taken) - len(rows)
+    notes = (f"{rest:,} more decisions were taken; JSON has them all.",) if rest else ()
+    columns = (Column("decision", "left"), Column("rows"), Column("share"), Column("mean cost"))
+    return Table(f"Decisions under {name}", columns, rows, notes)
