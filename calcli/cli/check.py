@@ -147,7 +147,8 @@ def _baseline(predictions: Predictions, against: Against | None, policy: Policy)
     reference = against.reference
     if not against.allow_other_classes:
         owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
-        require_classes(predictions, reference.classes, owner)
+        mend = "; compare them all the same with --allow-other-classes"
+        require_classes(predictions, reference.classes, owner, mend)
     if isinstance(reference, StoredReport) or against.unpaired or against.allow_other_classes:
         return Baseline(reference, predictions, paired=False)
     columns = {rule.part.partition("=")[0] for rule in policy.rules if rule.part}

@@ -10,6 +10,7 @@ import typer
 
 from calcli import __version__
 from calcli.cli.apply import apply
+from calcli.cli.benchmark import benchmark
 from calcli.cli.check import check
 from calcli.cli.compare import compare
 from calcli.cli.evaluate import evaluate
@@ -39,6 +40,7 @@ app.command(epilog=EXIT_STATUSES)(apply)
 app.command(epilog=EXIT_STATUSES)(compare)
 app.command(epilog=EXIT_STATUSES)(check)
 app.command(epilog=EXIT_STATUSES)(simulate)
+app.command(epilog=EXIT_STATUSES)(benchmark)
 app.command(epilog=EXIT_STATUSES)(explain)
 
 

@@ -79,11 +79,23 @@ def require_same_classes(systems: Sequence[Predictions]) -> None:
     """Raise an InputError if two systems differ in their classes or the order of them."""
     first = systems[0]
     for other in systems[1:]:
-        require_classes(other, first.classes, _path(first))
+        require_classes(
+            other, first.classes, _path(first), "; compare them all the same with --allow-other-classes"
+        )
 
 
-def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str) -> None:
-    """Raise an InputError if predictions have other classes than those of some owner, or another order."""
+def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str, mend: str = "") -> None:
+    """Raise an InputError if predictions have other classes than those of some owner, or another order.
+
+    Parameters
+    ----------
+    predictions
+        What is looked at.
+    classes, owner
+        The names expected, and whose they are.
+    mend
+        A clause on what to do about other classes.
+    """
     if predictions.classes == classes:
         return
     if set(predictions.classes) == set(classes):
@@ -98,7 +110,7 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
         found, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
     raise InputError(
         f"{_path(predictions)} has {found} where {owner} has {expected}; systems with other classes do "
-        "another task; compare them all the same with --allow-other-classes"
+        f"another task{mend}"
     )
 
 
@@ -178,7 +190,7 @@ def _take(predictions: Predictions, rows: NDArray[np.intp]) -> Predictions:
     place = np.argsort(np.argsort(rows))
     weights = None if predictions.weights is None else predictions.weights[rows]
     scores = ArrayScores(np.concatenate(blocks)[place])
-    return replace(ascending, scores=scores, labels=predictions.labels[rows], weights=weights)
+    return replace(ascending, scores=scores, labels=predictions.labels[rows], weights=weights, columns={})
 
 
 def _path(predictions: Predictions) -> str:

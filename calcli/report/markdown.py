@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from calcli.report.model import Table
-
+from calcli.report.model import Mark, Table
 
 CALIBRATION_REPORT = "Calibration report"
 
@@ -34,10 +33,19 @@ def _table(table: Table) -> str:
     parts = [f"## {_escaped(table.title)}"]
     if table.rows:
         rule = [":--" if column.align == "left" else "--:" for column in table.columns]
-        lines = [[column.head for column in table.columns], rule, *table.rows]
-        parts.append("\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines))
+        head = [_escaped(column.head) for column in table.columns]
+        rows = [
+            [_marked(cell, table.marks.get((n, column))) for column, cell in enumerate(row)]
+            for n, row in enumerate(table.rows)
+        ]
+        parts.append("\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *rows)))
     parts += [_escaped(note) for note in table.notes]
     return "\n\n".join(parts)
+
+
+def _marked(cell: str, mark: Mark | None) -> str:
+    text = _escaped(cell)
+    return {"best": f"**{text}**", "second": f"<u>{text}</u>", None: text}[mark]
 
 
 SPECIAL = re.compile(r"[\\|*<`]|(?<!\w)_|_(?!\w)")  # an underscore within a word is one

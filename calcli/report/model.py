@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
+
+Mark = Literal["best", "second"]
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,12 @@ class Table:
         One cell a column.
     notes
         Sentences to be read with it.
+    marks
+        Cells that stand out, by row and column: the best, and the second best.
     """
 
     title: str
     columns: tuple[Column, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    marks: Mapping[tuple[int, int], Mark] = field(default_factory=dict)

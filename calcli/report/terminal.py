@@ -16,6 +16,8 @@ from rich.text import Text
 from calcli.report.model import Table
 
 GAP = 2  # blanks between columns
+STYLES = {"best": "bold", "second": "underline", None: ""}
+SIGNS = {"best": "*", "second": "+", None: " "}  # where there are no styles
 ROOM = 60  # the least an optional column is worth showing in
 
 
@@ -46,20 +48,25 @@ def _show(table: Table, console: Console) -> None:
         for number, part in enumerate(_folded(_fitting(table, console.width), console.width)):
             if number:
                 console.print()
-            console.print(_rich(part))
+            console.print(_rich(part, plain=console.no_color))
     for note in table.notes:
         console.print(Padding(Text(note), (0, 0, 0, GAP)))
 
 
-def _rich(table: Table) -> RichTable:
+def _rich(table: Table, plain: bool) -> RichTable:
     headed = any(column.head for column in table.columns)
     shown = RichTable(
         box=box.SIMPLE_HEAD, show_header=headed, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
     )
-    for column in table.columns:
-        shown.add_column(Text(column.head), justify=column.align, overflow="fold")
-    for row in table.rows:
-        shown.add_row(*map(Text, row))
+    marked = {column for _, column in table.marks} if plain else set()
+    for n, column in enumerate(table.columns):
+        head = column.head + (" " if n in marked else "")
+        shown.add_column(Text(head), justify=column.align, overflow="fold")
+    for n, row in enumerate(table.rows):
+        marks = [table.marks.get((n, place)) for place in range(len(row))]
+        signs = [SIGNS[mark] if place in marked else "" for place, mark in enumerate(marks)]
+        cells = zip(row, signs, marks, strict=True)
+        shown.add_row(*(Text(cell + sign, "" if plain else STYLES[mark]) for cell, sign, mark in cells))
     return shown
 
 
@@ -86,9 +93,14 @@ def _folded(table: Table, width: int) -> Iterator[Table]:
 
 def _widths(table: Table) -> list[int]:
     cells = [tuple(column.head for column in table.columns), *table.rows]
-    return [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    marked = {column for _, column in table.marks}
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    return [width + (column in marked) for column, width in enumerate(widths)]
 
 
 def _pick(table: Table, numbers: Sequence[int]) -> Table:
     columns = tuple(table.columns[n] for n in numbers)
-    return replace(table, columns=columns, rows=tuple(tuple(row[n] for n in numbers) for row in table.rows))
+    rows = tuple(tuple(row[n] for n in numbers) for row in table.rows)
+    place = {n: column for column, n in enumerate(numbers)}
+    marks = {(row, place[n]): mark for (row, n), mark in table.marks.items() if n in place}
+    return replace(table, columns=columns, rows=rows, marks=marks)

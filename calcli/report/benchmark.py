@@ -1,0 +1,146 @@
+"""Benchmarks -> tables, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Literal
+
+from calcli import __version__
+from calcli.core.benchmark import UNCALIBRATED, Trial, cost, mean_ranks
+from calcli.core.jsonvalues import json_value
+from calcli.core.registry import METRICS
+from calcli.core.results import Settings
+from calcli.report.forms import tables_text
+from calcli.report.jsonreport import report_text
+from calcli.report.model import Column, Mark, Table
+from calcli.report.numbers import number
+from calcli.report.wording import NONE
+
+SCHEMA = "calcli.benchmark/1"
+TITLE = "Benchmark of calibrators"
+FAILED = "failed"
+EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
+CHANGE = "Change: accuracy minus that of the uncalibrated scores."
+TIMES = "Times are seconds of the processor."
+RANKS = "Mean rank: over the models, 1 for the best; equal values share theirs."
+
+BenchmarkFormat = Literal["table", "json", "markdown", "csv"]
+
+
+def render_benchmark(
+    trials: Sequence[Trial], settings: Settings, format: BenchmarkFormat, color: bool = False
+) -> str:
+    """Return trials in the form asked for; several models get a table a metric, with mean ranks."""
+    if format == "json":
+        return report_text(benchmark_object(trials, settings))
+    if format == "csv":
+        return benchmark_csv(trials, settings.metrics)
+    several = len({trial.model for trial in trials}) > 1
+    tables = _by_metric(trials, settings.metrics) if several else [_of_one(trials, settings.metrics)]
+    failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
+    if failures:
+        tables.append(Table("Failed", notes=failures))
+    return tables_text(tables, format, title=TITLE, color=color)
+
+
+def _of_one(trials: Sequence[Trial], metrics: Sequence[str]) -> Table:
+    """Return a row for each method and a column for each metric."""
+    heads = [*metrics, "change", "fit s", "apply s"]
+    rows = []
+    for trial in trials:
+        cells = [_cell(trial, metric) for metric in metrics]
+        times = [f"{seconds:.3f}" for seconds in (trial.fit_seconds, trial.apply_seconds)]
+        rows.append((trial.method, *cells, _change(trial, trials[0]), *times))
+    marks: dict[tuple[int, int], Mark] = {}
+    for column, metric in enumerate(metrics, 1):
+        costs = [_cost(trial, metric) for trial in trials]
+        marks |= {(row, column): mark for row, mark in best_two(costs).items()}
+    columns = (Column("", "left"), *map(Column, heads))
+    return Table(trials[0].model, columns, tuple(rows), (EMPHASIS, CHANGE, TIMES), marks)
+
+
+def _by_metric(trials: Sequence[Trial], metrics: Sequence[str]) -> list[Table]:
+    """Return for each metric a row for each model and a column for each method, and the mean ranks."""
+    models = list(dict.fromkeys(trial.model for trial in trials))
+    methods = list(dict.fromkeys(trial.method for trial in trials))
+    by_place = {(trial.model, trial.method): trial for trial in trials}
+    tables = []
+    for metric in metrics:
+        ranks = mean_ranks(trials, metric)
+        rows = [(model, *(_cell(by_place[model, method], metric) for method in methods)) for model in models]
+        rows.append(("mean rank", *(f"{ranks[method]:.2f}" for method in methods)))
+        lines = [[_cost(by_place[model, method], metric) for method in methods] for model in models]
+        lines.append([ranks[method] for method in methods])
+        marks = {
+            (row, column + 1): mark
+            for row, costs in enumerate(lines)
+            for column, mark in best_two(costs).items()
+        }
+        columns = (Column("", "left"), *map(Column, methods))
+        tables.append(Table(metric, columns, tuple(rows), (EMPHASIS, RANKS), marks))
+    changes = [
+        (model, *(_change(by_place[model, method], by_place[model, UNCALIBRATED]) for method in methods))
+        for model in models
+    ]
+    times = [
+        (model, *(f"{by_place[model, method].fit_seconds:.3f}" for method in methods)) for model in models
+    ]
+    columns = (Column("", "left"), *map(Column, methods))
+    tables.append(Table("Change in accuracy", columns, tuple(changes), (CHANGE,)))
+    return [*tables, Table("Time of the fit", columns, tuple(times), (TIMES,))]
+
+
+def best_two(costs: Sequence[float]) -> dict[int, Mark]:
+    """Return where the least and the second least of finite costs are; equal ones share their mark."""
+    distinct = sorted({value for value in costs if math.isfinite(value)})[:2]
+    marks: tuple[Mark, Mark] = ("best", "second")
+    places: dict[int, Mark] = {}
+    for value, mark in zip(distinct, marks, strict=False):
+        places |= {place: mark for place, found in enumerate(costs) if found == value}
+    return places
+
+
+def _cost(trial: Trial, metric: str) -> float:
+    if METRICS[metric.partition(":")[0]].direction == "none":
+        return math.nan
+    return cost(metric, trial.values.get(metric, math.nan))
+
+
+def _cell(trial: Trial, metric: str) -> str:
+    return FAILED if trial.fault else number(trial.values[metric])
+
+
+def _change(trial: Trial, uncalibrated: Trial) -> str:
+    if trial.method == UNCALIBRATED or trial.fault or uncalibrated.fault:
+        return NONE
+    return f"{trial.values['accuracy'] - uncalibrated.values['accuracy']:+.4f}"
+
+
+def benchmark_object(trials: Sequence[Trial], settings: Settings) -> dict[str, Any]:
+    """Return trials and mean ranks as JSON values."""
+    report = {
+        "schema": SCHEMA,
+        "calcli": __version__,
+        "settings": {"metrics": settings.metrics, "bins": settings.bins, "seed": settings.seed},
+        "trials": [asdict(trial) | {"fault": trial.fault or None} for trial in trials],
+        "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
+    }
+    cleaned: dict[str, Any] = json_value(report)
+    return cleaned
+
+
+def benchmark_csv(trials: Sequence[Trial], metrics: Sequence[str]) -> str:
+    """Return a line for each trial."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["model", "method", *metrics, "fit_seconds", "apply_seconds", "fault"])
+    for trial in trials:
+        values = [trial.values.get(metric, "") for metric in metrics]
+        writer.writerow(
+            [trial.model, trial.method, *values, trial.fit_seconds, trial.apply_seconds, trial.fault]
+        )
+    return text.getvalue()
