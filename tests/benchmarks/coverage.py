@@ -1,0 +1,77 @@
+"""How often paired intervals cover a known difference, and how often `check` raises a false alarm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calcli.core.checking import Baseline, check
+from calcli.core.comparison import Plan, compare
+from calcli.core.evidence import Margin
+from calcli.core.expressions import parse_metric
+from calcli.core.policy import NoWorse, Policy, Rule, exit_status
+from calcli.core.predictions import ArrayScores, Predictions
+from calcli.core.results import Settings
+
+CASES = 1_000
+ROWS = 500
+TRUTH_ROWS = 2_000_000
+METRICS = ("log_loss", "brier", "accuracy", "auroc")
+CLASSES = ("0", "1", "2")
+
+
+def systems(rows: int, rng: np.random.Generator, scales: tuple[float, float]) -> list[Predictions]:
+    """Return two systems that see the same truth through noise, the logits times a scale each."""
+    truth = rng.dirichlet(np.full(3, 0.7), rows)
+    labels = (rng.random((rows, 1)) > truth.cumsum(1)).sum(1)
+    found = []
+    for scale in scales:
+        logits = scale * (np.log(truth + 1e-3) + rng.normal(0, 0.5, (rows, 3)))
+        found.append(Predictions(ArrayScores(logits), "logits", labels, CLASSES))
+    return found
+
+
+def coverage() -> dict[str, float]:
+    """Return the share of 95% intervals that hold the true difference of an over-confident system."""
+    rng = np.random.default_rng(0)
+    scales = (1.0, 1.6)
+    settings = Settings(metrics=METRICS, draws=0)
+    plain = Settings(metrics=METRICS, resamples=0, draws=0)
+    (known,) = compare(systems(TRUTH_ROWS, rng, scales), plain, Plan())
+    covered = dict.fromkeys(METRICS, 0)
+    for _ in range(CASES):
+        (found,) = compare(systems(ROWS, rng, scales), settings, Plan())
+        for metric, one in found.differences[0].items():
+            assert one.interval is not None
+            covered[metric] += one.interval.low <= known.differences[0][metric].value <= one.interval.high
+    return {metric: count / CASES for metric, count in covered.items()}
+
+
+def false_alarms() -> dict[str, float]:
+    """Return how often a policy at level 0.95 fails one of two equally good systems."""
+    rng = np.random.default_rng(1)
+    alarms = {}
+    for metrics in (("log_loss",), ("log_loss", "brier", "accuracy"), ("ece",), ("ks",)):
+        rules = tuple(Rule(parse_metric(metric), NoWorse(Margin())) for metric in metrics)
+        policy = Policy(rules, resamples=500, draws=199)
+        count = 0
+        for _ in range(CASES):
+            old, new = systems(ROWS, rng, (2.0, 2.0))
+            count += exit_status([check(new, policy, Baseline(old, new, paired=True))])
+        alarms[", ".join(metrics)] = count / CASES
+    return alarms
+
+
+def main() -> None:
+    """Print both tables."""
+    print(f"\n## Paired 95% intervals on {CASES:,} pairs of {ROWS} rows\n")
+    print("| metric | they cover the true difference in |\n|---|---|")
+    for metric, share in coverage().items():
+        print(f"| {metric} | {share:.1%} |")
+    print(f"\n## False alarms of a policy at level 0.95 on {CASES:,} pairs of equal systems\n")
+    print("| rules | fails in |\n|---|---|")
+    for metrics, share in false_alarms().items():
+        print(f"| {metrics} no worse than baseline | {share:.1%} |")
+
+
+if __name__ == "__main__":
+    main()
