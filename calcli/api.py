@@ -23,6 +23,7 @@ from calcli.report.jsonreport import report_object
 from calcli.report.markdown import markdown_text
 from calcli.report.numbers import counted, number
 from calcli.report.records import records
+from calcli.report.slices import summarize_slices
 from calcli.report.summary import Result, summarize
 from calcli.report.tables import result_tables
 
@@ -37,7 +38,7 @@ class Report:
     Attributes
     ----------
     results
-        Metrics by expression, the verdict, classes, reliability bins and warnings.
+        Metrics by expression, the verdict, classes, reliability bins and warnings; behind them those of slices.
     settings
         How they were computed.
     evaluation
@@ -86,6 +87,7 @@ def evaluate(
     positive: str | None = None,
     weights: Any = None,
     renormalize: bool = False,
+    by: Sequence[str] = (),
     **settings: Any,
 ) -> Report:
     """Evaluate predictions: how good are the probabilities, and where are they off?
@@ -107,6 +109,8 @@ def evaluate(
         Non-negative row weights.
     renormalize
         Divide rows of probabilities by their sum, however far from 1.
+    by
+        Columns of predictions that were read: every value of them is reported on as well.
     **settings
         `metrics` (expressions), `bins`, `level`, `resamples`, `draws`, `seed`, `precision`; see `Settings`.
 
@@ -134,7 +138,8 @@ def evaluate(
             renormalize=renormalize,
         )
     evaluation = evaluate_predictions(predictions, _settings(settings))
-    return Report((summarize(evaluation),), evaluation.settings, evaluation)
+    parts = [part for column in by for part in summarize_slices(predictions, column, evaluation)]
+    return Report((summarize(evaluation), *parts), evaluation.settings, evaluation)
 
 
 def read(path: str | Path, **options: Any) -> Predictions:

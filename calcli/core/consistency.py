@@ -33,11 +33,15 @@ class Null:
         Its moments.
     p_value
         Probability of an error at least as large as the one observed.
+    corrected_p
+        The same corrected for the number of slices or classes tested with it (Holm); None for one that is
+        tested by itself, or has too few rows.
     """
 
     mean: float
     sd: float
     p_value: float
+    corrected_p: float | None = None
 
 
 def compare(value: float, draws: NDArray[np.float64]) -> Null:

@@ -29,6 +29,7 @@ from calcli.core.partitions import (
 from calcli.core.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
 from calcli.core.vectors import VectorProblem
 
+
 @dataclass(frozen=True)
 class Smoothed:
     """An estimator without bins or arguments: two functions of a one-dimensional problem."""

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.bootstrap import Sums
 from calcli.core.calibration_errors import calibration_errors
 from calcli.core.calibration_loss import Companions
+from calcli.core.classrows import class_rows
 from calcli.core.costs import Costs
 from calcli.core.errors import KindContradicted
 from calcli.core.expressions import MetricCall, parse_metrics
 from calcli.core.measure import Measurements, Watch
-from calcli.core.miscalibration import binned_error
 from calcli.core.predictions import Predictions
 from calcli.core.priors import at_priors
-from calcli.core.results import ClassRow, Estimate, Evaluation, Interval, Settings
+from calcli.core.results import Estimate, Evaluation, Interval, Settings
 from calcli.core.signatures import signature
 from calcli.core.studies import decision_tables, decompositions, recalibrations
 
@@ -128,7 +127,7 @@ def assess(measured: Measurements, settings: Settings, companions: Companions | 
         measured.dtype,
         measured.facts,
         {str(call): estimates[str(call)] for call in calls},
-        _per_class(measured, settings.bins),
+        class_rows(measured, settings),
         confidence,
         confidence.bins("equal-width", settings.bins),
         measured.class_bins(settings.bins),
@@ -143,14 +142,10 @@ def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
     calls = [call for call in calls if call.metric.family == "score"]
     if not calls:
         return {}
-    predictions = measured.predictions
-    columns = {name: measured.rows[name] for score in measured.scores.values() for name in score.statistics}
-    sums = Sums(
-        columns, predictions.labels, predictions.n_classes, predictions.weights, predictions.priors
-    )
+    sums = measured.score_sums()
     means = sums.means()
     resampled = None
-    if settings.resamples and predictions.n_rows > 1:
+    if settings.resamples and measured.predictions.n_rows > 1:
         resampled = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 1]))
     estimates = {}
     for call in calls:
@@ -186,27 +181,6 @@ def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
         line = signature(call, measured, settings, f"draws:{settings.draws}")
         estimates[str(call)] = Estimate(call, value, line, if_calibrated=null)
     return estimates
-
-
-def _per_class(measured: Measurements, bins: int) -> list[ClassRow]:
-    predictions = measured.predictions
-    table = measured.class_bins(bins)
-    total = table.weight.sum(-1)
-    weights, k = predictions.weights, predictions.n_classes
-    hit = measured.rows["hit"] if weights is None else measured.rows["hit"] * weights
-    weight = np.bincount(predictions.labels, weights, k)
-    hits = np.bincount(predictions.labels, hit, k)
-    recall = np.divide(hits, weight, out=np.full(k, np.nan), where=weight > 0)
-    columns = zip(
-        predictions.classes,
-        np.bincount(predictions.labels, minlength=k).tolist(),
-        (table.outcome.sum(-1) / total).tolist(),
-        (table.score.sum(-1) / total).tolist(),
-        recall.tolist(),
-        binned_error(table, "1").tolist(),
-        strict=True,
-    )
-    return [ClassRow(*column) for column in columns]
 
 
 def _infinite(measured: Measurements) -> tuple[NDArray[np.intp], float]:

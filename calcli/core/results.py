@@ -187,6 +187,9 @@ class ClassRow:
         Weighted share of its rows that are predicted as it; nan without rows.
     ece
         Equal-width L1 error of its probability.
+    if_calibrated
+        That error under perfect calibration, where the classes were tested; the p-value is corrected for
+        their number, of a class with rows enough.
     """
 
     name: str
@@ -195,6 +198,7 @@ class ClassRow:
     mean_prob: float
     recall: float
     ece: float
+    if_calibrated: Null | None = None
 
 
 @dataclass(frozen=True)

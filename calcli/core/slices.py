@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.errors import InputError
-from calcli.core.predictions import Floats, Kind, Predictions, Scores
+from calcli.core.predictions import Array, Floats, Kind, Predictions, Scores
 
 MOST = 1_000  # values of a column beyond which it is no column to slice by
 ENOUGH_ROWS = 100  # rows from which a slice's figures are compared with others
@@ -64,6 +64,24 @@ class ChosenScores:
         return replace(self, scores=self.scores.as_kind(kind))
 
 
+@dataclass(frozen=True)
+class ChosenColumns(Mapping[str, Array]):
+    """Some rows of other columns, read when asked for."""
+
+    columns: Mapping[str, Array]
+    chosen: NDArray[np.bool_]
+
+    def __getitem__(self, name: str) -> Array:
+        values: Array = self.columns[name][self.chosen]
+        return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
 def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
     """Return the chosen rows, (N,) booleans, as predictions that are read like the whole."""
     return replace(
@@ -71,7 +89,7 @@ def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
         scores=ChosenScores(predictions.scores, chosen),
         labels=predictions.labels[chosen],
         weights=None if predictions.weights is None else predictions.weights[chosen],
-        columns={},
+        columns=ChosenColumns(predictions.columns, chosen),
     )
 
 

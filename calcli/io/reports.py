@@ -9,6 +9,7 @@ from typing import Any
 from calcli.core.checking import StoredReport, StoredValue
 from calcli.core.errors import InputError
 from calcli.core.results import Interval
+from calcli.core.slices import Slice
 
 SCHEMA = "calcli.report/1"
 
@@ -47,10 +48,14 @@ def _stored(results: list[dict[str, Any]], path: str) -> StoredReport:
             f"{path} reports on {len(inputs)} data sets; expected one: evaluate the baseline alone"
         )
     metrics = {
-        result["slice"] or "": {name: _value(found) for name, found in result["metrics"].items()}
+        _slice(result["slice"]): {name: _value(found) for name, found in result["metrics"].items()}
         for result in results
     }
     return StoredReport(path, tuple(results[0]["input"]["class_names"]), metrics)
+
+
+def _slice(found: dict[str, str] | None) -> str:
+    return "" if found is None else str(Slice(found["column"], found["value"]))
 
 
 def _value(found: dict[str, Any]) -> StoredValue:

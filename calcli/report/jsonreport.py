@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from calcli import __version__
+from calcli.core.consistency import Null
 from calcli.core.jsonvalues import json_value
-from calcli.core.results import Estimate, Settings
+from calcli.core.results import ClassRow, Estimate, Settings
+from calcli.report.slices import is_compared, with_slices, worst_slices
 from calcli.report.summary import Input, Result
 
 SCHEMA = "calcli.report/1"
@@ -18,7 +20,7 @@ Digest = Callable[[Sequence[str]], str]
 
 
 def report_object(
-    results: Iterable[Result], settings: Settings, digest: Digest | None = None
+    results: Sequence[Result], settings: Settings, digest: Digest | None = None
 ) -> dict[str, Any]:
     """Return the report as JSON values.
 
@@ -39,7 +41,11 @@ def report_object(
         "schema": SCHEMA,
         "calcli": __version__,
         "settings": asdict(settings),
-        "results": [_result(result, digest) for result in results],
+        "results": [
+            {**_result(result, digest), "worst_slices": _worst(parts) if result is whole else {}}
+            for whole, parts in with_slices(results)
+            for result in (whole, *parts)
+        ],
     }
     cleaned: dict[str, Any] = json_value(report)
     return cleaned
@@ -53,14 +59,20 @@ def report_text(report: dict[str, Any]) -> str:
 def _result(result: Result, digest: Digest | None) -> dict[str, Any]:
     return {
         "input": input_object(result.input, digest),
-        "slice": None,
+        "slice": result.slice and asdict(result.slice) | {"compared": is_compared(result)},
         "metrics": {name: _estimate(estimate) for name, estimate in result.metrics.items()},
         "verdict": result.verdict and asdict(result.verdict),
         "infinite_log_loss": result.infinite_log_loss and asdict(result.infinite_log_loss),
-        "per_class": [asdict(row) for row in result.per_class],
+        "recalibration": list(result.recalibration),
+        "decisions": {name: [asdict(row) for row in rows] for name, rows in result.decisions.items()},
+        "per_class": [_class(row) for row in result.per_class],
         "reliability": [asdict(row) for row in result.reliability],
         "warnings": [asdict(warning) for warning in result.warnings],
     }
+
+
+def _worst(parts: Sequence[Result]) -> dict[str, str]:
+    return {column: worst.slice.value for column, worst in worst_slices(parts).items() if worst.slice}
 
 
 def input_object(summary: Input, digest: Digest | None) -> dict[str, Any]:
@@ -72,7 +84,19 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
     found: dict[str, Any] = {"value": estimate.value}
     if estimate.interval is not None:
         found |= asdict(estimate.interval)
-    if estimate.if_calibrated is not None:
-        null = estimate.if_calibrated
-        found |= {"if_calibrated": {"mean": null.mean, "sd": null.sd}, "p_value": null.p_value}
-    return found | {"signature": estimate.signature}
+    if estimate.parts:
+        found["parts"] = dict(estimate.parts)
+    return found | _null(estimate.if_calibrated) | {"signature": estimate.signature}
+
+
+def _class(row: ClassRow) -> dict[str, Any]:
+    found = asdict(row)
+    del found["if_calibrated"]
+    return found | _null(row.if_calibrated)
+
+
+def _null(null: Null | None) -> dict[str, Any]:
+    if null is None:
+        return {}
+    found = {"if_calibrated": {"mean": null.mean, "sd": null.sd}, "p_value": null.p_value}
+    return found if null.corrected_p is None else found | {"corrected_p": null.corrected_p}

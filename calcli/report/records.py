@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from typing import Any
 
-from calcli.core.results import ClassRow
+from calcli.core.consistency import Null
 from calcli.report.summary import Result
 
 COLUMNS = (
-    "path", "class", "metric", "value", "low", "high", "level",
-    "if_calibrated_mean", "if_calibrated_sd", "p_value", "signature",
+    "path", "slice", "class", "metric", "value", "low", "high", "level",
+    "if_calibrated_mean", "if_calibrated_sd", "p_value", "corrected_p", "signature",
 )  # fmt: skip
+
+CLASS_FIGURES = ("rows", "frequency", "mean_prob", "recall", "ece")
 
 
 def records(results: Iterable[Result], per_class: bool = False) -> Iterator[dict[str, Any]]:
@@ -23,19 +24,25 @@ def records(results: Iterable[Result], per_class: bool = False) -> Iterator[dict
     Each has the keys `COLUMNS`; what a metric does not have is None.
     """
     for result in results:
-        empty = dict.fromkeys(COLUMNS) | {"path": result.input.path}
+        part = str(result.slice) if result.slice else None
+        empty = dict.fromkeys(COLUMNS) | {"path": result.input.path, "slice": part}
         for name, estimate in result.metrics.items():
             record = empty | {"metric": name, "value": estimate.value, "signature": estimate.signature}
             if estimate.interval is not None:
                 interval = estimate.interval
                 record |= {"low": interval.low, "high": interval.high, "level": interval.level}
-            if (null := estimate.if_calibrated) is not None:
-                record |= {"if_calibrated_mean": null.mean, "if_calibrated_sd": null.sd}
-                record |= {"p_value": null.p_value}
-            yield record
+            yield record | _null(estimate.if_calibrated)
         for row in result.per_class if per_class else ():
-            for figure in fields(ClassRow)[1:]:
-                yield empty | {"class": row.name, "metric": figure.name, "value": getattr(row, figure.name)}
+            for figure in CLASS_FIGURES:
+                record = empty | {"class": row.name, "metric": figure, "value": getattr(row, figure)}
+                yield record | _null(row.if_calibrated if figure == "ece" else None)
+
+
+def _null(null: Null | None) -> dict[str, float | None]:
+    if null is None:
+        return {}
+    names = ("if_calibrated_mean", "if_calibrated_sd", "p_value", "corrected_p")
+    return dict(zip(names, (null.mean, null.sd, null.p_value, null.corrected_p), strict=True))
 
 
 def csv_text(rows: Iterable[dict[str, Any]]) -> str:

@@ -9,7 +9,7 @@ from calcli.core.results import Estimate
 from calcli.report.model import Column, Table
 from calcli.report.numbers import decimals, number, p_value, to_decimals
 from calcli.report.summary import Result
-from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, interval_head
+from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, interval_head, untested
 
 
 def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[Table]:
@@ -22,12 +22,11 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     names
         What to call each of them.
     """
-    interval = interval_head(estimate for result in results for estimate in result.metrics.values())
-    half = f"±: half the width of the {interval}; its ends are in JSON and CSV, and shown for one file alone."
+    estimates = [estimate for result in results for estimate in result.metrics.values()]
     tables = [
         _reads(results, names),
-        _by_metric(results, names, False, QUALITY, _score_cell, half),
-        _by_metric(results, names, True, DIAGNOSIS, _error_cell, TESTED),
+        _by_metric(results, names, False, QUALITY, score_cell, half_width(results)),
+        _by_metric(results, names, True, DIAGNOSIS, error_cell, [TESTED, *untested(estimates)]),
     ]
     return [table for table in tables if len(table.columns) > 1]
 
@@ -54,7 +53,7 @@ def _by_metric(
     errors: bool,
     title: str,
     cell: Callable[[Estimate], str],
-    note: str,
+    notes: Sequence[str],
 ) -> Table:
     metrics = {
         metric: None
@@ -66,16 +65,30 @@ def _by_metric(
         (name, *(cell(result.metrics[metric]) if metric in result.metrics else NONE for metric in metrics))
         for name, result in zip(names, results, strict=True)
     ]
-    return Table(title, (Column("", "left"), *map(Column, metrics)), tuple(rows), (note,))
+    return Table(title, (Column("", "left"), *map(Column, metrics)), tuple(rows), tuple(notes))
 
 
-def _score_cell(estimate: Estimate) -> str:
+def half_width(results: Sequence[Result]) -> list[str]:
+    """Return what the second number of a score's cell is, if there is any."""
+    estimates = [estimate for result in results for estimate in result.metrics.values()]
+    if all(estimate.interval is None for estimate in estimates):
+        return []
+    interval = interval_head(estimates)
+    return [f"±: half the width of the {interval}; its ends are in JSON and CSV."]
+
+
+def score_cell(estimate: Estimate) -> str:
+    """Return a value with half the width of its interval."""
     value, interval = estimate.value, estimate.interval
     if interval is None or math.isinf(value):
         return number(value)
     return f"{number(value)} ±{to_decimals((interval.high - interval.low) / 2, decimals(value))}"
 
 
-def _error_cell(estimate: Estimate) -> str:
+def error_cell(estimate: Estimate) -> str:
+    """Return a value with its p-value, corrected where several were tested."""
     null = estimate.if_calibrated
-    return f"{number(estimate.value)} p {p_value(null.p_value)}" if null else number(estimate.value)
+    if null is None:
+        return number(estimate.value)
+    p = null.p_value if null.corrected_p is None else null.corrected_p
+    return f"{number(estimate.value)} p {p_value(p)}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from calcli.core.binning import equal_width_edges
-from calcli.core.results import ClassRow, Estimate, Evaluation
+from calcli.core.results import ClassRow, Decision, Estimate, Evaluation
+from calcli.core.slices import Slice
 from calcli.report.findings import Verdict, Warning, verdict, warnings
 from calcli.report.numbers import FIRST
+from calcli.report.recalibration import recalibration_sentences
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,12 @@ class Result:
         Top-1 reliability, in the bins that hold rows.
     warnings
         What stands in the way of trusting a number.
+    recalibration
+        What recalibration would win, in words.
+    decisions
+        For each of the costs in use, how often each decision was taken and what it cost.
+    slice
+        The value of a column that all rows share; None for all rows of the data.
     """
 
     input: Input
@@ -134,6 +142,9 @@ class Result:
     per_class: tuple[ClassRow, ...]
     reliability: tuple[ReliabilityBin, ...]
     warnings: tuple[Warning, ...]
+    recalibration: tuple[str, ...]
+    decisions: Mapping[str, tuple[Decision, ...]]
+    slice: Slice | None = None
 
 
 def summarize(evaluation: Evaluation) -> Result:
@@ -150,6 +161,8 @@ def summarize(evaluation: Evaluation) -> Result:
         tuple(evaluation.per_class),
         tuple(_reliability(evaluation)),
         tuple(warnings(evaluation)),
+        recalibration_sentences(evaluation.estimates, evaluation.predictions.provenance.path),
+        evaluation.decisions,
     )
 
 

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from calcli.core.classrows import ENOUGH_OF_CLASS, rows_needed
 from calcli.report.model import Column, Table
 from calcli.report.numbers import counted, number, p_value, percent, some, span, spread
+from calcli.report.recalibration import decision_table, loss_table, parts_table
 from calcli.report.sidebyside import comparison_tables
+from calcli.report.slices import slice_tables, with_slices
 from calcli.report.summary import Result, short_names
-from calcli.report.wording import DIAGNOSIS, ERRORS, NONE, NORMALIZED, NOT_TESTED, QUALITY, interval_head
+from calcli.report.wording import (
+    CONSTANT,
+    CORRECTED,
+    DIAGNOSIS,
+    ERRORS,
+    NONE,
+    NORMALIZED,
+    QUALITY,
+    P,
+    interval_head,
+    untested,
+)
 
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": ""}
 
@@ -19,25 +33,36 @@ def result_tables(results: Sequence[Result], per_class: bool = False) -> list[Ta
     Parameters
     ----------
     results
-        At least one.
+        At least one; behind each those of its slices, if any.
     per_class
         Whether to add a table of the classes of each.
     """
-    if len(results) == 1:
+    groups = with_slices(results)
+    wholes = [whole for whole, _ in groups]
+    if len(wholes) == 1:
         names = [""]
-        tables = [_read(results[0]), _scores(results[0]), _errors(results[0])]
+        tables = _one_by_one(wholes[0])
     else:
-        names = short_names([result.input.path for result in results])
-        tables = comparison_tables(results, names)
-    if per_class:
-        tables += [_per_class(result, name) for result, name in zip(results, names, strict=True)]
+        names = short_names([result.input.path for result in wholes])
+        tables = comparison_tables(wholes, names)
+    for (whole, parts), name in zip(groups, names, strict=True):
+        tables += slice_tables(whole, parts, name)
+        tables += [_per_class(whole, name)] if per_class else []
     warnings = [
         f"{name}: {warning.message}" if name else warning.message
-        for result, name in zip(results, names, strict=True)
+        for result, name in zip(wholes, names, strict=True)
         for warning in result.warnings
     ]
     tables.append(Table("Warnings", notes=tuple(warnings)))
     return [table for table in tables if table.rows or table.notes]
+
+
+def _one_by_one(result: Result) -> list[Table]:
+    """Return quality for decisions first, then what recalibration would win back, then diagnosis."""
+    metrics = result.metrics
+    decisions = [decision_table(name, rows) for name, rows in result.decisions.items()]
+    lost = [loss_table(metrics, result.recalibration), parts_table(metrics)]
+    return [_read(result), _scores(result), *decisions, *lost, _errors(result)]
 
 
 def _read(result: Result) -> Table:
@@ -71,23 +96,27 @@ def _balance(result: Result) -> str:
 
 
 def _scores(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.metric.family != "error"}
+    found = {name: e for name, e in result.metrics.items() if e.call.metric.family in ("score", "ranking")}
     columns = (
         Column("", "left"),
         Column("value"),
         Column(interval_head(found.values())),
+        Column("constant"),
         Column("better", "left"),
         Column("what it says", "left", optional=True),
     )
     notes = [result.verdict.sentence] if result.verdict else []
     if any(name.startswith("normalized_") for name in found):
         notes.append(NORMALIZED)
+    if any("constant" in estimate.parts for estimate in found.values()):
+        notes.append(CONSTANT)
     rows = []
     for name, estimate in found.items():
         interval = estimate.interval
         ends = span(interval.low, interval.high, estimate.value) if interval else NONE
         metric = estimate.call.metric
-        rows.append((name, number(estimate.value), ends, BETTER[metric.direction], metric.meaning))
+        constant = number(estimate.parts["constant"]) if "constant" in estimate.parts else ""
+        rows.append((name, number(estimate.value), ends, constant, BETTER[metric.direction], metric.meaning))
     return Table(QUALITY, columns, tuple(rows), tuple(notes))
 
 
@@ -106,18 +135,31 @@ def _errors(result: Result) -> Table:
         expected = spread(null.mean, null.sd, estimate.value) if null else NONE
         p = p_value(null.p_value) if null else NONE
         rows.append((name, number(estimate.value), expected, p, estimate.call.metric.meaning))
-    notes = [ERRORS] if found else []
-    if any(estimate.call.lens == "class-wise" for estimate in found.values()):
-        notes.append(NOT_TESTED)
+    notes = [ERRORS, *untested(found.values())] if found else []
     return Table(DIAGNOSIS, columns, tuple(rows), tuple(notes))
 
 
 def _per_class(result: Result, name: str) -> Table:
-    heads = ("rows", "frequency", "mean prob", "recall", "ece")
+    heads = ["rows", "frequency", "mean prob", "recall", "ece"]
+    tested = any(row.if_calibrated for row in result.per_class)
     rows = []
     for row in result.per_class:
         recall = number(row.recall) if row.rows else "no rows"
-        shares = (number(row.frequency), number(row.mean_prob), recall, number(row.ece))
-        rows.append((row.name, f"{row.rows:,}", *shares))
+        cells = [f"{row.rows:,}", number(row.frequency), number(row.mean_prob), recall, number(row.ece)]
+        if row.if_calibrated is not None:
+            p = row.if_calibrated.corrected_p
+            cells.append("too few rows" if p is None else p_value(p))
+        rows.append((row.name, *cells))
     title = f"Classes of {name}" if name else "Classes"
-    return Table(title, (Column("class", "left"), *map(Column, heads)), tuple(rows))
+    columns = (Column("class", "left"), *map(Column, [*heads, "p"] if tested else heads))
+    return Table(title, columns, tuple(rows), tuple(_class_notes(result) if tested else ()))
+
+
+def _class_notes(result: Result) -> list[str]:
+    notes = [f"{P} {CORRECTED}"]
+    if any(row.if_calibrated and row.if_calibrated.corrected_p is None for row in result.per_class):
+        notes.append(
+            f"Too few rows: less than {ENOUGH_OF_CLASS} by label and by probability. About "
+            f"{rows_needed(result.per_class):,} rows like these would be enough for every class that occurs."
+        )
+    return notes

@@ -97,7 +97,7 @@ def test_the_whole_way_through_pipes(tmp_path):
         tmp_path,
     )
     assert done.returncode == 0
-    assert done.stdout.splitlines()[1].startswith("-,,log_loss,0.")
+    assert done.stdout.splitlines()[1].startswith("-,,,log_loss,0.")
     assert float(done.stdout.splitlines()[1].split(",")[3]) < 0.5447  # what it is before
     assert "Candidates, by cross-validation" in (tmp_path / "table.txt").read_text()
 
@@ -105,7 +105,7 @@ def test_the_whole_way_through_pipes(tmp_path):
 def test_formats_without_text_are_piped_as_an_arrow_stream(tmp_path, cal):
     for file in ("digits_network_test.npy", "release_1.parquet"):
         done = shell(f"$CALCLI apply {cal} {file} | $CALCLI evaluate - -f csv --metrics accuracy", tmp_path)
-        assert done.stdout.splitlines()[1].startswith("-,,accuracy,0.9117")
+        assert done.stdout.splitlines()[1].startswith("-,,,accuracy,0.9117")
 
 
 def test_a_reader_that_has_seen_enough(tmp_path, cal):

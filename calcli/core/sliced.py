@@ -1,0 +1,65 @@
+"""Evaluations of slices beside that of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from calcli.core.evaluate import evaluate
+from calcli.core.multiple import with_holm
+from calcli.core.predictions import Predictions
+from calcli.core.results import Estimate, Evaluation
+from calcli.core.slices import Slice, slices
+
+
+def evaluate_slices(
+    predictions: Predictions, column: str, whole: Evaluation
+) -> Iterator[tuple[Slice, Evaluation]]:
+    """Evaluate the rows of every value of a column like the whole.
+
+    Calibration losses, which need fits of their own, are computed only if the settings name them.
+
+    Parameters
+    ----------
+    predictions
+        All rows.
+    column
+        One of their columns.
+    whole
+        Evaluation of all rows, whose settings and kind of scores count for the slices.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or it has too many values.
+    """
+    settings, found = whole.settings, whole.predictions
+    if not settings.metrics:
+        calls = [estimate.call for estimate in whole.estimates.values()]
+        usual = tuple(call.spelled_out for call in calls if call.metric.family != "recalibration")
+        settings = replace(settings, metrics=usual)
+    understood = predictions
+    if not settings.shift_to_priors:  # what has been shifted is of another kind than what is read
+        understood = predictions.as_kind(found.kind, found.provenance.kind_reason)
+    for part, members in slices(understood, column):
+        yield part, evaluate(members, settings)
+
+
+def with_corrected_p(
+    parts: Sequence[Mapping[str, Estimate]], enough: Sequence[bool]
+) -> list[dict[str, Estimate]]:
+    """Correct the p-values of every metric for the number of slices it was tested on (Holm).
+
+    Parameters
+    ----------
+    parts
+        The estimates of each slice, by metric expression.
+    enough
+        Whether each slice has rows enough to be compared; the others do not count.
+    """
+    found = [dict(part) for part in parts]
+    for name in found[0] if found else ():
+        nulls = with_holm([part[name].if_calibrated for part in found], enough)
+        for part, null in zip(found, nulls, strict=True):
+            part[name] = replace(part[name], if_calibrated=null)
+    return found

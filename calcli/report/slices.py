@@ -1,0 +1,127 @@
+"""Slices beside all rows: their results, and a table with a row for every slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from calcli.core.predictions import Predictions
+from calcli.core.results import Estimate, Evaluation
+from calcli.core.sliced import evaluate_slices, with_corrected_p
+from calcli.core.slices import ENOUGH_ROWS
+from calcli.report.model import Column, Table
+from calcli.report.numbers import number
+from calcli.report.sidebyside import error_cell, half_width, score_cell
+from calcli.report.summary import Result, summarize
+from calcli.report.wording import CORRECTED, P
+
+SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
+RANKED_BY = "log_loss"
+FEW = " *"
+
+
+def summarize_slices(predictions: Predictions, column: str, whole: Evaluation) -> list[Result]:
+    """Return what is reported of the rows of every value of a column, p-values corrected for their number.
+
+    Parameters
+    ----------
+    predictions
+        All rows.
+    column
+        One of their columns.
+    whole
+        Evaluation of all rows.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or it has too many values.
+    """
+    results = [
+        replace(summarize(evaluation), slice=part)
+        for part, evaluation in evaluate_slices(predictions, column, whole)
+    ]
+    corrected = with_corrected_p([result.metrics for result in results], list(map(is_compared, results)))
+    return [replace(result, metrics=metrics) for result, metrics in zip(results, corrected, strict=True)]
+
+
+def with_slices(results: Iterable[Result]) -> list[tuple[Result, list[Result]]]:
+    """Return each result on all rows with those on slices of them, which stand behind it."""
+    groups: list[tuple[Result, list[Result]]] = []
+    for result in results:
+        if result.slice is None:
+            groups.append((result, []))
+        else:
+            groups[-1][1].append(result)
+    return groups
+
+
+def is_compared(part: Result) -> bool:
+    """Tell whether a slice has rows enough to be compared with others."""
+    return part.input.rows >= ENOUGH_ROWS
+
+
+def worst_slices(parts: Sequence[Result]) -> dict[str, Result]:
+    """Return the slice of greatest log-loss of each column, if two or more are compared."""
+    worst = {}
+    for column, of_column in by_column(parts).items():
+        compared = [part for part in of_column if is_compared(part) and RANKED_BY in part.metrics]
+        if len(compared) > 1:
+            worst[column] = max(compared, key=lambda part: part.metrics[RANKED_BY].value)
+    return worst
+
+
+def by_column(parts: Iterable[Result]) -> dict[str, list[Result]]:
+    """Return slices by the column that makes them."""
+    columns: dict[str, list[Result]] = {}
+    for part in parts:
+        if part.slice is not None:
+            columns.setdefault(part.slice.column, []).append(part)
+    return columns
+
+
+def slice_tables(whole: Result, parts: Sequence[Result], name: str) -> list[Table]:
+    """Return a table for each column that was sliced by.
+
+    Parameters
+    ----------
+    whole, parts
+        All rows, and the slices of them.
+    name
+        What to call the data if there are several; else "".
+    """
+    return [_table(whole, found, column, name) for column, found in by_column(parts).items()]
+
+
+def _table(whole: Result, parts: Sequence[Result], column: str, name: str) -> Table:
+    metrics = SHOWN if all(metric in whole.metrics for metric in SHOWN) else tuple(parts[0].metrics)
+    rows = []
+    for part in [*parts, whole]:
+        compared = is_compared(part) or part is whole
+        value = (part.slice.value if part.slice else "all rows") + ("" if compared else FEW)
+        cells = [_cell(part.metrics[metric], compared) for metric in metrics]
+        rows.append((value, f"{part.input.rows:,}", *cells))
+    heads = (Column(column, "left"), Column("rows"), *map(Column, metrics))
+    title = f"Slices by {column}" + (f" of {name}" if name else "")
+    return Table(title, heads, tuple(rows), tuple(_notes(whole, parts, metrics)))
+
+
+def _cell(estimate: Estimate, compared: bool) -> str:
+    if estimate.call.metric.family != "error":
+        return score_cell(estimate)
+    return error_cell(estimate) if compared else number(estimate.value)
+
+
+def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> list[str]:
+    notes = []
+    for worst in worst_slices(parts).values():
+        value, everywhere = (number(found.metrics[RANKED_BY].value) for found in (worst, whole))
+        notes.append(f"The worst by {RANKED_BY} is {worst.slice}: {value}, {everywhere} on all rows.")
+    if not all(map(is_compared, parts)):
+        notes.append(
+            f"{FEW.strip()} not compared with others, for which {ENOUGH_ROWS} rows would be enough."
+        )
+    notes += half_width([whole])
+    if any(whole.metrics[metric].call.metric.family == "error" for metric in metrics):
+        notes.append(f"{P} {CORRECTED}")
+    return notes
