@@ -52,7 +52,7 @@ def check(
     reading: Reading,
     talking: Talking,
     policy: Annotated[
-        str, typer.Option("--policy", "-p", metavar="FILE", help="The rules, in TOML.")
+        str, typer.Option("--policy", "-p", metavar="FILE", help="The rules, in TOML; - for standard input.")
     ] = "calcli.toml",
     baseline: Annotated[
         str | None,

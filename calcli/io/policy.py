@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +25,7 @@ CONDITIONS = ("max", "min", "max_increase", "max_decrease")
 
 
 def read_policy(path: str | Path) -> Policy:
-    """Read a policy from a TOML file.
+    """Read a policy from a TOML file, or from standard input if the path is `-`.
 
     Raises
     ------
@@ -32,8 +33,12 @@ def read_policy(path: str | Path) -> Policy:
         If there is no such file, it is not TOML, or a rule is wrong; all wrong rules are named.
     """
     try:
-        with open(path, "rb") as file:
-            table = tomllib.load(file)
+        if str(path) == "-":
+            path = "standard input"
+            table = tomllib.load(sys.stdin.buffer)
+        else:
+            with open(path, "rb") as file:
+                table = tomllib.load(file)
     except FileNotFoundError as error:
         raise InputError(
             f"{path}: no such file; write a first policy with calcli check --init FILE"

@@ -1,0 +1,81 @@
+"""The recipes of the README for gates: each is taken from its text and tried."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from calcli.io.policy import parse_policy
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+GATE = README[README.index("## The gate of a release") : README.index("## Benchmark of calibrators")]
+
+
+def block(language: str) -> str:
+    (found,) = re.findall(rf"```{language}\n(.*?)```", GATE, re.DOTALL)
+    return found
+
+
+@pytest.fixture(params=["release_1", "release_2"])
+def folder(request, tmp_path) -> tuple[Path, int]:
+    """Return a folder where a release is to replace the first one, and the exit status expected."""
+    for name, source in (("main", "release_1"), ("preds", request.param)):
+        shutil.copy(ROOT / "sample_data" / f"{source}.parquet", tmp_path / f"{name}.parquet")
+    (tmp_path / "calcli.toml").write_text(block("toml"))
+    shim = tmp_path / "bin" / "calcli"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m calcli "$@"\n')
+    shim.chmod(0o755)
+    return tmp_path, int(request.param == "release_2")
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "LANG": "C.UTF-8",
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+    }
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_policy_is_one():
+    policy = parse_policy(tomllib.loads(block("toml")), "README")
+    assert [rule.title for rule in policy.rules] == [
+        "log_loss (upper end) at most 0.4",
+        "log_loss at most 5% worse than baseline",
+        "accuracy proven within 0.02 of baseline",
+        "calibrated on light ink",
+    ]
+
+
+def test_the_workflow(folder):
+    place, status = folder
+    lines = re.findall(r"run: (?:\|\n\s+)?(calcli .*|cat .*)", block("yaml"))
+    assert len(lines) == 2
+    done = run(place, "bash", "-e", "-c", lines[0])
+    assert done.returncode == status
+    assert done.stdout.startswith("::error file=calcli.toml" if status else "::notice")
+    assert run(place, "bash", "-e", "-c", lines[1]).returncode == 0
+    assert "| log_loss at most 5% worse than baseline |" in (place / "summary.md").read_text()
+
+
+def test_the_line_before_a_merge(folder):
+    place, status = folder
+    assert run(place, "sh", "-c", f"{block('sh')}\necho merged").returncode == status
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_the_makefile(folder):
+    place, status = folder
+    (place / "Makefile").write_text(block("make"))
+    done = run(place, "make", "check")
+    assert (done.returncode != 0) == bool(status)
+    assert (place / "check.xml").read_text().count("<failure") == (2 if status else 0)
