@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import os
+import platform
 import sys
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
 
-import tests.benchmarks
+PARTS = ("evaluating", "reading", "estimating", "fitting", "isotonic", "effects", "studies", "coverage")
+PACKAGES = (
+    "numpy", "pandas", "pyarrow", "scikit-learn", "scipy", "torch", "torchmetrics", "netcal", "relplot",
+    "psrcal", "probmetrics", "polars",
+)  # fmt: skip
 
-MODULES = pkgutil.iter_modules(tests.benchmarks.__path__)
-PARTS = sorted({module.name for module in MODULES} - {"harness", "__main__"})
 
+def _version(package: str) -> str:
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return f"{package} not installed"
+
+
+print(f"Python {platform.python_version()}, {', '.join(map(_version, PACKAGES))}; {platform.machine()},")
+print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}, {date.today()}.")
+print("Processor seconds of one thread, the least of several repeats.")
 for name in sys.argv[1:] or PARTS:
     importlib.import_module(f"tests.benchmarks.{name}").main()

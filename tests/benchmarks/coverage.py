@@ -11,6 +11,7 @@ from calcli.core.expressions import parse_metric
 from calcli.core.policy import NoWorse, Policy, Rule, exit_status
 from calcli.core.predictions import ArrayScores, Predictions
 from calcli.core.results import Settings
+from tests.benchmarks.harness import table
 
 CASES = 1_000
 ROWS = 500
@@ -63,15 +64,11 @@ def false_alarms() -> dict[str, float]:
 
 def main() -> None:
     """Print both tables."""
-    print(f"\n## Paired 95% intervals on {CASES:,} pairs of {ROWS} rows\n")
-    print("| metric | they cover the true difference in |\n|---|---|")
-    for metric, share in coverage().items():
-        print(f"| {metric} | {share:.1%} |")
-    print(f"\n## False alarms of a policy at level 0.95 on {CASES:,} pairs of equal systems\n")
-    print("| rules | fails in |\n|---|---|")
-    for metrics, share in false_alarms().items():
-        print(f"| {metrics} no worse than baseline | {share:.1%} |")
-
-
-if __name__ == "__main__":
-    main()
+    rows = [[metric, f"{share:.1%}"] for metric, share in coverage().items()]
+    table(
+        f"Paired 95% intervals on {CASES:,} pairs of {ROWS} rows",
+        ["metric", "cover the true difference"],
+        rows,
+    )
+    rows = [[f"{metrics} no worse", f"{share:.1%}"] for metrics, share in false_alarms().items()]
+    table(f"Policies at level 0.95 on {CASES:,} pairs of equal systems", ["rules", "false alarms"], rows)

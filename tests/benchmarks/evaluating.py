@@ -6,85 +6,22 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.harness import Figures, contest, run, table, whole_process
+from tests.benchmarks.harness import Contest, Figures, Job, hold, run, table, whole_process
+from tests.benchmarks.samples import BLOCK, arrays, softmax_pass, write_binary_parquet, write_sample
 
-Job = Callable[[], Any]
 SIZES = ((10_000, 100), (50_000, 1_000), (5_000_000, 10))
 GROWTH = (10_000, 100_000, 1_000_000, 10_000_000)
-BLOCK = 512 * 1024
 MODULE = "tests.benchmarks.evaluating"
 
 
-def write_sample(folder: Path, rows: int, classes: int) -> Path:
-    """Write logits and labels, a part at a time, and return the path of the logits."""
-    rng = np.random.default_rng(0)
-    path = folder / f"{rows}x{classes}.npy"
-    scores = np.lib.format.open_memmap(path, "w+", np.float32, (rows, classes))
-    labels = rng.integers(0, classes, rows)
-    for start in range(0, rows, 100_000):
-        part = slice(start, min(start + 100_000, rows))
-        logits = rng.standard_normal((part.stop - part.start, classes), dtype=np.float32) * 1.5
-        logits[np.arange(len(logits)), labels[part]] += 1.5 if classes == 2 else 6
-        scores[part] = logits
-    scores.flush()
-    np.save(path.with_name(f"{path.stem}_labels.npy"), labels)
-    return path
-
-
-def write_binary_parquet(folder: Path, rows: int) -> Path:
-    """Write one probability and a label a row."""
-    import pyarrow as pa
+def binary_pass(path: str) -> Job:
+    """Read, softmax and maximum of a parquet file with the probability of the second of two classes."""
     import pyarrow.parquet as pq
 
-    rng = np.random.default_rng(0)
-    prob = rng.beta(0.5, 0.5, rows).astype(np.float32)
-    label = (rng.random(rows) < prob).astype(np.int8)
-    path = folder / f"binary{rows}.parquet"
-    pq.write_table(pa.table({"prob": prob, "label": label}), path, row_group_size=1_000_000)
-    return path
-
-
-def floor(path: str) -> Job:
-    """One read, softmax and maximum, in blocks, in the layout that suits the number of classes."""
-    if path.endswith(".parquet"):
-        return _floor_parquet(path)
-    shape = np.load(path, mmap_mode="r").shape
-
-    def job() -> float:
-        rows, classes = shape
-        step = max(1, BLOCK // (4 * classes))
-        block = np.empty((step, classes), np.float32)
-        ones = np.ones(classes, np.float32)
-        total = 0.0
-        with open(path, "rb") as file:
-            np.lib.format.read_magic(file)
-            np.lib.format.read_array_header_1_0(file)
-            for start in range(0, rows, step):
-                part = block[: min(step, rows - start)]
-                file.readinto(part)
-                if classes <= 256:
-                    exp = np.ascontiguousarray(part.T)
-                    exp -= exp.max(0)
-                    np.exp(exp, out=exp)
-                    total += float((1 / (ones @ exp)).sum())
-                else:
-                    part -= part.max(1)[:, None]
-                    np.exp(part, out=part)
-                    total += float((1 / (part @ ones)).sum())
-        return total / rows
-
-    return job
-
-
-def _floor_parquet(path: str) -> Job:
-    import pyarrow.parquet as pq
-
-    def job() -> float:
-        total = 0.0
+    def job() -> None:
         for batch in pq.ParquetFile(path).iter_batches(batch_size=1_000_000, columns=["prob", "label"]):
             second = batch.column("prob").to_numpy()
             for start in range(0, len(second), BLOCK // 8):
@@ -92,8 +29,7 @@ def _floor_parquet(path: str) -> Job:
                 exp = np.stack([1 - part, part])
                 exp -= exp.max(0)
                 np.exp(exp, out=exp)
-                total += float((1 / exp.sum(0)).sum())
-        return total
+                np.divide(1, exp.sum(0))
 
     return job
 
@@ -112,17 +48,13 @@ def calcli(resamples: int, draws: int) -> Callable[[str], Job]:
     return contestant
 
 
-def _arrays(path: str) -> tuple[np.ndarray, np.ndarray]:
-    return np.load(path), np.load(path.replace(".npy", "_labels.npy"))
-
-
 def scikit_learn(path: str) -> Job:
     """Log-loss, Brier score and accuracy by scikit-learn, ECE by numpy."""
     from scipy.special import softmax
     from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
     def job() -> float:
-        scores, labels = _arrays(path)
+        scores, labels = arrays(path)
         probs = softmax(scores, axis=1)
         confidence, predicted = probs.max(1), probs.argmax(1)
         accuracy_score(labels, predicted)
@@ -143,7 +75,7 @@ def torchmetrics(path: str) -> Job:
     torch.set_num_threads(1)
 
     def job() -> float:
-        scores, labels = (torch.from_numpy(array) for array in _arrays(path))
+        scores, labels = (torch.from_numpy(array) for array in arrays(path))
         classes = scores.shape[1]
         probs = scores.softmax(1)
         multiclass_accuracy(probs, labels, classes)
@@ -160,7 +92,7 @@ def netcal(path: str) -> Job:
     from scipy.special import softmax
 
     def job() -> float:
-        scores, labels = _arrays(path)
+        scores, labels = arrays(path)
         probs = softmax(scores, axis=1)
         MCE(15).measure(probs, labels)
         return float(ECE(15).measure(probs, labels))
@@ -168,14 +100,15 @@ def netcal(path: str) -> Job:
     return job
 
 
-CONTESTANTS = {
-    "floor": floor,
+CALCLI = {
     "calcli, values": calcli(0, 0),
     "calcli, with intervals": calcli(1000, 0),
     "calcli, with intervals and tests": calcli(1000, 999),
-    "scikit-learn + numpy": scikit_learn,
-    "torchmetrics": torchmetrics,
-    "netcal": netcal,
+}
+PEERS = {"scikit-learn + numpy": scikit_learn, "torchmetrics": torchmetrics, "netcal": netcal}
+CONTESTS = {
+    "arrays": Contest("Evaluation", {"softmax pass": softmax_pass, **CALCLI, **PEERS}),
+    "binary": Contest("Evaluation", {"softmax pass": binary_pass, **CALCLI}),
 }
 
 
@@ -183,29 +116,21 @@ def main() -> None:
     """Print the tables."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        paths = [write_sample(folder, *size) for size in SIZES] + [write_binary_parquet(folder, 20_000_000)]
-        rows = []
-        for path in paths:
-            base = run(MODULE, "floor", [path])
-            assert isinstance(base, Figures), base
-            for contestant in CONTESTANTS:
-                if path.suffix == ".parquet" and not contestant.startswith(("floor", "calcli")):
-                    continue
-                found = run(MODULE, contestant, [path], repeats=2)
-                if isinstance(found, str):
-                    rows.append([path.stem, contestant, found, "", ""])
-                else:
-                    ratio = f"{found.cpu / base.cpu:.1f}"
-                    rows.append([path.stem, contestant, ratio, f"{found.cpu:.3f}", f"{found.peak:.0f}"])
-        heads = ["data", "contestant", "x floor", "cpu s", "peak MB"]
-        table("Evaluation, ratio to one read + softmax + maximum", heads, rows)
-        rows = []
-        for size in GROWTH:
-            found = run(MODULE, "calcli, with intervals", [write_sample(folder, size, 10)], repeats=1)
-            assert isinstance(found, Figures), found
-            rows.append([f"{size:,} x 10", f"{found.cpu:.3f}", f"{found.cpu / size * 1e6:.3f}"])
-        table("Growth", ["rows", "cpu s", "cpu s a million rows"], rows)
-        _processes(paths[0])
+        for rows, classes in SIZES:
+            path = write_sample(folder, rows, classes)
+            hold(MODULE, "arrays", f"{rows:,} x {classes:,}", path)
+        hold(MODULE, "binary", "20,000,000 binary rows of parquet", write_binary_parquet(folder, 20_000_000))
+        _growth(folder)
+        _processes(folder / "10000x100.npy")
+
+
+def _growth(folder: Path) -> None:
+    rows = []
+    for size in GROWTH:
+        found = run(MODULE, "arrays", "calcli, with intervals", write_sample(folder, size, 10))
+        assert isinstance(found, Figures), found
+        rows.append([f"{size:,} x 10", f"{found.cpu:.3f}", f"{found.cpu / size * 1e6:.3f}"])
+    table("Growth of an evaluation with intervals", ["data", "cpu s", "cpu s a million rows"], rows)
 
 
 def _processes(path: Path) -> None:
@@ -224,7 +149,3 @@ def _processes(path: Path) -> None:
         ["calcli --help / import typer, rich", f"{helping / imports:.2f}", f"{helping:.3f}"],
     ]
     table("Whole processes", ["process", "ratio", "cpu s"], rows)
-
-
-if __name__ == "__main__":
-    contest(CONTESTANTS) if len(sys.argv) > 1 else main()
