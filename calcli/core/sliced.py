@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from calcli.core.calibration_loss import Companions
 from calcli.core.evaluate import evaluate
 from calcli.core.multiple import with_holm
 from calcli.core.predictions import Predictions
 from calcli.core.results import Estimate, Evaluation
-from calcli.core.slices import Slice, slices
+from calcli.core.slices import Slice, select, slice_rows
 
 
 def evaluate_slices(
-    predictions: Predictions, column: str, whole: Evaluation
+    predictions: Predictions, column: str, whole: Evaluation, companions: Companions | None = None
 ) -> Iterator[tuple[Slice, Evaluation]]:
     """Evaluate the rows of every value of a column like the whole.
 
@@ -27,6 +28,8 @@ def evaluate_slices(
         One of their columns.
     whole
         Evaluation of all rows, whose settings and kind of scores count for the slices.
+    companions
+        Predictions that some metrics need beside all rows.
 
     Raises
     ------
@@ -41,8 +44,12 @@ def evaluate_slices(
     understood = predictions
     if not settings.shift_to_priors:  # what has been shifted is of another kind than what is read
         understood = predictions.as_kind(found.kind, found.provenance.kind_reason)
-    for part, members in slices(understood, column):
-        yield part, evaluate(members, settings)
+    companions = companions or Companions()
+    posteriors = companions.posteriors
+    for part, chosen in slice_rows(understood, column):
+        own = None if posteriors is None else select(posteriors, chosen)
+        beside = replace(companions, posteriors=own)
+        yield part, evaluate(select(understood, chosen), settings, companions=beside)
 
 
 def with_corrected_p(

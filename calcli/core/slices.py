@@ -93,12 +93,6 @@ def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
     )
 
 
-def slices(predictions: Predictions, column: str) -> Iterator[tuple[Slice, Predictions]]:
-    """Yield the rows of every value of a column as predictions; otherwise as `slice_rows`."""
-    for found, chosen in slice_rows(predictions, column):
-        yield found, select(predictions, chosen)
-
-
 def slice_rows(predictions: Predictions, column: str) -> Iterator[tuple[Slice, NDArray[np.bool_]]]:
     """Yield every value of a column, in order, with the (N,) booleans of its rows.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from calcli.core.calibration_loss import Companions
 from calcli.core.predictions import Predictions
 from calcli.core.results import Estimate, Evaluation
 from calcli.core.sliced import evaluate_slices, with_corrected_p
@@ -20,7 +21,9 @@ RANKED_BY = "log_loss"
 FEW = " *"
 
 
-def summarize_slices(predictions: Predictions, column: str, whole: Evaluation) -> list[Result]:
+def summarize_slices(
+    predictions: Predictions, column: str, whole: Evaluation, companions: Companions | None = None
+) -> list[Result]:
     """Return what is reported of the rows of every value of a column, p-values corrected for their number.
 
     Parameters
@@ -31,6 +34,8 @@ def summarize_slices(predictions: Predictions, column: str, whole: Evaluation) -
         One of their columns.
     whole
         Evaluation of all rows.
+    companions
+        Predictions that some metrics need beside all rows.
 
     Raises
     ------
@@ -39,7 +44,7 @@ def summarize_slices(predictions: Predictions, column: str, whole: Evaluation) -
     """
     results = [
         replace(summarize(evaluation), slice=part)
-        for part, evaluation in evaluate_slices(predictions, column, whole)
+        for part, evaluation in evaluate_slices(predictions, column, whole, companions)
     ]
     corrected = with_corrected_p([result.metrics for result in results], list(map(is_compared, results)))
     return [replace(result, metrics=metrics) for result, metrics in zip(results, corrected, strict=True)]

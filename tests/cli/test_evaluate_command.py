@@ -103,10 +103,36 @@ def test_what_expressions_name(run, tmp_path):
 
 
 def test_every_error_is_tested_on_demand(run, sample):
-    file, options = sample / "iris_logistic_test.csv", ["--metrics", "cw_ece,ks:lens=class-wise", "-f", "json"]
+    file = sample / "iris_logistic_test.csv"
+    options = ["--metrics", "cw_ece,ks:lens=class-wise", "-f", "json"]
     assert "p_value" not in metrics(run("evaluate", file, *options))["cw_ece"]
     tested = metrics(run("evaluate", file, *options, "--test"))
     assert all(0 < entry["p_value"] <= 1 and entry["if_calibrated"]["sd"] > 0 for entry in tested.values())
+
+
+def test_slices(run, tmp_path):
+    file = tmp_path / "animals.csv"
+    rows = ["cat,0.9,0.1,de", "dog,0.9,0.1,fr", "dog,0.2,0.8,fr"] * 60
+    file.write_text("\n".join(["label,prob_cat,prob_dog,country", *rows]))
+    options = ["--by", "country", "--metrics", "accuracy", "--fail-if", "accuracy<0.6"]
+    done = run("evaluate", file, "-f", "json", *options)
+    assert done.status == 0, "a limit is of all rows"
+    whole, *parts = json.loads(done.out)["results"]
+    assert [part["slice"]["value"] for part in parts] == ["de", "fr"]
+    values = [result["metrics"]["accuracy"]["value"] for result in (whole, *parts)]
+    assert values == pytest.approx([2 / 3, 1, 1 / 2])
+    assert "\nSlices by country\n" in run("evaluate", file, "--by", "country").out
+    wrong = run("evaluate", file, "--by", "land")
+    assert (wrong.status, wrong.out) == (2, "")
+    assert "no column 'land' to slice by; the columns are: country" in wrong.err
+
+
+def test_classes_are_tested_on_demand(run, sample):
+    file, options = sample / "iris_logistic_test.csv", ["--per-class", "--metrics", "accuracy"]
+    assert "Holm" not in run("evaluate", file, *options).out
+    tested = run("evaluate", file, *options, "--test").out
+    assert "corrected for how many were tested (Holm)" in re.sub(r"\s+", " ", tested)
+    assert "Too few rows: less than 30 by label and by probability." in re.sub(r"\s+", " ", tested)
 
 
 def test_standard_input(run, preds, monkeypatch):

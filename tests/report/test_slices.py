@@ -1,0 +1,97 @@
+"""What reports say of slices."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calcli.core.evaluate import evaluate
+from calcli.core.results import Settings
+from calcli.io.arrays import from_arrays
+from calcli.report.jsonreport import report_object, report_text
+from calcli.report.records import csv_text, records
+from calcli.report.slices import summarize_slices
+from calcli.report.summary import summarize
+from calcli.report.tables import result_tables
+
+
+@pytest.fixture(scope="module")
+def sliced():
+    """Return a function of settings: results on 500 rows, of which 180 are wrong, and on their slices."""
+
+    def results(**settings):
+        country = np.repeat(["de", "fr", "is"], [200, 280, 20])
+        right = np.concatenate([np.ones(200), np.zeros(180), np.ones(120)]).astype(int)
+        columns = {"country": country, "half": np.tile([2, 10], 250)}
+        predictions = from_arrays(np.full((500, 2), [0.2, 0.8]), right, columns=columns)
+        evaluation = evaluate(predictions, Settings(resamples=99, draws=99, **settings))
+        parts = [
+            part for column in columns for part in summarize_slices(predictions, column, evaluation)
+        ]
+        return [summarize(evaluation), *parts]
+
+    return results
+
+
+def of_title(results, title):
+    return next(table for table in result_tables(results) if table.title == title)
+
+
+def test_a_row_a_slice_with_the_worst_named(sliced):
+    results = sliced()
+    table = of_title(results, "Slices by country")
+    assert [column.head for column in table.columns] == [
+        "country", "rows", "log_loss", "accuracy", "mean_gap", "ece",
+    ]  # fmt: skip
+    assert [row[:2] for row in table.rows] == [
+        ("de", "200"), ("fr", "280"), ("is *", "20"), ("all rows", "500"),
+    ]  # fmt: skip
+    assert table.rows[0][3] == "1.0000 ±0.0000"
+    # Holm: twice 1 / (99 + 1) for two slices; Iceland has too few rows to be judged
+    assert [row[5] for row in table.rows] == ["0.2000 p 0.020", "0.4429 p 0.020", "0.2000", "0.1600 p 0.010"]
+    assert table.notes[0].startswith("The worst by log_loss is country=fr: ")
+    assert "* not compared with others, for which 100 rows would be enough." in table.notes
+    halves = of_title(results, "Slices by half")
+    assert [row[0] for row in halves.rows] == ["2", "10", "all rows"]
+    assert not any(note.startswith("*") for note in halves.notes)
+
+
+def test_metrics_that_were_asked_for_are_shown(sliced):
+    table = of_title(sliced(metrics=("brier", "ks")), "Slices by country")
+    assert [column.head for column in table.columns[2:]] == ["brier", "ks"]
+    assert not any("worst" in note for note in table.notes)
+
+
+def test_json_and_csv_hold_the_slices(sliced):
+    results = sliced()
+    report = json.loads(report_text(report_object(results, Settings())))["results"]
+    assert [result["slice"] for result in report[:4]] == [
+        None,
+        {"column": "country", "value": "de", "compared": True},
+        {"column": "country", "value": "fr", "compared": True},
+        {"column": "country", "value": "is", "compared": False},
+    ]
+    assert report[0]["worst_slices"].keys() == {"country", "half"}
+    assert report[0]["worst_slices"]["country"] == "fr"
+    assert [result["metrics"]["ece"].get("corrected_p") for result in report[:4]] == [None, 0.02, 0.02, None]
+    lines = list(csv.DictReader(io.StringIO(csv_text(records(results)))))
+    accuracy = {line["slice"]: line["value"] for line in lines if line["metric"] == "accuracy"}
+    assert (accuracy[""], accuracy["country=de"]) == ("0.64", "1.0")
+    corrected = {line["slice"]: line["corrected_p"] for line in lines if line["metric"] == "ece"}
+    assert (corrected["country=fr"], corrected["country=is"]) == ("0.02", "")
+
+
+def test_slices_stand_behind_their_file(sliced):
+    first, second = sliced(), sliced()
+    first = [replace(result, input=replace(result.input, path="a/x.csv")) for result in first]
+    second = [replace(result, input=replace(result.input, path="a/y.csv")) for result in second]
+    titles = [table.title for table in result_tables([*first, *second])]
+    assert [title for title in titles if title.startswith("Slices")] == [
+        "Slices by country of x.csv", "Slices by half of x.csv",
+        "Slices by country of y.csv", "Slices by half of y.csv",
+    ]  # fmt: skip
