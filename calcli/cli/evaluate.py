@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calcli.cli.options import Computing, Reading, Showing, bundled
+from calcli.cli.options import Computing, Reading, Recalibrating, Showing, bundled
 from calcli.cli.output import colored, emit, remark
 
 if TYPE_CHECKING:
+    from calcli.core.calibration_loss import Companions
     from calcli.core.limits import Limit
     from calcli.core.predictions import Predictions
     from calcli.core.results import Settings
@@ -30,8 +31,13 @@ def evaluate(
     ],
     reading: Reading,
     computing: Computing,
+    recalibrating: Recalibrating,
     showing: Showing,
     concat: Annotated[bool, typer.Option("--concat", help="Take all files for one data set.")] = False,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Also report on every value of this column. Repeatable."),
+    ] = None,
     fail_if: Annotated[
         list[str] | None,
         typer.Option(metavar="LIMIT", help="Exit with status 1 if 'log_loss>0.5', say, holds. Repeatable."),
@@ -46,6 +52,7 @@ def evaluate(
     calcli evaluate preds.parquet
     calcli evaluate logits.npy --labels labels.npy -o report
     calcli evaluate epochs/*.parquet --metrics log_loss,accuracy,ece
+    calcli evaluate preds.parquet --costs abstain:0.1,costs.csv --priors uniform
     calcli evaluate - --format json < preds.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.core.limits import parse_limit
@@ -54,12 +61,16 @@ def evaluate(
     from calcli.report.progress import progress
     from calcli.report.render import render, write_report
 
-    settings = computing.settings()
-    limits = [parse_limit(text, {"bins": settings.bins}) for text in fail_if or ()]
+    settings = recalibrating.applied(computing.settings())
+    limits = [parse_limit(text, settings.defaults) for text in fail_if or ()]
+    options = reading.read_options()
+    companions = recalibrating.companions(options)
     sources = [files] if concat else [[file] for file in files]
     with filled_folder(showing.output) if showing.output else nullcontext() as folder:
         with progress(shown=not showing.quiet) as watcher:
-            results = evaluate_sources(sources, reading.read_options(), settings, limits, folder, watcher)
+            results = evaluate_sources(
+                sources, options, settings, limits, folder, watcher, by or (), companions
+            )
         if folder:
             write_report(folder, results, settings, per_class=showing.per_class, digest=sha256)
     color = colored(showing.no_color)
@@ -72,7 +83,7 @@ def evaluate(
         f"{result.input.path}: {limit} holds, {limit.call} is {result.metrics[str(limit.call)].value:.6g}"
         for result in results
         for limit in limits
-        if limit.broken_by(result.metrics, result.input.path)
+        if result.slice is None and limit.broken_by(result.metrics, result.input.path)
     ]
     for sentence in broken:
         remark(sentence)
@@ -87,6 +98,8 @@ def evaluate_sources(
     limits: Sequence[Limit] = (),
     folder: Path | None = None,
     watcher: Watcher | None = None,
+    by: Sequence[str] = (),
+    companions: Companions | None = None,
 ) -> list[Result]:
     """Read and evaluate each source, the files of one data set, and let go of its rows.
 
@@ -102,9 +115,14 @@ def evaluate_sources(
         Where to draw figures: of one source right there, of several in folders named like them.
     watcher
         Starts a progress bar.
+    by
+        Columns whose values are reported on one by one, behind the data set they are of.
+    companions
+        Predictions that some metrics need beside them.
     """
     from calcli.core.evaluate import evaluate
     from calcli.io.read import read_concat
+    from calcli.report.slices import summarize_slices
     from calcli.report.summary import short_names, summarize
 
     names = [Path(name).with_suffix("") for name in short_names([source[0] for source in sources])]
@@ -112,7 +130,7 @@ def evaluate_sources(
     for name, source in zip(names, sources, strict=True):
         predictions = read_concat(source, options)
         watch = watcher(str(name), predictions.n_rows) if watcher else None
-        evaluation = evaluate(predictions, _with_limits(settings, limits, predictions), watch)
+        evaluation = evaluate(predictions, _with_limits(settings, limits, predictions), watch, companions)
         if folder:
             from calcli.figures import standard_set
 
@@ -120,6 +138,8 @@ def evaluate_sources(
             home.mkdir(parents=True, exist_ok=True)
             standard_set(evaluation, home)
         results.append(summarize(evaluation))
+        for column in by:
+            results += summarize_slices(predictions, column, evaluation, companions)
     return results
 
 
@@ -129,5 +149,5 @@ def _with_limits(settings: Settings, limits: Sequence[Limit], predictions: Predi
 
     if not limits:
         return settings
-    asked = settings.metrics or tuple(default_metrics(predictions)[0])
-    return replace(settings, metrics=(*asked, *(str(limit.call) for limit in limits)))
+    asked = settings.metrics or tuple(default_metrics(predictions, settings.costs)[0])
+    return replace(settings, metrics=(*asked, *(limit.call.spelled_out for limit in limits)))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from typer import Option
 
 if TYPE_CHECKING:
-    from calcli.core.results import Settings
+    from calcli.core.calibration_loss import Companions
+    from calcli.core.results import Settings, Training
     from calcli.io.options import ReadOptions
+
+LOSS_RESAMPLES = 200  # of which each trains every fold again
 
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
 
@@ -90,15 +93,33 @@ class Computing:
         Option(metavar="NAME=EDGES", help="Such as mine=0,0.5,0.9,1, for binning=NAME. Repeatable."),
     ] = None
 
+    costs: Annotated[
+        str | None,
+        Option(
+            metavar="LIST",
+            help="Costs of decisions: zero-one, balanced, abstain:0.1, imbalanced:CLASS:10, or files.",
+        ),
+    ] = None
+    clip: Annotated[
+        float, Option(metavar="P", help="Least probability of a label that the log-loss counts with.")
+    ] = 0.0
+    priors: Annotated[
+        str | None,
+        Option(metavar="PRIORS", help="Weight rows to these class priors: uniform, 0.9,0.1 or a file."),
+    ] = None
+    shift_to_priors: Annotated[
+        bool, Option("--shift-to-priors", help="Move the probabilities to --priors as well.")
+    ] = False
+
     def settings(self) -> Settings:
         """Return them as the core wants them.
 
         Raises
         ------
         UsageError
-            If a metric is unknown, the level does not lie between 0 and 1, or something named makes no sense.
+            If a metric is unknown, a number is out of its range, or something named makes no sense.
         InputError
-            If a file of class groups is damaged.
+            If a file of class groups, costs or priors is damaged.
         """
         from calcli.core.errors import UsageError
         from calcli.core.expressions import parse_metrics
@@ -106,8 +127,18 @@ class Computing:
 
         if not 0 < self.level < 1:
             raise UsageError(f"--level is {self.level:g}; expected a number between 0 and 1, such as 0.95")
-        metrics = parse_metrics(split(self.metrics), {"bins": self.bins})
-        given = vars(self) | {"metrics": tuple(map(str, metrics))}
+        if not 0 <= self.clip < 1:
+            raise UsageError(f"--clip is {self.clip:g}; expected a small probability, such as 1e-12")
+        if self.shift_to_priors and self.priors is None:
+            raise UsageError("--shift-to-priors moves to the priors of --priors; give them as well")
+        metrics = split(self.metrics)
+        parse_metrics(metrics)  # refuses what is wrong before anything is read
+        given = vars(self) | {"metrics": metrics, "costs": (), "priors": None}
+        if self.costs or self.priors:
+            from calcli.io.costs import read_costs, read_priors
+
+            given["costs"] = read_costs(split(self.costs))
+            given["priors"] = read_priors(self.priors) if self.priors else None
         groups, edges = given.pop("class_groups"), given.pop("edges")
         if groups or edges:
             from calcli.io.named import parse_edges, read_class_groups
@@ -115,6 +146,79 @@ class Computing:
             given |= {"groups": read_class_groups(tuple(groups or ()))}
             given |= {"edges": parse_edges(tuple(edges or ()))}
         return Settings(**given)
+
+
+@dataclass(frozen=True)
+class Recalibrating:
+    """How to find out what a recalibration would win back."""
+
+    recalibrator: Annotated[
+        str,
+        Option(metavar="METHOD", help="How the calibration loss recalibrates: as in calcli fit, or pav."),
+    ] = "dp"
+    calibration_data: Annotated[
+        str | None,
+        Option(metavar="FILE", help="Train it on these predictions, not by cross-validation."),
+    ] = None
+    train_on_test: Annotated[
+        bool, Option("--train-on-test", help="Train it on the rows it is judged on: optimistic.")
+    ] = False
+    calibration_loss_interval: Annotated[
+        bool, Option("--calibration-loss-interval", help="Bootstrap it, training again each time; slow.")
+    ] = False
+    cluster: Annotated[
+        str | None, Option(metavar="COLUMN", help="Rows that share a value depend on each other.")
+    ] = None
+    fold_column: Annotated[
+        str | None, Option(metavar="COLUMN", help="Which fold of the cross-validation a row is in.")
+    ] = None
+    posteriors: Annotated[
+        str | None,
+        Option(metavar="FILE", help="Calibrated posteriors of the same rows, for recalibrator=given."),
+    ] = None
+
+    def applied(self, settings: Settings) -> Settings:
+        """Return settings that recalibrate in this way.
+
+        Raises
+        ------
+        UsageError
+            If there is no such method, or two ways to train it are asked for.
+        """
+        from calcli.core.errors import UsageError
+        from calcli.core.expressions import parse_metric
+
+        if self.calibration_data is not None and self.train_on_test:
+            raise UsageError("--calibration-data and --train-on-test exclude each other; choose one")
+        parse_metric(f"calibration_loss:recalibrator={self.recalibrator}")
+        training: Training = "test" if self.train_on_test else "cross-validation"
+        if self.calibration_data is not None:
+            training = "held-out"
+        return replace(
+            settings,
+            recalibrator=self.recalibrator,
+            training=training,
+            loss_resamples=LOSS_RESAMPLES if self.calibration_loss_interval else 0,
+            cluster=self.cluster,
+            fold_column=self.fold_column,
+        )
+
+    def companions(self, options: ReadOptions) -> Companions:
+        """Read the files that are needed beside those that are evaluated.
+
+        Raises
+        ------
+        InputError
+            If one cannot be read.
+        """
+        from calcli.core.calibration_loss import Companions
+        from calcli.io.read import read
+
+        found = [
+            read(path, options) if path is not None else None
+            for path in (self.calibration_data, self.posteriors)
+        ]
+        return Companions(*found)
 
 
 @dataclass(frozen=True)

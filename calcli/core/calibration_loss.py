@@ -206,7 +206,7 @@ class Studies:
         """Yield what the fits want said."""
         for (method, _), study in self._done.items():
             if study.recalibration is not None:
-                yield from (f"{method}, {note}" for note in study.recalibration.notes)
+                yield from (f"{method}: {note}" for note in study.recalibration.notes)
 
     def _study(self, method: str, training: str) -> Study:
         if method == GIVEN:

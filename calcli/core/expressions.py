@@ -33,6 +33,12 @@ class MetricCall:
         score = self.arguments.get("score")
         return self.metric.statistics if score is None else (*self.metric.statistics, str(score))
 
+    @property
+    def spelled_out(self) -> str:
+        """The expression with all arguments, which means the same whatever is assumed where none are given."""
+        arguments = [f"{name}={self.arguments[name]}" for name in self.metric.arguments]
+        return ":".join([self.metric.name, *arguments])
+
     def __str__(self) -> str:
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
         parts = [self.metric.name]
@@ -111,7 +117,7 @@ def _value(metric: str, key: str, text: str) -> str | int:
             raise UsageError(f"{metric}: {key} must be a whole number from 1 to 100000000, not {text!r}")
         return int(text)
     if key == "region":
-        return _region(metric, text)
+        return text if text == "all" else checked_region(metric, text)
     if key in NUMBERS:
         return _number(metric, key, text)
     choices = CHOICES.get(f"{metric} {key}", CHOICES.get(key))
@@ -121,14 +127,21 @@ def _value(metric: str, key: str, text: str) -> str | int:
     return text
 
 
-def _region(metric: str, text: str) -> str:
+def checked_region(owner: str, text: str) -> str:
+    """Return a region of scores such as "0.8..1" as it is.
+
+    Raises
+    ------
+    UsageError
+        If it is none; the owner, a metric or an option, is named.
+    """
     ends = text.split("..")
     try:
         low, high = (float(end) for end in ends)
     except ValueError:
         low, high = 1.0, 0.0
     if not 0 <= low < high <= 1:
-        raise UsageError(f"{metric}: region must be two numbers in [0, 1], as in 0.8..1, not {text!r}")
+        raise UsageError(f"{owner}: region must be two numbers in [0, 1], as in 0.8..1, not {text!r}")
     return text
 
 

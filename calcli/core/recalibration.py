@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -88,9 +89,12 @@ class Recalibration:
 
     @property
     def notes(self) -> list[str]:
-        """What the fits want said, each with how many of them say it."""
-        said = [note for fitted in self.fits.values() for note in fitted.notes]
-        return [f"{said.count(note)} of {len(self.fits)} fits: {note}" for note in dict.fromkeys(said)]
+        """What the fits want said, once where they differ in numbers only, with how many of them say it."""
+        alike: dict[str, list[str]] = {}
+        for fitted in self.fits.values():
+            for note in fitted.notes:
+                alike.setdefault(re.sub(r"\d+", "#", note), []).append(note)
+        return [f"in {len(notes)} of {len(self.fits)} fits, {notes[0]}" for notes in alike.values()]
 
 
 @dataclass(frozen=True)

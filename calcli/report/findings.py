@@ -75,6 +75,9 @@ def warnings(evaluation: Evaluation) -> list[Warning]:
     undefined = [name for name, estimate in evaluation.estimates.items() if np.isnan(estimate.value)]
     if undefined:
         found.append(Warning("undefined", f"Not defined on these labels: {', '.join(undefined)}."))
+    if evaluation.recalibration_notes:
+        notes = "; ".join(evaluation.recalibration_notes)
+        found.append(Warning("recalibration", f"Of the recalibrations: {notes}."))
     return found + [Warning("left_out", f"{sentence}.") for sentence in evaluation.skipped]
 
 
@@ -87,7 +90,7 @@ def _infinite(evaluation: Evaluation) -> Iterator[Warning]:
         yield Warning(
             "infinite_log_loss",
             f"{counted(len(rows), 'row')} {given} label probability 0, which makes the log-loss "
-            f"infinite{rest}. Counted from 0: {some(rows.tolist())}.",
+            f"infinite{rest}. Counted from 0: {some(rows.tolist())}. --clip makes it finite.",
         )
 
 

@@ -63,7 +63,8 @@ def _sentence(estimate: Estimate, path: str) -> str:
     sentence = f"{_share(share)} of the {score} {change} is miscalibration that {by} removes"
     if method in (PAV, GIVEN):
         return f"{sentence}."
-    return f"{sentence}; fit it with `calcli fit {_shell(path)} -m {method} -o calibrator.json`."
+    file = "FILE" if training == "held-out" else _shell(path)
+    return f"{sentence}; fit it with `calcli fit {file} -m {method} -o calibrator.json`."
 
 
 def _share(fraction: float) -> str:

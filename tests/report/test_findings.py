@@ -41,7 +41,7 @@ def test_infinite_rows_are_counted_named_and_left_out(impossible):
     assert impossible.infinite_log_loss.value_without == pytest.approx(without, abs=1e-12)
     assert message(impossible, "infinite_log_loss") == (
         "2 rows give their label probability 0, which makes the log-loss infinite; "
-        f"without them it is {without:.4f}. Counted from 0: 1, 3."
+        f"without them it is {without:.4f}. Counted from 0: 1, 3. --clip makes it finite."
     )
 
 
@@ -57,7 +57,7 @@ def test_absent_classes_are_named(impossible):
 
 def test_one_class_only(summarized):
     result = summarized([[0.9, 0.1]] * 200, [0] * 200)
-    assert codes(result) == ["one_class", "undefined"]
+    assert codes(result) == ["one_class", "undefined", "recalibration"]
     assert message(result, "one_class").startswith("Every row has the label 0;")
     assert "auroc" in message(result, "undefined")
 

@@ -16,7 +16,14 @@ def by_title(tables) -> dict:
 
 def test_order_of_a_report(sure):
     titles = [table.title for table in result_tables([sure], per_class=True)]
-    assert titles == ["arrays", "Quality for decisions", "Calibration errors, for diagnosis", "Classes"]
+    assert titles == [
+        "arrays",
+        "Quality for decisions",
+        "What a recalibration would win back",
+        "Calibration errors, for diagnosis",
+        "Classes",
+        "Warnings",
+    ]
 
 
 def test_what_was_read(impossible):
@@ -33,15 +40,18 @@ def test_what_was_read(impossible):
 
 def test_every_metric_has_its_row(sure):
     tables = by_title(result_tables([sure]))
-    shown = [*cells(tables["Quality for decisions"]), *cells(tables["Calibration errors, for diagnosis"])]
-    assert sorted(shown) == sorted(sure.metrics)
+    shown = {*cells(tables["Quality for decisions"]), *cells(tables["Calibration errors, for diagnosis"])}
+    lost = {name for name in sure.metrics if name.startswith("relative_calibration_loss")}
+    assert shown == set(sure.metrics) - lost
+    assert len(tables["What a recalibration would win back"].rows) == len(lost)
 
 
 def test_cells_are_the_numbers(sure):
     tables = by_title(result_tables([sure]))
-    value, interval, better, _ = cells(tables["Quality for decisions"])["accuracy"]
+    value, interval, constant, better, _ = cells(tables["Quality for decisions"])["accuracy"]
     accuracy = sure.metrics["accuracy"]
-    assert (value, better) == ("0.5000", "higher")
+    assert (value, constant, better) == ("0.5000", "", "higher")
+    assert cells(tables["Quality for decisions"])["brier"][2] == "0.5000"
     assert interval == f"{accuracy.interval.low:.4f} to {accuracy.interval.high:.4f}"
     value, expected, p, _ = cells(tables["Calibration errors, for diagnosis"])["ece"]
     null = sure.metrics["ece"].if_calibrated
