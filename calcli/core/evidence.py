@@ -78,13 +78,8 @@ class Resampled:
         return f"{'paired' if self.paired else 'unpaired'}-bootstrap:{len(self.baseline)}"
 
     def interval(self, level: float) -> Interval | None:
-        """Return the percentile interval, by order statistics so that infinite draws stay infinite."""
-        draws = self._differences
-        if not len(draws):
-            return None
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        low, high = np.quantile(draws, tails, method="inverted_cdf")
-        return Interval(float(low), float(high), level)
+        """Return the percentile interval of the differences."""
+        return Interval.of_draws(self._differences, level)
 
     def p_value(self) -> float:
         """Return twice the smaller share of draws on one side of 0, which belongs to the interval."""
