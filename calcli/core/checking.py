@@ -175,7 +175,7 @@ class _Judge:
             if estimate.interval is None:
                 return Outcome(rule, "not judged", f"{rule.call} has no interval on these rows", value)
             value = estimate.interval.high if condition.end == "upper" else estimate.interval.low
-        left = (condition.limit - value) * (1 if condition.most else -1)
+        left = condition.limit - value if condition.most else value - condition.limit
         found = Outcome(rule, "passed", "", value, condition.limit, left, signature=estimate.signature)
         what = str(rule.call) if condition.end == "value" else f"the {condition.end} end of {rule.call}"
         if left >= 0:
@@ -200,7 +200,7 @@ class _Judge:
         reference, value, evidence = self._against(rule.call)
         sign = SIGNS[rule.call.metric.direction]
         limit = reference + sign * condition.margin.of(reference)
-        left = sign * (limit - value)
+        left = limit - value if sign > 0 else value - limit
         change = (
             f"{rule.call} is {value:.6g}, {_apart(sign * (value - reference))} the baseline's {reference:.6g}"
         )

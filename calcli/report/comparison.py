@@ -31,6 +31,7 @@ ERRORS = (
     "Calibration errors carry no interval; their p comes from swapping the predictions of the two systems at "
     "random."
 )
+UNTESTED = "untested: the change is undefined, or no test of it is known."
 DIFFERENT = "different: proven to differ, in a metric that is neither better high nor low."
 EQUIVALENT = "equivalent: the whole interval lies within the margin."
 
@@ -175,6 +176,8 @@ def _notes(
         notes.append(EQUIVALENT)
     if any(one.verdict == "different" for one in every):
         notes.append(DIFFERENT)
+    if any(one.verdict == "untested" for one in every):
+        notes.append(UNTESTED)
     for name, count in zip(names, unmatched, strict=True):
         if count:
             notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")
