@@ -19,6 +19,7 @@ from calcli.core.priors import at_priors
 from calcli.core.results import Estimate, Evaluation, Interval, Settings
 from calcli.core.signatures import signature
 from calcli.core.studies import decision_tables, decompositions, recalibrations
+from calcli.core.twoclasses import classical_estimates
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
@@ -117,6 +118,7 @@ def assess(measured: Measurements, settings: Settings, companions: Companions | 
     estimates = _scores(measured, calls, settings)
     estimates |= _rankings(measured, calls, settings)
     estimates |= _errors(measured, calls, settings)
+    estimates |= classical_estimates(measured, calls, settings)
     estimates |= decompositions(measured, calls, settings)
     recalibrated, notes = recalibrations(measured, calls, settings, companions or Companions())
     estimates |= recalibrated
@@ -135,6 +137,7 @@ def assess(measured: Measurements, settings: Settings, companions: Companions | 
         () if settings.metrics else tuple(default_metrics(predictions, settings.costs)[1]),
         decision_tables(measured),
         notes,
+        _clipped(measured, settings.clip),
     )
 
 
@@ -181,6 +184,13 @@ def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
         line = signature(call, measured, settings, f"draws:{settings.draws}")
         estimates[str(call)] = Estimate(call, value, line, if_calibrated=null)
     return estimates
+
+
+def _clipped(measured: Measurements, least: float) -> int:
+    """Return how many rows count with the least probability instead of their own."""
+    if not least or "log_loss" not in measured.rows.columns:
+        return 0
+    return int(np.count_nonzero(measured.rows["log_loss"] >= -np.log(least)))
 
 
 def _infinite(measured: Measurements) -> tuple[NDArray[np.intp], float]:

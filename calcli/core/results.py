@@ -235,6 +235,8 @@ class Evaluation:
         How often each decision was taken, for each of the costs in use.
     recalibration_notes
         What the fits behind calibration losses want said.
+    clipped_rows
+        Rows whose log-loss was clipped.
     """
 
     predictions: Predictions
@@ -251,3 +253,4 @@ class Evaluation:
     skipped: tuple[str, ...] = ()
     decisions: Mapping[str, tuple[Decision, ...]] = field(default_factory=dict)
     recalibration_notes: tuple[str, ...] = ()
+    clipped_rows: int = 0

@@ -71,7 +71,7 @@ def verdict(evaluation: Evaluation) -> Verdict | None:
 
 def warnings(evaluation: Evaluation) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
-    found = [*_infinite(evaluation), *_classes(evaluation), *_few_rows(evaluation)]
+    found = [*_infinite(evaluation), *_clipped(evaluation), *_classes(evaluation), *_few_rows(evaluation)]
     undefined = [name for name, estimate in evaluation.estimates.items() if np.isnan(estimate.value)]
     if undefined:
         found.append(Warning("undefined", f"Not defined on these labels: {', '.join(undefined)}."))
@@ -91,6 +91,15 @@ def _infinite(evaluation: Evaluation) -> Iterator[Warning]:
             "infinite_log_loss",
             f"{counted(len(rows), 'row')} {given} label probability 0, which makes the log-loss "
             f"infinite{rest}. Counted from 0: {some(rows.tolist())}. --clip makes it finite.",
+        )
+
+
+def _clipped(evaluation: Evaluation) -> Iterator[Warning]:
+    if evaluation.clipped_rows:
+        yield Warning(
+            "clipped",
+            f"The log-loss of {counted(evaluation.clipped_rows, 'row')} was clipped: the label's probability "
+            f"counts as {evaluation.settings.clip:g}.",
         )
 
 
