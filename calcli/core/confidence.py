@@ -4,58 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.lenses import Binning, Problem
 from calcli.core.rows import Bins
+
+LEVEL = 0.95  # of the interval that makes a bin's gap significant
+ROUNDING = 1e-12  # a gap below it is none
 
 
 @dataclass(frozen=True)
-class ConfidenceShares:
-    """Shares of the weight in bins whose accuracy differs from their mean confidence.
+class ConfidenceShare:
+    """Share of the weight in bins with less ("over") or more ("under") accuracy than confidence.
 
-    Attributes
-    ----------
-    over, under
-        Share in bins with less, or more, accuracy than confidence.
-    surely_over, surely_under
-        The same, counting only bins in which the difference is significant.
+    Panchenko et al. 2022, definition 1. A significant gap is one whose confidence lies outside the Wilson
+    interval of the accuracy.
     """
 
-    over: float
-    under: float
-    surely_over: float
-    surely_under: float
+    side: Literal["over", "under"]
+    significant: bool = False
+    binning: Binning = "equal-width"
+    bins: int = 15
 
+    def value(self, problem: Problem) -> float:
+        """Return the share, in [0, 1]."""
+        return float(self.of(problem, problem.bins(self.binning, self.bins)))
 
-def confidence_shares(bins: Bins, level: float = 0.95) -> ConfidenceShares:
-    """Return the shares of rows in over- and under-confident bins (Panchenko et al. 2022, definition 1).
-
-    A bin's gap is significant when its mean confidence lies outside the Wilson interval of its accuracy.
-
-    Parameters
-    ----------
-    bins
-        Sums of one problem, (m,).
-    level
-        Of the interval, in (0, 1).
-    """
-    filled = bins.weight > 0
-    count, weight = bins.count[filled], bins.weight[filled]
-    accuracy, confidence = bins.outcome[filled] / weight, bins.score[filled] / weight
-    low, high = wilson_interval(accuracy, count, level)
-    share = weight / weight.sum()
-
-    def held(chosen: NDArray[np.bool_]) -> float:
-        return float(share[chosen].sum())
-
-    return ConfidenceShares(
-        over=held(accuracy < confidence),
-        under=held(accuracy > confidence),
-        surely_over=held(high < confidence),
-        surely_under=held(low > confidence),
-    )
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the share by sums over this estimator's bins of the problem, with other outcomes perhaps."""
+        weight = np.where(bins.weight > 0, bins.weight, 1)
+        accuracy, confidence = bins.outcome / weight, bins.score / weight
+        low = high = accuracy
+        if self.significant:
+            low, high = wilson_interval(accuracy, np.maximum(bins.count, 1), LEVEL)
+        gap = confidence - high if self.side == "over" else low - confidence
+        return (bins.weight * (gap > ROUNDING)).sum(-1) / bins.weight.sum(-1)
 
 
 def wilson_interval(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.binning import distinct
+from calcli.core.confidence import ConfidenceShare
 from calcli.core.lenses import Problem, segment_sums
 from calcli.core.miscalibration import BinnedError
 
@@ -52,12 +53,12 @@ def compare(value: float, draws: NDArray[np.float64]) -> Null:
 
 def binned_nulls(
     problem: Problem,
-    estimators: Sequence[BinnedError],
+    estimators: Sequence[BinnedError | ConfidenceShare],
     values: Sequence[float],
     draws: int,
     rng: np.random.Generator,
 ) -> list[Null]:
-    """Return the null distributions of binned errors, given their observed values; they share their draws."""
+    """Return the null distributions of estimators of bins, given their observed values; they share their draws."""
     if not estimators:
         return []
     cut_sets = [problem.cuts(estimator.binning, estimator.bins) for estimator in estimators]

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from calcli.core.confidence import ConfidenceShare
 from calcli.core.consistency import Null, binned_nulls, ks_null
 from calcli.core.errors import UsageError
 from calcli.core.expressions import MetricCall, nearest_name
@@ -100,7 +101,8 @@ class KernelError:
         return skce_blocks(problem.probs, problem.labels, kernel, rng, weights=problem.weights)
 
 
-OneDimensional = BinnedError | KolmogorovSmirnov | Smoothed
+OfBins = BinnedError | ConfidenceShare
+OneDimensional = OfBins | KolmogorovSmirnov | Smoothed
 OfVectors = VectorMiscalibration | KernelError
 
 
@@ -136,7 +138,6 @@ def find_estimator(call: MetricCall, edges: Edges | None = None) -> OneDimension
             return KernelError(**arguments)
         case "expected_miscalibration" | "worst_miscalibration":
             return VectorMiscalibration(**arguments)
-    arguments["debiased"] = arguments.get("debiased") == "true"
     named = str(arguments["binning"])
     known = (*get_args(NamedBinning), *(edges or ()))
     if named not in known:
@@ -144,7 +145,9 @@ def find_estimator(call: MetricCall, edges: Edges | None = None) -> OneDimension
         raise UsageError(f"{call}: binning must be one of {', '.join(known)}, not {named!r}{nearest}")
     if edges and named in edges:
         arguments["binning"] = edges[named]
-    return BinnedError(**arguments)
+    if "side" in arguments:
+        return ConfidenceShare(**arguments | {"significant": arguments["significant"] == "true"})
+    return BinnedError(**arguments | {"debiased": arguments.get("debiased") == "true"})
 
 
 def null_distributions(
@@ -156,11 +159,11 @@ def null_distributions(
 ) -> list[Null]:
     """Return the null distribution of every estimator of a problem, given its observed value."""
     pairs = list(zip(estimators, values, strict=True))
-    binned = [(estimator, value) for estimator, value in pairs if isinstance(estimator, BinnedError)]
+    binned = [(estimator, value) for estimator, value in pairs if isinstance(estimator, OfBins)]
     shared = iter(binned_nulls(problem, [e for e, _ in binned], [v for _, v in binned], draws, rng))
     nulls = []
     for estimator, value in pairs:
-        if isinstance(estimator, BinnedError):
+        if isinstance(estimator, OfBins):
             nulls.append(next(shared))
         elif isinstance(estimator, KolmogorovSmirnov):
             nulls.append(ks_null(problem, value, draws, rng))

@@ -103,6 +103,7 @@ CHOICES = {
     "skce distance": ("tv", "euclidean"),
     "estimator": ("unbiased", "block"),
     "debiased": ("true", "false"),
+    "significant": ("true", "false"),
     "score": ("log_loss", "brier"),
     "training": ("cross-validation", "held-out", "test"),
     "recalibrator": RECALIBRATORS,

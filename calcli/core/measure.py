@@ -91,7 +91,8 @@ class Measurements:
         statistics = {name: statistic for name, statistic in ROW_STATISTICS.items() if name in wanted}
         decomposed = [call for call in calls if call.metric.family == "decomposition"]
         isotonic = any(call.lens == "class-wise" for call in decomposed)
-        if isotonic and k == 2:
+        classical = any(call.metric.family == "classical" for call in calls)
+        if (isotonic or classical) and k == 2:
             statistics["log_odds"] = lambda block: block.log_odds
         if clip and "log_loss" in statistics:
             statistics["log_loss"] = clipped_log_loss(clip)

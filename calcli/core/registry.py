@@ -13,7 +13,7 @@ from typing import Literal
 from calcli.core.calibrators.registry import METHODS
 
 Direction = Literal["lower", "higher", "zero", "none"]
-Family = Literal["score", "ranking", "recalibration", "decomposition", "error"]
+Family = Literal["score", "ranking", "recalibration", "decomposition", "error", "classical"]
 
 PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing
 GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
@@ -42,7 +42,8 @@ class Metric:
         "score": a smooth function of means over rows, with a bootstrap interval; "ranking": a function of
         the order of the rows, with a normal interval; "recalibration": what recalibrated posteriors say of a
         score; "decomposition": a part of a score; "error": a calibration error, biased upward near zero,
-        with its value under perfect calibration instead.
+        with its value under perfect calibration instead; "classical": a measure of the second of two
+        classes, with a normal interval or test.
     direction
         Whether lower, higher or nearest to zero is better; "none" where it is no matter of quality.
     range
@@ -242,7 +243,8 @@ def _errors() -> list[Metric]:
     thesis, vaicenavicius = "van de Waterlaat 2021", "Vaicenavicius et al. 2019"
     cw = {**BINNED, "lens": "class-wise"}
     gap = "|mean outcome - mean score|"
-    debiased = {"debiased": "false"}
+    debiased, significant = {"debiased": "false"}, {"significant": "false"}
+    panchenko = "Panchenko et al. 2022, definition 1"
     return [
         Metric(
             "ece", "ECE", "error", "lower", "0 to 1", "fraction",
@@ -268,6 +270,20 @@ def _errors() -> list[Metric]:
             "largest gap between cumulative confidence and cumulative accuracy, without bins",
             "max_t |mean of (outcome - score) [score <= t]|", "Gupta et al. 2021, eq. 11-12",
             "gaps of opposite sign cancel along the way; ece adds them up", SCALAR,
+        ),
+        Metric(
+            "over_confidence", "Over-confident rows", "error", "lower", "0 to 1", "fraction",
+            "share of rows in bins with less accuracy than confidence; about half if calibrated",
+            "sum_b n_b/N [mean outcome < mean score]", panchenko,
+            "how far off they are; mean_gap sees it. significant=true counts only sure bins (Wilson)",
+            {**BINNED, **significant}, {"side": "over"},
+        ),
+        Metric(
+            "under_confidence", "Under-confident rows", "error", "lower", "0 to 1", "fraction",
+            "share of rows in bins with more accuracy than confidence; about half if calibrated",
+            "sum_b n_b/N [mean outcome > mean score]", panchenko,
+            "how far off they are; mean_gap sees it. significant=true counts only sure bins (Wilson)",
+            {**BINNED, **significant}, {"side": "under"},
         ),
         Metric(
             "smooth_ece", "Smooth ECE", "error", "lower", "0 to 1", "fraction",
@@ -319,6 +335,36 @@ def _errors() -> list[Metric]:
     ]  # fmt: skip
 
 
+def _classics() -> list[Metric]:
+    return [
+        Metric(
+            "calibration_in_the_large", "Calibration in the large", "classical", "zero", "-1 to 1", "fraction",
+            "two classes: above 0 the second one occurs more often than its probability says",
+            "mean outcome - mean score", "Cox 1958; Van Calster et al. 2019",
+            "gaps of opposite sign cancel; calibration_slope sees some of them",
+        ),
+        Metric(
+            "calibration_intercept", "Calibration intercept", "classical", "zero", "-inf to inf", "log-odds",
+            "two classes: what must be added to the log-odds of the second one, to be right on average",
+            "a of log-odds(outcome) = a + log-odds(score)", "Cox 1958; Van Calster et al. 2019",
+            "gaps of opposite sign cancel; calibration_slope sees some of them",
+        ),
+        Metric(
+            "calibration_slope", "Calibration slope", "classical", "none", "-inf to inf", "ratio",
+            "two classes: 1 is right, below 1 the probabilities are too extreme, above 1 too timid",
+            "b of log-odds(outcome) = a + b log-odds(score)", "Cox 1958; Van Calster et al. 2019",
+            "what is not linear in the log-odds; ks and ece see it",
+        ),
+        Metric(
+            "spiegelhalter_z", "Spiegelhalter's Z", "classical", "zero", "-inf to inf", "standard deviations",
+            "two classes: above 0 the Brier score is worse than the probabilities promise",
+            "sum (outcome - p)(1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p))", "Spiegelhalter 1986",
+            "misses what leaves the Brier score as promised; its p-value is of calibration as a whole",
+        ),
+    ]  # fmt: skip
+
+
 METRICS: dict[str, Metric] = {
-    metric.name: metric for metric in [*_scores(), *_recalibrations(), *_decompositions(), *_errors()]
+    metric.name: metric
+    for metric in [*_scores(), *_recalibrations(), *_decompositions(), *_errors(), *_classics()]
 }

@@ -20,11 +20,13 @@ FAMILIES = {
     "recalibration": "What recalibration would win back",
     "decomposition": "Parts of scores",
     "error": "Calibration errors",
+    "classical": "Classical calibration of two classes",
 }
 SPREAD = {
     "score": "a bootstrap interval; in comparisons a paired one",
     "ranking": "a normal interval; in comparisons a paired one",
     "error": "its value if calibrated and a p-value, no interval (biased upward near zero)",
+    "classical": "a normal interval, or a p-value",
 }
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": "neither"}
 METHODS_TITLE = "Calibrators"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from calcli.core.results import Estimate
 from calcli.report.model import Column, Table
@@ -25,8 +25,8 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     estimates = [estimate for result in results for estimate in result.metrics.values()]
     tables = [
         _reads(results, names),
-        _by_metric(results, names, False, QUALITY, score_cell, half_width(results)),
-        _by_metric(results, names, True, DIAGNOSIS, error_cell, [TESTED, *untested(estimates)]),
+        _by_metric(results, names, False, QUALITY, half_width(results)),
+        _by_metric(results, names, True, DIAGNOSIS, [TESTED, *untested(estimates)]),
     ]
     return [table for table in tables if len(table.columns) > 1]
 
@@ -52,7 +52,6 @@ def _by_metric(
     names: Sequence[str],
     errors: bool,
     title: str,
-    cell: Callable[[Estimate], str],
     notes: Sequence[str],
 ) -> Table:
     metrics = {
@@ -77,18 +76,11 @@ def half_width(results: Sequence[Result]) -> list[str]:
     return [f"±: half the width of the {interval}; its ends are in JSON and CSV."]
 
 
-def score_cell(estimate: Estimate) -> str:
-    """Return a value with half the width of its interval."""
-    value, interval = estimate.value, estimate.interval
-    if interval is None or math.isinf(value):
-        return number(value)
-    return f"{number(value)} ±{to_decimals((interval.high - interval.low) / 2, decimals(value))}"
-
-
-def error_cell(estimate: Estimate) -> str:
-    """Return a value with its p-value, corrected where several were tested."""
-    null = estimate.if_calibrated
-    if null is None:
-        return number(estimate.value)
-    p = null.p_value if null.corrected_p is None else null.corrected_p
-    return f"{number(estimate.value)} p {p_value(p)}"
+def cell(estimate: Estimate) -> str:
+    """Return a value with half the width of its interval, or with its p-value, corrected if several are."""
+    value, interval, null = estimate.value, estimate.interval, estimate.if_calibrated
+    if interval is not None and not math.isinf(value):
+        return f"{number(value)} ±{to_decimals((interval.high - interval.low) / 2, decimals(value))}"
+    if null is not None:
+        return f"{number(value)} p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}"
+    return number(value)

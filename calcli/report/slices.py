@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from calcli.core.calibration_loss import Companions
 from calcli.core.predictions import Predictions
-from calcli.core.results import Estimate, Evaluation
+from calcli.core.results import Evaluation
 from calcli.core.sliced import evaluate_slices, with_corrected_p
 from calcli.core.slices import ENOUGH_ROWS
 from calcli.report.model import Column, Table
 from calcli.report.numbers import number
-from calcli.report.sidebyside import error_cell, half_width, score_cell
+from calcli.report.sidebyside import cell, half_width
 from calcli.report.summary import Result, summarize
 from calcli.report.wording import CORRECTED, P
 
@@ -104,17 +104,12 @@ def _table(whole: Result, parts: Sequence[Result], column: str, name: str) -> Ta
     for part in [*parts, whole]:
         compared = is_compared(part) or part is whole
         value = (part.slice.value if part.slice else "all rows") + ("" if compared else FEW)
-        cells = [_cell(part.metrics[metric], compared) for metric in metrics]
+        found = [part.metrics[metric] for metric in metrics]
+        cells = [cell(e if compared else replace(e, if_calibrated=None)) for e in found]
         rows.append((value, f"{part.input.rows:,}", *cells))
     heads = (Column(column, "left"), Column("rows"), *map(Column, metrics))
     title = f"Slices by {column}" + (f" of {name}" if name else "")
     return Table(title, heads, tuple(rows), tuple(_notes(whole, parts, metrics)))
-
-
-def _cell(estimate: Estimate, compared: bool) -> str:
-    if estimate.call.metric.family != "error":
-        return score_cell(estimate)
-    return error_cell(estimate) if compared else number(estimate.value)
 
 
 def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ from calcli.report.sidebyside import comparison_tables
 from calcli.report.slices import slice_tables, with_slices
 from calcli.report.summary import Result, short_names
 from calcli.report.wording import (
+    CLASSICAL,
     CONSTANT,
     CORRECTED,
     DIAGNOSIS,
@@ -24,6 +25,7 @@ from calcli.report.wording import (
     untested,
 )
 
+IDEALS = {"calibration_in_the_large": "0", "calibration_intercept": "0", "calibration_slope": "1"}
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": ""}
 
 
@@ -62,7 +64,7 @@ def _one_by_one(result: Result) -> list[Table]:
     metrics = result.metrics
     decisions = [decision_table(name, rows) for name, rows in result.decisions.items()]
     lost = [loss_table(metrics, result.recalibration), parts_table(metrics)]
-    return [_read(result), _scores(result), *decisions, *lost, _errors(result)]
+    return [_read(result), _scores(result), *decisions, *lost, _errors(result), _classics(result)]
 
 
 def _read(result: Result) -> Table:
@@ -137,6 +139,18 @@ def _errors(result: Result) -> Table:
         rows.append((name, number(estimate.value), expected, p, estimate.call.metric.meaning))
     notes = [ERRORS, *untested(found.values())] if found else []
     return Table(DIAGNOSIS, columns, tuple(rows), tuple(notes))
+
+
+def _classics(result: Result) -> Table:
+    found = {name: e for name, e in result.metrics.items() if e.call.metric.family == "classical"}
+    heads = ("value", interval_head(found.values()), "if calibrated", "p")
+    rows = []
+    for name, estimate in found.items():
+        interval, null = estimate.interval, estimate.if_calibrated
+        ends = span(interval.low, interval.high, estimate.value) if interval else NONE
+        ideal = "0 ± 1" if null else IDEALS[name]
+        rows.append((name, number(estimate.value), ends, ideal, p_value(null.p_value) if null else NONE))
+    return Table(CLASSICAL, (Column("", "left"), *map(Column, heads)), tuple(rows))
 
 
 def _per_class(result: Result, name: str) -> Table:

@@ -9,6 +9,7 @@ from calcli.core.results import Estimate
 QUALITY = "Quality for decisions"
 WON_BACK = "What a recalibration would win back"
 PARTS = "Parts of scores"
+CLASSICAL = "Classical calibration of two classes"
 DIAGNOSIS = "Calibration errors, for diagnosis"
 
 NORMALIZED = "normalized_*: 1 is as good as always answering with the class frequencies, 0 is perfect."
