@@ -9,6 +9,8 @@ import sys
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 
+from tests.benchmarks.harness import THREADS
+
 PARTS = ("evaluating", "reading", "estimating", "fitting", "isotonic", "effects", "studies", "coverage")
 PACKAGES = (
     "numpy", "pandas", "pyarrow", "scikit-learn", "scipy", "torch", "torchmetrics", "netcal", "relplot",
@@ -25,6 +27,6 @@ def _version(package: str) -> str:
 
 print(f"Python {platform.python_version()}, {', '.join(map(_version, PACKAGES))}; {platform.machine()},")
 print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}, {date.today()}.")
-print("Processor seconds of one thread, the least of several repeats.")
+print("Processor seconds, the least of several repeats.", *(f"{name}={os.environ[name]}" for name in THREADS))
 for name in sys.argv[1:] or PARTS:
     importlib.import_module(f"tests.benchmarks.{name}").main()

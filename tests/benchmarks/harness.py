@@ -16,12 +16,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 STATUS = Path("/proc/self/status")
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
-ENVIRONMENT = os.environ | dict.fromkeys(THREADS, "1")
 REPEATS = 3
 ROUNDS = 2  # so that what else the machine is doing falls on all contestants alike
 SLOW = 2.0  # processor seconds from which a contestant has one round
 SHORTEST, LONGEST = 0.5, 60.0  # seconds for all repeats: short jobs are repeated more, long ones less
 PATIENCE = 240  # seconds after which a contestant is given up
+
+os.environ.update(dict.fromkeys(THREADS, "1"))  # for libraries that are loaded later, and in other processes
 
 Job = Callable[[], Any]
 Contestant = Callable[..., Job]
@@ -103,9 +104,7 @@ def run(module: str, name: str, contestant: str, *arguments: object) -> Figures 
     """
     call = [sys.executable, "-m", "tests.benchmarks.harness", module, name, contestant, *map(str, arguments)]
     try:
-        done = subprocess.run(
-            call, capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, check=False, timeout=PATIENCE
-        )
+        done = subprocess.run(call, capture_output=True, text=True, cwd=ROOT, check=False, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return f"not done after {PATIENCE} s"
     if done.returncode:
@@ -145,9 +144,7 @@ def whole_process(command: Sequence[str], repeats: int = 5) -> float:
     """Return the least processor seconds of a whole process."""
     times = []
     for _ in range(repeats):
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT, env=ENVIRONMENT
-        )
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         assert process.stderr is not None
