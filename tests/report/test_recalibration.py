@@ -1,0 +1,122 @@
+"""What recalibration wins, in tables and in words."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from calcli.core.costs import CostWord
+from calcli.core.expressions import parse_metric
+from calcli.core.results import Decision, Estimate, Settings
+from calcli.core.simulation import gaussian_classes
+from calcli.report.jsonreport import report_object
+from calcli.report.recalibration import decision_table, loss_table, parts_table, recalibration_sentences
+from calcli.report.tables import result_tables
+
+
+def loss(before, after, expression="relative_calibration_loss"):
+    parts = {"before": before, "after": after, "calibration_loss": before - after}
+    call = parse_metric(expression)
+    return {str(call): Estimate(call, (before - after) / before, "", parts=parts)}
+
+
+@pytest.fixture(scope="module")
+def scaled(summarized):
+    made = gaussian_classes("mcs", 400, np.random.default_rng(0))
+    return summarized(made.scores, made.labels, ["yes", "no"], costs=(CostWord("abstain", "abstain", 0.1),))
+
+
+def sentence(*arguments, path="preds.csv"):
+    (found,) = recalibration_sentences(loss(*arguments), path)
+    return found
+
+
+def test_a_loss_in_words():
+    assert sentence(0.2816, 0.2331) == (
+        "17% of the log-loss (0.282 -> 0.233) is miscalibration that an affine recalibration removes; fit it "
+        "with `calcli fit preds.csv -m dp -o calibrator.json`."
+    )
+    assert sentence(1.0, 0.98).startswith("2.0% of the log-loss")
+    assert "Brier score" in sentence(0.5, 0.3, "relative_calibration_loss:score=brier")
+    assert "-m temperature" in sentence(0.5, 0.3, "calibration_loss:recalibrator=temperature")
+    assert "`calcli fit 'my preds.csv' -m dp" in sentence(0.5, 0.3, path="my preds.csv")
+    assert "`calcli fit FILE -m dp" in sentence(0.5, 0.3, path="-")
+    assert "`calcli fit FILE -m dp" in sentence(0.5, 0.3, "calibration_loss:training=held-out")
+
+
+def test_nothing_to_win_and_harm_in_words():
+    assert sentence(0.2, 0.201) == (
+        "An affine recalibration wins nothing of the log-loss (0.200 -> 0.201); "
+        "a share slightly below zero is what calibrated probabilities get."
+    )
+    assert sentence(0.2, 0.25).startswith("An affine recalibration makes the log-loss worse (0.200 -> 0.250)")
+
+
+def test_the_bound_in_words():
+    assert sentence(0.6, 0.3, "calibration_loss:recalibrator=pav:training=test") == (
+        "On its own rows, the isotonic fit wins 50% of the log-loss (0.600 -> 0.300), the most that any "
+        "increasing map could: optimistic."
+    )
+
+
+def test_each_way_to_recalibrate_is_said_once():
+    both = loss(0.5, 0.4) | loss(0.3, 0.2, "relative_calibration_loss:score=brier")
+    assert len(recalibration_sentences(both, "x")) == 1
+    assert (
+        len(recalibration_sentences(both | loss(0.5, 0.4, "calibration_loss:recalibrator=vector"), "x")) == 2
+    )
+
+
+def test_the_table_of_losses():
+    both = (
+        loss(0.5, 0.4) | loss(0.5, 0.4, "calibration_loss") | loss(0.3, 0.33, "calibration_loss:score=brier")
+    )
+    table = loss_table(both, ["Sentence."])
+    assert table.rows == (
+        ("log_loss", "dp", "0.5000", "0.4000", "0.1000", "20.0%"),
+        ("brier", "dp", "0.3000", "0.3300", "-0.0300", "-10.0%"),
+    )
+    assert table.notes == ("Sentence.",)
+    assert [column.head for column in table.columns][1:] == ["by", "before", "after", "won back", "share"]
+
+
+def test_an_undefined_loss_has_no_numbers():
+    call = parse_metric("relative_calibration_loss")
+    undefined = {str(call): Estimate(call, float("nan"), "")}
+    assert loss_table(undefined, []).rows == (("log_loss", "dp", "-", "-", "-", "-"),)
+    assert recalibration_sentences(undefined, "x") == ()
+
+
+def test_decisions_the_most_frequent_first():
+    rows = [Decision(f"d{i}", i, i / 120, 0.5) for i in range(16)]
+    table = decision_table("mine", rows)
+    assert table.title == "Decisions under mine"
+    assert table.rows[0] == ("d15", "15", "12.5%", "0.5000")
+    assert len(table.rows) == 12
+    assert table.notes == ("3 more decisions were taken; JSON has them all.",)
+
+
+def test_parts_are_read_with_what_they_are_made_of():
+    call = parse_metric("corp_miscalibration")
+    table = parts_table(
+        {"corp_miscalibration": Estimate(call, 0.1, "", parts={"score": 0.4, "uncertainty": 0.5})}
+    )
+    assert table.rows == (("corp_miscalibration", "0.1000", "score 0.4000, uncertainty 0.5000"),)
+
+
+def test_a_report_in_order_and_in_json(scaled):
+    titles = [table.title for table in result_tables([scaled])]
+    assert titles[1:5] == [
+        "Quality for decisions",
+        "Decisions under abstain",
+        "What a recalibration would win back",
+        "Calibration errors, for diagnosis",
+    ]
+    found = json.loads(json.dumps(report_object([scaled], Settings())))["results"][0]
+    assert found["recalibration"] == list(scaled.recalibration)
+    assert [row["name"] for row in found["decisions"]["abstain"]] == ["yes", "no", "abstain"]
+    log_loss, relative = found["metrics"]["log_loss"], found["metrics"]["relative_calibration_loss"]
+    assert log_loss["parts"]["constant"] == scaled.metrics["log_loss"].parts["constant"]
+    assert relative["value"] * log_loss["value"] == pytest.approx(relative["parts"]["calibration_loss"])
