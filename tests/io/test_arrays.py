@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from io_samples import random_logits, random_probs, scores_of
 
 from calcli.core.errors import InputError, UsageError
 from calcli.io.arrays import from_arrays
+from tests.io.samples import random_logits, random_probs, scores_of
 
 
 def test_arrays_are_passed_on_as_they_are():

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from io_samples import csv_file, pair, parquet_file, random_logits, random_probs, refused
 
 from calcli.core.errors import InputError, UsageError
 from calcli.io.read import read, read_concat
+from tests.io.samples import csv_file, pair, parquet_file, random_logits, random_probs, refused
 
 
 class Trap:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from io_samples import csv_file, pair, parquet_file, random_probs, refused, scores_of
 
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
+from tests.io.samples import csv_file, pair, parquet_file, random_probs, refused, scores_of
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

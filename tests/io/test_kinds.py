@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from io_samples import random_logits, random_probs, scores_of
 from scipy.special import log_softmax, softmax
 
 from calcli.core.errors import InputError, KindContradicted
 from calcli.io.arrays import from_arrays
 from calcli.io.kinds import kind_of
+from tests.io.samples import random_logits, random_probs, scores_of
 
 LOGITS = arrays(np.float64, st.tuples(st.integers(1, 20), st.integers(2, 6)), elements=st.floats(-30, 30))
 

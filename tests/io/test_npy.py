@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from io_samples import random_logits, random_probs, scores_of
 
 from calcli.core.errors import InputError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
+from tests.io.samples import random_logits, random_probs, scores_of
 
 
 def save(folder: Path, scores, labels, stem: str = "test") -> Path:

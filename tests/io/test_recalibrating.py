@@ -11,7 +11,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from io_samples import random_logits, table_of
 
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate
@@ -22,6 +21,7 @@ from calcli.core.errors import InputError, UsageError
 from calcli.io import recalibrating
 from calcli.io.options import ReadOptions
 from calcli.io.recalibrating import Wanted, recalibrate_file
+from tests.io.samples import random_logits, table_of
 
 CLASSES = ("cat", "dog", "eel")
 NEW = [f"prob_{name}" for name in CLASSES]

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from io_samples import random_logits, random_probs, scores_of, table_of
 from pyarrow import csv
 
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 from calcli.io.tables import ParquetTable
+from tests.io.samples import random_logits, random_probs, scores_of, table_of
 
 COLORS = ["red", "green", "blue"]
 
