@@ -42,7 +42,7 @@ def calibration_errors(
         estimator = find_estimator(call, settings.edges)
         if isinstance(estimator, OfVectors):
             found[str(call)] = _of_vectors(measured, call, estimator, settings)
-        elif call.lens == "class-wise":
+        elif call.is_class_wise:
             found[str(call)] = _class_wise(measured, call, estimator, settings)
         else:
             scalar.setdefault((call.lens, call.region), []).append((call, estimator))
@@ -68,14 +68,7 @@ def _problem(measured: Measurements, call: MetricCall, region: str) -> Problem:
             f"{call}: the lens {call.lens} has several outcomes; look at them with expected_miscalibration, "
             f"worst_miscalibration or skce"
         )
-    problem = measured.problem(call.lens)
-    if region == "all":
-        return problem
-    low, high = (float(end) for end in region.split(".."))
-    inside = problem.within(low, high)
-    if not len(inside.score):
-        raise UsageError(f"{call}: no row has a score from {low:g} to {high:g}")
-    return inside
+    return measured.problem(call.lens).in_region(region, str(call))
 
 
 def _of_vectors(measured: Measurements, call: MetricCall, estimator: OfVectors, settings: Settings) -> Found:
@@ -89,7 +82,8 @@ def _class_wise(
 ) -> Found:
     if call.region != "all":
         raise UsageError(f"{call}: a region is of one score; name the class, as in lens=class-0")
-    value = measured.class_wise(estimator)
+    value = measured.class_wise(estimator, call.over_classes)
     if not (settings.test and settings.draws):
         return value, None
-    return value, class_wise_null(measured, estimator, value, settings.draws, _rng(settings))
+    null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
+    return value, null

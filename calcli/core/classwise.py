@@ -22,7 +22,12 @@ CHUNK = 1_000_000  # labels drawn at once
 
 
 def class_wise_null(
-    measured: Measurements, estimator: OneDimensional, value: float, draws: int, rng: np.random.Generator
+    measured: Measurements,
+    estimator: OneDimensional,
+    over: str,
+    value: float,
+    draws: int,
+    rng: np.random.Generator,
 ) -> Null:
     """Return the null distribution of the error over all classes, given its observed value.
 
@@ -32,6 +37,8 @@ def class_wise_null(
         Measurements that were made for tests, with all probabilities.
     estimator
         Of the error of each class.
+    over
+        How they are aggregated: norm 1, 2 or max.
     value
         The observed error.
     draws
@@ -40,7 +47,7 @@ def class_wise_null(
         Source of chance.
     """
     drawn = simulated_class_errors(measured, estimator, draws, rng)
-    return compare(value, class_wise_error(drawn, getattr(estimator, "norm", "1")))
+    return compare(value, class_wise_error(drawn, over))
 
 
 def simulated_class_errors(

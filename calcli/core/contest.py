@@ -138,7 +138,7 @@ class Contest:
 
     def _class_wise_bins(self) -> set[int]:
         errors = [call for call in self.calls if call.metric.family == "error"]
-        estimators = [self._estimator(call) for call in errors if call.lens == "class-wise"]
+        estimators = [self._estimator(call) for call in errors if call.is_class_wise]
         return {estimator.bins for estimator in estimators if from_sums(estimator)}
 
     def _estimator(self, call: MetricCall) -> OneDimensional | OfVectors:
@@ -158,7 +158,7 @@ class Contest:
         return measured.roc_influences()[1] if ranked else None
 
     def _sides(self, measured: Measurements) -> Iterator[tuple[str, Side]]:
-        for name in {call.lens for call in self.calls} - {"", "class-wise"}:
+        for name in {call.lens for call in self.calls}:
             if measured.is_scalar(name):
                 yield name, Side(*measured.columns(name), measured.predictions.weights)
 
@@ -189,7 +189,8 @@ class Contest:
         if from_sums(estimator):
             units = first.class_units[estimator.bins], second.class_units[estimator.bins]
             if units[0].shape[1:] == units[1].shape[1:]:
-                return swapped_sums(*units, class_wise_statistic(estimator), draws, rng, self._paired)
+                statistic = class_wise_statistic(estimator, call.over_classes)
+                return swapped_sums(*units, statistic, draws, rng, self._paired)
         return None
 
 

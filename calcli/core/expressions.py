@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from calcli.core.errors import UsageError
 from calcli.core.registry import METRICS, RECALIBRATORS, Metric
 
+CLASS_WISE, WORST_CLASS = "class-wise", "worst-class"
+
 
 @dataclass(frozen=True)
 class MetricCall:
@@ -23,6 +25,18 @@ class MetricCall:
         return str(self.arguments.get("lens", ""))
 
     @property
+    def is_class_wise(self) -> bool:
+        """Whether it is computed for every class and then over the classes."""
+        return self.lens == CLASS_WISE or (self.lens == WORST_CLASS and self.metric.family == "error")
+
+    @property
+    def over_classes(self) -> str:
+        """How class-wise errors are aggregated over the classes: norm 1, 2 or max."""
+        if self.lens == WORST_CLASS:
+            return "max"
+        return str(self.metric.fixed.get("norm", self.arguments.get("norm", "1")))
+
+    @property
     def region(self) -> str:
         """The part of the scores the metric looks at, as in "0.8..1"; "all" by default."""
         return str(self.arguments.get("region", "all"))
@@ -35,7 +49,7 @@ class MetricCall:
 
     @property
     def spelled_out(self) -> str:
-        """The expression with all arguments, which means the same whatever is assumed where none are given."""
+        """The expression with all arguments, which means the same whatever is assumed elsewhere."""
         arguments = [f"{name}={self.arguments[name]}" for name in self.metric.arguments]
         return ":".join([self.metric.name, *arguments])
 

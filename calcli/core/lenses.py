@@ -6,7 +6,7 @@ vector lens to a problem of several outcomes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 
 from calcli.core.binning import edge_cuts, equal_mass_cuts, equal_width_cuts, is_run_end
 from calcli.core.errors import UsageError
+from calcli.core.expressions import nearest_name
 from calcli.core.predictions import Array, Floats
 from calcli.core.rows import ROW_STATISTICS, Bins, RowStatistic
 from calcli.core.vectors import VectorLens, VectorProblem, canonical_lens, group_lens, largest_lens
 
+WHOLE = ("canonical", "class-wise", "worst-class")
+NUMBERED = ("top", "within-top", "class", "largest")  # kinds of lenses that a number follows
 NamedBinning = Literal["equal-width", "equal-mass"]
 Binning = NamedBinning | tuple[float, ...]  # or explicit edges
 
@@ -91,12 +94,23 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
         )
     if kind == "largest" and 1 <= number < n_classes:
         return largest_lens(number)
+    if name in WHOLE:
+        raise UsageError(f"the lens {name} looks at the classes one by one; expected one problem, as of class-0")
     named = "".join(f", {group}" for group in groups or ())
     last = n_classes - 1
     raise UsageError(
-        f"unknown lens {name!r}; for these classes it can be top-1 to top-{n_classes}, within-top-1 to "
-        f"within-top-{n_classes}, class-0 to class-{last}, class-wise, canonical, largest-1 to largest-{last}{named}"
+        f"unknown lens {name!r}{_nearest_lens(name, groups or ())}; for these classes it can be top-1 to "
+        f"top-{n_classes}, within-top-1 to within-top-{n_classes}, class-0 to class-{last}, class-wise, "
+        f"worst-class, canonical, largest-1 to largest-{last}{named}"
     )
+
+
+def _nearest_lens(name: str, groups: Iterable[str]) -> str:
+    kind, _, digits = name.rpartition("-")
+    if kind in NUMBERED and digits.isdigit():
+        return ""  # well written, but the number is out of range
+    number = digits if digits.isdigit() else "1"
+    return nearest_name(name, [*(f"{kind}-{number}" for kind in NUMBERED), *WHOLE, *groups])
 
 
 def find_scalar_lens(name: str, n_classes: int) -> Lens:
@@ -160,6 +174,22 @@ class Problem:
         rows = slice(start, stop)
         weights = None if self.weights is None else self.weights[rows]
         return Problem(self.score[rows], self.outcome[rows], weights)
+
+    def in_region(self, region: str, owner: str) -> Problem:
+        """Return the rows whose score lies in a region such as "0.8..1"; "all" for every row.
+
+        Raises
+        ------
+        UsageError
+            If there is no such row; the owner, a metric or an option, is named.
+        """
+        if region == "all":
+            return self
+        low, high = (float(end) for end in region.split(".."))
+        inside = self.within(low, high)
+        if not len(inside.score):
+            raise UsageError(f"{owner}: no row has a score from {low:g} to {high:g}")
+        return inside
 
     def as_vectors(self) -> VectorProblem:
         """Return the problem as one of two outcomes: it happens, it does not."""

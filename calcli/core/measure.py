@@ -80,7 +80,7 @@ class Measurements:
         self.scores: dict[str, Score] = {str(call): find_score(call, predictions, costs) for call in scored}
         wanted = {name for call in calls for name in call.statistics} | {"hit"}
         ranked = any(call.metric.family == "ranking" for call in calls)
-        names = {"top-1", *(call.lens for call in calls if call.lens)} - {"class-wise"}
+        names = {"top-1", *(call.lens for call in calls if call.lens and not call.is_class_wise)}
         names |= {"class-0", "class-1"} if k == 2 else set()
         members = {
             name: group_members(name, group_of, predictions.classes)
@@ -90,7 +90,7 @@ class Measurements:
         self._lenses = {name: lens for name, lens in lenses.items() if isinstance(lens, Lens)}
         statistics = {name: statistic for name, statistic in ROW_STATISTICS.items() if name in wanted}
         decomposed = [call for call in calls if call.metric.family == "decomposition"]
-        isotonic = any(call.lens == "class-wise" for call in decomposed)
+        isotonic = any(call.is_class_wise for call in decomposed)
         classical = any(call.metric.family == "classical" for call in calls)
         if (isotonic or classical) and k == 2:
             statistics["log_odds"] = lambda block: block.log_odds
@@ -105,7 +105,7 @@ class Measurements:
         statistics |= {costs.decision_column: costs.decided for costs in judged}
         self.rows = RowTable(n, statistics)
         errors = [call for call in calls if call.metric.family == "error"]
-        class_wise = [find_estimator(call, edges) for call in errors if call.lens == "class-wise"]
+        class_wise = [find_estimator(call, edges) for call in errors if call.is_class_wise]
         self._vectors = {
             name: VectorTable(lens, predictions, self.dtype)
             for name, lens in lenses.items()
@@ -159,16 +159,16 @@ class Measurements:
         both = [self.problem(lens).bins("equal-width", bins) for lens in ("class-0", "class-1")]
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
 
-    def class_wise(self, estimator: OneDimensional) -> float:
+    def class_wise(self, estimator: OneDimensional, over: str) -> float:
         """Return the mean error over the classes (root mean square for norm 2, largest for max)."""
         if from_sums(estimator):
             errors = binned_error(self.class_bins(estimator.bins), estimator.norm)
-            return float(class_wise_error(errors, estimator.norm))
+            return float(class_wise_error(errors, over))
         labels, weights = self.predictions.labels, self.predictions.weights
         table = self.vector_problem("canonical").probs.T
         problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(table))
         errors = np.array([estimator.value(problem) for problem in problems])
-        return float(class_wise_error(errors, getattr(estimator, "norm", "1")))
+        return float(class_wise_error(errors, over))
 
     @property
     def class_probs(self) -> NDArray[np.floating[Any]]:

@@ -43,7 +43,7 @@ def binned_error(bins: Bins, norm: Norm) -> Any:
     return np.sqrt((gap * mean_gap).sum(-1) / total)
 
 
-def class_wise_error(errors: NDArray[np.float64], norm: Norm) -> Any:
+def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
     """Aggregate the errors of all classes: their mean, root mean square or maximum.
 
     Parameters

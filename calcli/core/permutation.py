@@ -255,6 +255,6 @@ class ClassUnits:
         np.add.at(flat, own + 2 * classes * bins, weights)
 
 
-def class_wise_statistic(estimator: BinnedError) -> Statistic:
-    """Return the class-wise error as a function of (..., K, bins) sums."""
-    return lambda bins: class_wise_error(binned_error(bins, estimator.norm), estimator.norm)
+def class_wise_statistic(estimator: BinnedError, over: str) -> Statistic:
+    """Return the error over the classes, norm 1, 2 or max, as a function of (..., K, bins) sums."""
+    return lambda bins: class_wise_error(binned_error(bins, estimator.norm), over)

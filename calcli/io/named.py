@@ -11,7 +11,7 @@ from calcli.core.errors import InputError, UsageError
 from calcli.io.keyed import ENDINGS, is_keyed_file, pairs, tree
 
 NAME = re.compile(r"[^\W\d][\w.-]*")
-LENS = re.compile(r"canonical|class-wise|(top|within-top|class|largest)-\d+")
+LENS = re.compile(r"canonical|class-wise|worst-class|(top|within-top|class|largest)-\d+")
 BINNING = re.compile(r"equal-width|equal-mass|recursive")
 CSV_GROUPS = "a line for each class: its name and its group"
 

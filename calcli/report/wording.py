@@ -27,7 +27,7 @@ NONE = "-"
 
 def untested(estimates: Iterable[Estimate]) -> list[str]:
     """Return a sentence if class-wise errors among some estimates were not tested."""
-    left_out = [e for e in estimates if e.call.lens == "class-wise" and e.call.metric.family == "error"]
+    left_out = [e for e in estimates if e.call.is_class_wise and e.call.metric.family == "error"]
     return [NOT_TESTED] if any(estimate.if_calibrated is None for estimate in left_out) else []
 
 

@@ -55,8 +55,8 @@ def test_five_percent_of_calibrated_data_are_rejected(predict):
     for _ in range(200):
         measured = measure(predict(*calibrated(rng, 80, 3)), Settings(metrics=("cw_ece",), test=True))
         for number, estimator in enumerate(estimators):
-            value = measured.class_wise(estimator)
-            rejected[number] += class_wise_null(measured, estimator, value, 39, rng).p_value <= 0.05
+            value = measured.class_wise(estimator, "1")
+            rejected[number] += class_wise_null(measured, estimator, "1", value, 39, rng).p_value <= 0.05
     low, high = stats.binom.ppf([0.0005, 0.9995], 200, 0.05)
     assert ((rejected >= low) & (rejected <= high)).all()
 
@@ -72,3 +72,15 @@ def test_every_class_wise_error_is_tested_on_demand(predict):
     for name, estimate in tested.items():
         assert estimate.value == plain[name].value
         assert estimate.if_calibrated.p_value == 0.01, name
+
+
+@pytest.mark.parametrize("metric", ["ks", "ece", "ece_l2:binning=equal-mass:debiased=true"])
+def test_the_worst_class_is_the_greatest_of_all(predict, metric):
+    rng = np.random.default_rng(5)
+    name, _, arguments = metric.partition(":")
+    each = [":".join(filter(None, [name, f"lens=class-{k}", arguments])) for k in range(3)]
+    worst = ":".join(filter(None, [name, "lens=worst-class", arguments]))
+    predictions = predict(*calibrated(rng, 200, 3))
+    found = evaluate(predictions, Settings(metrics=(*each, worst), draws=99, test=True)).estimates
+    assert found[worst].value == pytest.approx(max(found[one].value for one in each), abs=1e-12)
+    assert found[worst].if_calibrated.mean > max(found[one].if_calibrated.mean for one in each)

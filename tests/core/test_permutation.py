@@ -66,7 +66,7 @@ def test_class_wise_swaps_agree_with_a_loop(predict, monkeypatch):
     kept = rng.integers(0, 2, 60).astype(float)
     monkeypatch.setattr(permutation, "_memberships", lambda *_: np.append(kept, 1 - kept)[None])
     call = parse_metric("cw_ece_l2")
-    found = swapped_sums(*units, class_wise_statistic(find_estimator(call)), 1, rng)
+    found = swapped_sums(*units, class_wise_statistic(find_estimator(call), call.over_classes), 1, rng)
 
     def value(first, second):
         mixed = np.where(kept[:, None] > 0, first, second)

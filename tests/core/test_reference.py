@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from calcli.core.evaluate import evaluate
+from calcli.core.expressions import parse_metric
 from calcli.core.results import Settings
 from tests.conftest import DATASETS
 
+VECTORS = "expected_miscalibration"
 EXPRESSIONS = {
     "accuracy": "accuracy",
     "mean_confidence": "mean_confidence",
@@ -27,8 +29,23 @@ EXPRESSIONS = {
     "ece_binary_ew15_l2": "ece_l2:lens=class-1",
     "cw_ece_ew15": "cw_ece",
     "cw_ece2_ew15": "cw_ece_l2",
+    "eta_se_max_ew10": f"{VECTORS}:lens=top-1:binning=equal-width:bins=10:distance=squared-euclidean",
+    "eta_eu_max_ew10": f"{VECTORS}:lens=top-1:binning=equal-width:bins=10:distance=euclidean",
+    "l2_top_em15_debiased": "ece_l2:binning=equal-mass:debiased=true",
     "ks_top1_pct": "ks",
+    "ks_top2_pct": "ks:lens=top-2",
+    "ks_within2_pct": "ks:lens=within-top-2",
+    "ks_within3_pct": "ks:lens=within-top-3",
     "ks_cw_mean_pct": "ks:lens=class-wise",
+    "ks_cw_max_pct": "ks:lens=worst-class",
+}
+# bins that are cut at the mean of the scores: rounding of single precision moves rows between them
+RECURSIVE = {
+    "eta_tv_canon_dd1000": f"{VECTORS}",
+    "eta_se_canon_dd1000": f"{VECTORS}:distance=squared-euclidean",
+    "eta_eu_canon_dd1000": f"{VECTORS}:distance=euclidean",
+    "eta_tv_max_dd1000": f"{VECTORS}:lens=top-1",
+    "eta_se_max_dd1000": f"{VECTORS}:lens=top-1:distance=squared-euclidean",
 }
 
 
@@ -44,9 +61,27 @@ def test_values(name, precision, tolerance, golden, dataset, predict):
     found = evaluate(predict(scores, labels, "logits"), settings)
     for key, value in expected.items():
         percent = 100 if key.endswith("_pct") else 1
-        assert found.estimates[EXPRESSIONS[key]].value * percent == pytest.approx(
+        expression = str(parse_metric(EXPRESSIONS[key]))
+        assert found.estimates[expression].value * percent == pytest.approx(
             value, rel=0, abs=tolerance * percent
         ), key
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_values_over_recursive_bins(name, golden, dataset, predict):
+    predictions = predict(*dataset(name), "logits")
+    settings = Settings(metrics=tuple(RECURSIVE.values()), precision="double", resamples=0, draws=0)
+    found = evaluate(predictions, settings).estimates
+    for key, expression in RECURSIVE.items():
+        canonical = str(parse_metric(expression))
+        assert found[canonical].value == pytest.approx(golden[name][key], rel=0, abs=1e-9), key
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_smooth_ece(name, golden, dataset, predict):
+    settings = Settings(metrics=("smooth_ece",), resamples=0, draws=0)
+    found = evaluate(predict(*dataset(name), "logits"), settings).estimates["smooth_ece"]
+    assert found.value == pytest.approx(golden[name]["smece_top_own"], rel=0, abs=1e-6)
 
 
 def test_logits_and_their_softmax_agree(golden, dataset, predict):
@@ -54,7 +89,8 @@ def test_logits_and_their_softmax_agree(golden, dataset, predict):
     shifted = scores.astype("float64")
     shifted -= shifted.max(1, keepdims=True)
     probs = np.exp(shifted) / np.exp(shifted).sum(1, keepdims=True)
-    names = tuple(EXPRESSIONS[key] for key in EXPRESSIONS if golden["cifar10_resnet-20"].get(key) is not None)
+    known = [key for key in EXPRESSIONS if golden["cifar10_resnet-20"].get(key) is not None]
+    names = tuple(str(parse_metric(EXPRESSIONS[key])) for key in known)
     settings = Settings(metrics=names, resamples=0, draws=0)
     from_logits = evaluate(predict(scores, labels, "logits"), settings).estimates
     for kind, given in [("probs", probs), ("log-probs", np.log(probs))]:
