@@ -18,7 +18,7 @@ from calcli.core.expressions import MetricCall
 from calcli.core.logspace import log_softmax
 from calcli.core.pairing import require_classes
 from calcli.core.predictions import Array, Floats, Predictions
-from calcli.core.recalibration import Recalibration, calibrator_maker, cross_validation_folds
+from calcli.core.recalibration import Recalibration, cross_validation_folds, recalibrator
 from calcli.core.registry import GIVEN
 
 Doubles = NDArray[np.float64]
@@ -219,7 +219,7 @@ class Studies:
             scores = rows_of(posteriors).scores[self._kept]
             log_probs = log_softmax(scores.astype(np.float64, copy=False))
             return Study(self._kept, self._rows, log_probs, None, self._clusters, self._clip)
-        recalibration = Recalibration(calibrator_maker(method))
+        recalibration = Recalibration(recalibrator(method))
         if training == "cross-validation":
             recalibration.fold = self._folds
         elif training == "held-out":

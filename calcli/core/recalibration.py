@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.methods import parse_method
-from calcli.core.calibrators.selection import Rows
+from calcli.core.calibrators.selection import Rows, held_out_folds
 from calcli.core.folds import grouped_folds, stratified_folds
 from calcli.core.predictions import Array
 from calcli.core.registry import PAV
@@ -33,8 +32,8 @@ class Recalibration:
 
     Attributes
     ----------
-    make
-        Returns a calibrator that has not been fitted.
+    calibrator
+        The method; its settings are used, it is not fitted itself.
     fold
         (N,) which rows are recalibrated together, by a fit to all others; None without cross-validation.
     training_rows
@@ -43,20 +42,18 @@ class Recalibration:
         The last fit of each fold.
     """
 
-    make: Callable[[], Calibrator]
+    calibrator: Calibrator
     fold: Numbers | None = None
     training_rows: Rows | None = None
     fits: dict[int, Calibrator] = field(default_factory=dict)
 
     def apply(self, rows: Rows) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K), of N rows."""
-        if self.fold is None:
-            return self._fitted(0, self.training_rows or rows).apply(rows.scores)
-        log_probs = np.empty(rows.scores.shape)
-        for number in np.unique(self.fold).tolist():
-            out = self.fold == number
-            log_probs[out] = self._fitted(number, rows.take(~out)).apply(rows.scores[out])
-        return log_probs
+        if self.fold is not None:
+            return held_out_folds(self.calibrator, rows, self.fold, self.fits)
+        start = self.fits[0].parameters if self.fits else None
+        self.fits[0] = (self.training_rows or rows).fit(self.calibrator, start)
+        return self.fits[0].apply(rows.scores)
 
     def resample(self, rows: Rows, rng: np.random.Generator, clusters: Array | None = None) -> Resample:
         """Return rows drawn with replacement, recalibrated by fits to what was drawn.
@@ -78,14 +75,8 @@ class Recalibration:
         training_rows = self.training_rows
         if training_rows is not None:
             training_rows = _weighted(training_rows, *_draw(training_rows, rng, None))
-        again = Recalibration(self.make, fold, training_rows, dict(self.fits))
+        again = Recalibration(self.calibrator, fold, training_rows, dict(self.fits))
         return Resample(drawn, weights, again.apply(_weighted(rows, drawn, weights)))
-
-    def _fitted(self, number: int, rows: Rows) -> Calibrator:
-        nearest = self.fits.get(number) or next(iter(self.fits.values()), None)
-        start = nearest.parameters if nearest else None
-        self.fits[number] = self.make().fit(rows.scores, rows.labels, rows.weights, start=start)
-        return self.fits[number]
 
     @property
     def notes(self) -> list[str]:
@@ -130,8 +121,8 @@ def _weighted(rows: Rows, chosen: Numbers, weights: Doubles) -> Rows:
     return Rows(rows.scores[chosen], rows.labels[chosen], weights)
 
 
-def calibrator_maker(name: str) -> Callable[[], Calibrator]:
-    """Return a maker of calibrators: any method by its name, or `pav`, the isotonic fit without smoothing.
+def recalibrator(name: str) -> Calibrator:
+    """Return a calibrator to fit: any method by its name, or `pav`, the isotonic fit without smoothing.
 
     Raises
     ------
@@ -139,8 +130,8 @@ def calibrator_maker(name: str) -> Callable[[], Calibrator]:
         If there is no such method.
     """
     if name == PAV:
-        return lambda: Isotonic(smoothing=0, interpolation="steps")
-    return parse_method(name).make
+        return Isotonic(smoothing=0, interpolation="steps")
+    return parse_method(name).make()
 
 
 def cross_validation_folds(

@@ -10,7 +10,7 @@ import pytest
 from calcli.core.calibrators.fitting import recalibrated
 from calcli.core.calibrators.selection import rows_of
 from calcli.core.evaluate import evaluate
-from calcli.core.recalibration import calibrator_maker
+from calcli.core.recalibration import recalibrator
 from calcli.core.results import Settings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
@@ -78,7 +78,7 @@ def test_calibration_data_trains(metrics, sample):
     found = metrics("cancer_bayes_test.csv", "--calibration-data", other, "--recalibrator", "platt")
     name = "relative_calibration_loss:recalibrator=platt:training=held-out"
     rows = [read(file, ReadOptions()) for file in (test, other)]
-    fitted = calibrator_maker("platt")()
+    fitted = recalibrator("platt")
     train, evaluated = map(rows_of, (rows[1], rows[0]))
     fitted.fit(train.scores, train.labels)
     after = evaluate(recalibrated(rows[0], fitted.apply(evaluated.scores)), Settings(metrics=("log_loss",)))

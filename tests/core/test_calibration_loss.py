@@ -15,7 +15,7 @@ from calcli.core.calibrators.selection import Rows
 from calcli.core.errors import InputError, UsageError
 from calcli.core.evaluate import evaluate
 from calcli.core.predictions import Provenance
-from calcli.core.recalibration import Recalibration, calibrator_maker, cross_validation_folds
+from calcli.core.recalibration import Recalibration, cross_validation_folds, recalibrator
 from calcli.core.results import Settings
 from calcli.core.simulation import gaussian_classes
 
@@ -119,7 +119,7 @@ def test_held_out_training_uses_the_other_file(predict):
     predictions, _ = simulated("mcs", predict, 800, seed=1)
     other, made = simulated("mcs", predict, 900, seed=2)
     found = estimate(predictions, expression(training="held-out"), Companions(calibration=other))
-    fitted = calibrator_maker("dp")().fit(made.scores, made.labels)
+    fitted = recalibrator("dp").fit(made.scores, made.labels)
     after = log_loss(predictions.labels, fitted.predict_proba(predictions.scores.array))
     assert found.parts["after"] == pytest.approx(after, abs=1e-9)
 
@@ -196,12 +196,12 @@ def test_a_row_drawn_twice_stays_in_its_fold():
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(300, 2)), rng.integers(0, 2, 300))
     fold = cross_validation_folds(rows.labels, None, rng)
-    recalibration = Recalibration(calibrator_maker("histogram"), fold)
+    recalibration = Recalibration(recalibrator("histogram"), fold)
     recalibration.apply(rows)
     drawn = recalibration.resample(rows, rng)
     assert len(set(drawn.rows)) == len(drawn.rows)
     assert drawn.weights.sum() == 300
-    again = Recalibration(calibrator_maker("histogram"), fold[drawn.rows])
+    again = Recalibration(recalibrator("histogram"), fold[drawn.rows])
     np.testing.assert_allclose(
         drawn.log_probs, again.apply(Rows(rows.scores[drawn.rows], rows.labels[drawn.rows], drawn.weights))
     )
@@ -211,7 +211,7 @@ def test_clusters_are_drawn_whole():
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(60, 2)), rng.integers(0, 2, 60))
     clusters = np.repeat(np.arange(20), 3)
-    drawn = Recalibration(calibrator_maker("dp"), clusters % 5).resample(rows, rng, clusters)
+    drawn = Recalibration(recalibrator("dp"), clusters % 5).resample(rows, rng, clusters)
     assert (np.diff(drawn.weights.reshape(-1, 3)) == 0).all()
     assert drawn.weights.sum() == 60
 

@@ -13,7 +13,7 @@ from calcli.core.calibrators.selection import rows_of
 from calcli.core.costs import CostWord
 from calcli.core.evaluate import evaluate
 from calcli.core.predictions import ArrayScores, Predictions
-from calcli.core.recalibration import Recalibration, calibrator_maker
+from calcli.core.recalibration import Recalibration, recalibrator
 from calcli.core.results import Settings
 
 RECALIBRATED = {"calt": "temperature", "cal": "dp", "calp": "pav"}
@@ -53,7 +53,7 @@ def systems(dataset):
         if row == "raw":
             return raw
         fold = fold if row != "calp" else None
-        log_probs = Recalibration(calibrator_maker(RECALIBRATED[row]), fold).apply(rows_of(raw))
+        log_probs = Recalibration(recalibrator(RECALIBRATED[row]), fold).apply(rows_of(raw))
         log_probs = np.maximum(
             log_probs, np.log(1e-30)
         )  # as the paper's code clips what PAV calls impossible

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import BLOCK_BYTES, working_dtype
-from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.errors import InputError
 from calcli.core.folds import stratified_folds
 from calcli.core.predictions import Array, Floats, Predictions
@@ -42,10 +42,10 @@ class Rows:
         weights = None if self.weights is None else self.weights[chosen]
         return Rows(self.scores[chosen], self.labels[chosen], weights)
 
-    def fit(self, calibrator: Calibrator) -> Calibrator:
-        """Return a new calibrator with the same settings, fitted to these rows."""
+    def fit(self, calibrator: Calibrator, start: Parameters | None = None) -> Calibrator:
+        """Return a new calibrator with the same settings, fitted to these rows; see `Calibrator.fit`."""
         fresh = type(calibrator)(**calibrator.get_params())
-        return fresh.fit(self.scores, self.labels, self.weights)
+        return fresh.fit(self.scores, self.labels, self.weights, start=start)
 
 
 def rows_of(predictions: Predictions) -> Rows:
@@ -93,10 +93,37 @@ def held_out(
             "choose fewer with --folds, or --folds 0 for none"
         )
     fold = stratified_folds(rows.labels, folds, np.random.default_rng(seed))
+    return held_out_folds(calibrator, rows, fold, watch=watch)
+
+
+def held_out_folds(
+    calibrator: Calibrator,
+    rows: Rows,
+    fold: NDArray[np.intp],
+    fits: dict[int, Calibrator] | None = None,
+    watch: Callable[[], None] = lambda: None,
+) -> NDArray[np.float64]:
+    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
+
+    Parameters
+    ----------
+    calibrator, rows, watch
+        As for `held_out`.
+    fold
+        (N,) the fold of each row.
+    fits
+        Fits to similar rows, by fold, from which to start; the new ones take their place, and those of other
+        folds serve where a fold has none. Each fit starts from nothing if None.
+    """
     result = np.empty(rows.scores.shape)
-    for i in range(folds):
-        fitted = rows.take(fold != i).fit(calibrator)
-        out = fold == i
+    for number in np.unique(fold).tolist():
+        out = fold == number
+        nearest = next(iter(fits.values()), None) if fits else None
+        if fits and number in fits:
+            nearest = fits[number]
+        fitted = rows.take(~out).fit(calibrator, nearest.parameters if nearest else None)
+        if fits is not None:
+            fits[number] = fitted
         result[out] = fitted.apply(rows.scores[out])
         watch()
     return result
