@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from calcli.core.calibration_loss import Companions
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.errors import UsageError
@@ -15,6 +16,7 @@ from calcli.core.predictions import Kind, Predictions
 from calcli.core.results import Evaluation, Settings
 from calcli.io.arrays import from_arrays
 from calcli.io.calibrators import load_calibrator, save_calibrator
+from calcli.io.costs import read_costs, read_priors
 from calcli.io.frames import to_frame
 from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
@@ -88,6 +90,8 @@ def evaluate(
     weights: Any = None,
     renormalize: bool = False,
     by: Sequence[str] = (),
+    calibration_data: Predictions | None = None,
+    posteriors: Predictions | None = None,
     **settings: Any,
 ) -> Report:
     """Evaluate predictions: how good are the probabilities, and where are they off?
@@ -111,8 +115,13 @@ def evaluate(
         Divide rows of probabilities by their sum, however far from 1.
     by
         Columns of predictions that were read: every value of them is reported on as well.
+    calibration_data
+        Predictions to train recalibrations on, in place of cross-validation.
+    posteriors
+        Calibrated posteriors of the same rows, for metrics with `recalibrator=given`.
     **settings
-        `metrics` (expressions), `bins`, `level`, `resamples`, `draws`, `seed`, `precision`; see `Settings`.
+        `metrics` (expressions), `bins`, `level`, `resamples`, `draws`, `seed`, `precision` and others; see
+        `Settings`. `costs` and `priors` may be written as on the command line.
 
     Raises
     ------
@@ -137,8 +146,13 @@ def evaluate(
             weights=weights,
             renormalize=renormalize,
         )
-    evaluation = evaluate_predictions(predictions, _settings(settings))
-    parts = [part for column in by for part in summarize_slices(predictions, column, evaluation)]
+    if calibration_data is not None:
+        settings = {"training": "held-out", **settings}
+    companions = Companions(calibration_data, posteriors)
+    evaluation = evaluate_predictions(predictions, _settings(settings), companions=companions)
+    parts = [
+        part for column in by for part in summarize_slices(predictions, column, evaluation, companions)
+    ]
     return Report((summarize(evaluation), *parts), evaluation.settings, evaluation)
 
 
@@ -166,6 +180,10 @@ def read(path: str | Path, **options: Any) -> Predictions:
 def _settings(values: dict[str, Any]) -> Settings:
     metrics = values.get("metrics", ())
     values = values | {"metrics": tuple(metrics.split(",") if isinstance(metrics, str) else metrics)}
+    if isinstance(costs := values.get("costs"), str):
+        values["costs"] = read_costs(tuple(costs.split(",")))
+    if isinstance(priors := values.get("priors"), str):
+        values["priors"] = read_priors(priors)
     return Settings(**_known(values, Settings))
 
 

@@ -84,6 +84,22 @@ def test_settings_are_those_of_the_command(capsys):
     assert shown["results"] == report.to_dict()["results"]
 
 
+def test_decisions_and_recalibration_are_those_of_the_command(capsys):
+    other = CANCER.replace("test", "calibration")
+    options = ("--costs", "abstain:0.1,balanced", "--priors", "0.3,0.7", "--calibration-data", other)
+    assert status_of(["evaluate", CANCER, "--format", "json", "--resamples", "0", "--draws", "0", *options]) == 0
+    expected = json.loads(capsys.readouterr().out)["results"][0]
+    report = calcli.evaluate(
+        calcli.read(CANCER),
+        costs="abstain:0.1,balanced",
+        priors="0.3,0.7",
+        calibration_data=calcli.read(other),
+        resamples=0,
+        draws=0,
+    )
+    assert report.to_dict()["results"][0] == expected
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
