@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from calcli.core.calibrators.registry import METHODS
 from calcli.core.registry import GIVEN, PAV
 from calcli.core.results import Decision, Estimate
 from calcli.report.model import Column, Table
@@ -48,7 +47,7 @@ def _sentence(estimate: Estimate, path: str) -> str:
     before, after = estimate.parts["before"], estimate.parts["after"]
     score = SCORES[str(estimate.call.arguments["score"])]
     change = f"({before:.3f} -> {after:.3f})"
-    by = PHRASES.get(method) or METHODS[method].title
+    by = PHRASES.get(method, f"recalibration by {method}")
     share = (before - after) / before if before > 0 else 0.0
     if training == "test":
         bound = ", the most that any increasing map could" if method == PAV else ""
