@@ -17,9 +17,11 @@ from calcli.cli.evaluate import evaluate
 from calcli.cli.explain import explain
 from calcli.cli.fit import fit
 from calcli.cli.output import remark, silence
+from calcli.cli.plot import plot
 from calcli.cli.simulate import simulate
 from calcli.core.calibrators.registry import METHODS
 from calcli.core.errors import CalcliError
+from calcli.core.figures import FIGURES
 from calcli.core.registry import METRICS
 
 DEBUG = "CALCLI_DEBUG"
@@ -37,6 +39,7 @@ app = typer.Typer(
 app.command(epilog=f"Metrics: {', '.join(METRICS)}. {EXIT_STATUSES}")(evaluate)
 app.command(epilog=f"Methods: {', '.join(METHODS)}. {EXIT_STATUSES}")(fit)
 app.command(epilog=EXIT_STATUSES)(apply)
+app.command(epilog=f"Figures: {', '.join(FIGURES)}. {EXIT_STATUSES}")(plot)
 app.command(epilog=EXIT_STATUSES)(compare)
 app.command(epilog=EXIT_STATUSES)(check)
 app.command(epilog=EXIT_STATUSES)(simulate)

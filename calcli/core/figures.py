@@ -1,11 +1,14 @@
-"""Every figure calcli draws of evaluations, as data; loads without numpy, so that help is quick."""
+"""Every figure calcli draws, as data; loads without numpy, so that help is quick."""
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from calcli.core.errors import UsageError
+from calcli.core.expressions import nearest_name
+
+MOST_SYSTEMS = 6  # more of them side by side cannot be read
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,17 @@ class FigureKind:
         One line: what is to be seen.
     source
         Where the figure comes from.
+    metrics
+        The metrics that it draws where none are asked for.
+    one_score
+        Whether it looks through a one-dimensional lens, and so at a region of its scores.
     """
 
     name: str
     meaning: str
     source: str
+    metrics: tuple[str, ...] = ()
+    one_score: bool = False
 
 
 FIGURES: dict[str, FigureKind] = {
@@ -34,20 +43,33 @@ FIGURES: dict[str, FigureKind] = {
             "reliability",
             "what was observed against what was predicted, bin by bin, and where the predictions are",
             "van de Waterlaat 2021, fig. 3.2",
+            one_score=True,
         ),
         FigureKind(
             "deviation",
             "the gap of each bin, and how large chance makes it if calibrated",
             "Vaicenavicius et al. 2019, fig. 4; Broecker & Smith 2007",
+            one_score=True,
         ),
         FigureKind("class-wise", "reliability of every class, worst first", "Kull et al. 2019"),
         FigureKind(
             "ks",
             "cumulative score and outcome, without bins: how far apart, and where",
             "Gupta et al. 2021, fig. 1 and 2",
+            one_score=True,
         ),
-        FigureKind("corp", "isotonic reliability curve, without bins", "Dimitriadis, Gneiting & Jordan 2021"),
-        FigureKind("smooth", "kernel reliability curve, without bins", "Blasiok & Nakkiran 2024"),
+        FigureKind(
+            "corp",
+            "isotonic reliability curve, without bins",
+            "Dimitriadis, Gneiting & Jordan 2021",
+            one_score=True,
+        ),
+        FigureKind(
+            "smooth",
+            "kernel reliability curve, without bins",
+            "Blasiok & Nakkiran 2024",
+            one_score=True,
+        ),
         FigureKind(
             "simplex",
             "arrows from prediction to observation, for three outcomes",
@@ -64,14 +86,29 @@ FIGURES: dict[str, FigureKind] = {
             "El-Yaniv & Wiener 2010",
         ),
         FigureKind(
-            "scores", "normalized scores with intervals, a bar a system", "Ferrer & Ramos 2024, fig. 2"
+            "scores",
+            "normalized scores with intervals, a bar a system",
+            "Ferrer & Ramos 2024, fig. 2",
+            ("normalized_log_loss", "normalized_brier", "normalized_error_rate", "relative_calibration_loss"),
         ),
         FigureKind(
             "epochs",
             "metrics over a series of files, and where each is best",
             "van de Waterlaat 2021, fig. 5.1",
+            ("log_loss", "brier", "error_rate", "ece_l2", "binned_calibration_loss"),
+        ),
+        FigureKind(
+            "slices",
+            "a score in every slice of the rows, with intervals",
+            "forest plot; Lewis & Clarke 2001",
+            ("log_loss",),
         ),
         FigureKind("temperature", "log-loss against the temperature of the scores", "Guo et al. 2017"),
+        FigureKind(
+            "calibration-map",
+            "what a calibrator makes of a score, and what was observed",
+            "Kull et al. 2017",
+        ),
     ]
 }
 
@@ -84,8 +121,38 @@ def find_figure(name: str) -> FigureKind:
     UsageError
         If there is none; the nearest name is suggested.
     """
-    if name not in FIGURES:
-        close = difflib.get_close_matches(name, FIGURES, n=1, cutoff=0.5)
-        hint = f", did you mean {close[0]!r}" if close else ""
-        raise UsageError(f"unknown figure {name!r}{hint}; there are: {', '.join(FIGURES)}")
-    return FIGURES[name]
+    return find_figures([name])[0]
+
+
+def find_figures(names: Iterable[str]) -> list[FigureKind]:
+    """Return the figures of these names, each once.
+
+    Raises
+    ------
+    UsageError
+        If there is none of some name; all such names are listed with the nearest one.
+    """
+    names = list(dict.fromkeys(names))
+    unknown = [f"{name!r}{nearest_name(name, FIGURES)}" for name in names if name not in FIGURES]
+    if unknown:
+        raise UsageError(f"unknown figure {'; '.join(unknown)}; there are: {', '.join(FIGURES)}")
+    return [FIGURES[name] for name in names]
+
+
+def standard_names(n_classes: int, lens: str = "top-1") -> list[str]:
+    """Return the names of the figures that fit predictions, in the order in which a report shows them.
+
+    Parameters
+    ----------
+    n_classes
+        K.
+    lens
+        Of another one than top-1, only the figures that look through it.
+    """
+    if lens == "class-wise":
+        return ["class-wise"]
+    names = ["reliability", "deviation", "ks"]
+    if lens == "top-1":
+        names.append("risk" if n_classes == 2 else "class-wise")
+        names += ["simplex"] if n_classes == 3 else []
+    return names

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.blocks import blocks
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.errors import InputError
 from calcli.core.lenses import ordered_problem
-from calcli.core.logspace import log_sum_exp
+from calcli.core.logspace import log_softmax, log_sum_exp
 from calcli.core.predictions import Predictions
 from calcli.core.rows import Bins
 
 Values = NDArray[np.float64]
 
 ROWS = 20_000  # rows looked at, evenly thinned: a line in print shows no more
+BLOCK_ROWS = 1024
 POINTS = 201
 BINS = 15
 RUNS = 40
@@ -73,21 +73,33 @@ class TemperatureCurve:
         return {"temperature": self.temperature, "log_loss": self.log_loss}
 
 
-def calibration_map(calibrator: Calibrator, predictions: Predictions) -> CalibrationMap:
+def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bool = False) -> CalibrationMap:
     """Return what a fitted calibrator makes of the scores of some data, such as those of its fit.
 
     Of more than 20,000 rows an evenly thinned part is looked at.
+
+    Parameters
+    ----------
+    calibrator
+        Fitted to these classes.
+    predictions
+        Scores and labels.
+    raw
+        Whether it takes raw logits, of which the calibrated score of two classes is no function.
     """
-    log_probs, labels, weights = thinned_log_probs(predictions, ROWS)
+    scores, labels, weights = thinned_rows(predictions, ROWS)
+    probs = np.exp(log_softmax(scores))
     if predictions.n_classes == 2:
-        lens, score, outcome = "class-1", np.exp(log_probs[:, 1]), labels == 1
+        lens, chosen = "class-1", np.ones(len(labels), np.intp)
+    else:
+        lens, chosen = "top-1", probs.argmax(1)
+    rows = np.arange(len(labels))
+    score, outcome = probs[rows, chosen], labels == chosen
+    if lens == "class-1" and not raw:
         before = (np.arange(POINTS) + 0.5) / POINTS
         after = low = high = calibrator.predict_proba(np.log(np.stack([1 - before, before], axis=1)))[:, 1]
     else:
-        rows, predicted = np.arange(len(labels)), log_probs.argmax(1)
-        lens, score, outcome = "top-1", np.exp(log_probs[rows, predicted]), labels == predicted
-        calibrated = calibrator.predict_proba(log_probs)[rows, predicted]
-        before, after, low, high = _summary(score, calibrated)
+        before, after, low, high = _summary(score, calibrator.predict_proba(scores)[rows, chosen])
     problem = ordered_problem(score, outcome, weights)
     return CalibrationMap(lens, before, after, low, high, problem.bins("equal-width", BINS))
 
@@ -112,7 +124,8 @@ def temperature_curve(predictions: Predictions, widest: float = 8.0) -> Temperat
     InputError
         If no row is left.
     """
-    log_probs, labels, weights = thinned_log_probs(predictions, ROWS)
+    scores, labels, weights = thinned_rows(predictions, ROWS)
+    log_probs = log_softmax(scores)
     own = log_probs[np.arange(len(labels)), labels]
     possible = np.isfinite(own)
     if not possible.any():
@@ -124,15 +137,17 @@ def temperature_curve(predictions: Predictions, widest: float = 8.0) -> Temperat
     return TemperatureCurve(temperature, np.array(losses))
 
 
-def thinned_log_probs(predictions: Predictions, limit: int) -> tuple[Values, NDArray[np.intp], Values | None]:
-    """Return log-probabilities, labels and weights of at most `limit` rows, evenly spaced."""
+def thinned_rows(predictions: Predictions, limit: int) -> tuple[Values, NDArray[np.intp], Values | None]:
+    """Return logits or log-probabilities, labels and weights of at most `limit` rows, evenly spaced."""
     kept = np.unique(np.linspace(0, predictions.n_rows - 1, min(limit, predictions.n_rows)).astype(np.intp))
-    parts = []
-    for block in blocks(predictions):
-        first, last = np.searchsorted(kept, [block.rows.start, block.rows.stop])
-        inside = kept[first:last] - block.rows.start
+    parts, start = [], 0
+    for block in predictions.scores.blocks(BLOCK_ROWS):
+        first, last = np.searchsorted(kept, [start, start + len(block)])
+        parts.append(block[kept[first:last] - start].astype(np.float64))
+        start += len(block)
+    scores = np.concatenate(parts)
+    if predictions.kind == "probs":
         with np.errstate(divide="ignore"):
-            log_probs = np.log(np.take(block.exp / block.per_row(block.total), inside, 1 - block.class_axis))
-        parts.append(log_probs.T if block.class_axis == 0 else log_probs)
+            scores = np.log(scores)
     weights = None if predictions.weights is None else predictions.weights[kept].astype(np.float64)
-    return np.concatenate(parts).astype(np.float64), predictions.labels[kept].astype(np.intp), weights
+    return scores, predictions.labels[kept].astype(np.intp), weights

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from calcli.core.binning import equal_width_edges
 from calcli.core.consistency import Null, outcome_sums
+from calcli.core.estimators import null_distributions
 from calcli.core.expressions import MetricCall, parse_metric
 from calcli.core.lenses import Problem
-from calcli.core.miscalibration import BinnedError, Estimator, KolmogorovSmirnov, binned_error
+from calcli.core.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
 from calcli.core.results import Estimate
 from calcli.core.rows import Bins
 
@@ -120,6 +121,7 @@ def reliability(
     estimates: Mapping[str, Estimate] | None = None,
     draws: int = 999,
     seed: int = 0,
+    region: str = "all",
 ) -> Reliability:
     """Return the reliability of an ordered problem.
 
@@ -132,11 +134,13 @@ def reliability(
     estimator
         How the scores are binned; 15 equal-width bins if None.
     estimates
-        Estimates of an evaluation, by canonical expression: their values under calibration are shown.
+        Estimates of an evaluation, by canonical expression, to be taken over where they are the same errors.
     draws
-        Simulated data sets behind the consistency bars.
+        Simulated data sets behind the consistency bars and the errors under calibration; 0 for neither.
     seed
         Their seed.
+    region
+        The part of the scores that the problem holds.
     """
     estimator = estimator or BinnedError()
     cuts = problem.cuts(estimator.binning, estimator.bins)
@@ -151,12 +155,17 @@ def reliability(
         share = problem.bins("equal-width", HISTOGRAM_BINS).weight / problem.total_weight
     low, high = consistency_band(problem, cuts, draws, np.random.default_rng([seed, 3]))
     binning = estimator.binning if isinstance(estimator.binning, str) else "explicit"
-    ece = f"ece:lens={lens}:binning={binning}:bins={estimator.bins}:norm={estimator.norm}"
-    return Reliability(
-        lens, edges, bins, low, high, share_edges, share,
-        _error(parse_metric(ece), estimator, problem, estimates or {}),
-        _error(parse_metric(f"ks:lens={lens}"), KolmogorovSmirnov(), problem, estimates or {}),
-    )  # fmt: skip
+    ece = f"ece:binning={binning}:bins={estimator.bins}:norm={estimator.norm}"
+    errors = []
+    measures: dict[str, BinnedError | KolmogorovSmirnov] = {ece: estimator, "ks": KolmogorovSmirnov()}
+    for metric, measure in measures.items():
+        call = parse_metric(f"{metric}:lens={lens}:region={region}")
+        known = (estimates or {}).get(str(call))
+        if known is None:
+            errors.append(_error(call, measure, problem, draws, seed))
+        else:
+            errors.append(Error(call, known.value, known.if_calibrated))
+    return Reliability(lens, edges, bins, low, high, share_edges, share, *errors)
 
 
 def consistency_band(
@@ -168,8 +177,11 @@ def consistency_band(
 
     Returns
     -------
-    Two arrays (m,), nan for empty bins.
+    Two arrays (m,), nan for empty bins and without draws.
     """
+    if not draws:
+        nothing = np.full(len(cuts) - 1, np.nan)
+        return nothing, nothing
     tails = [(1 - BAND) / 2, (1 + BAND) / 2]
     low, high = np.quantile(outcome_sums(problem, cuts, draws, rng), tails, axis=0)
     weight = problem.binned(cuts).weight
@@ -177,12 +189,13 @@ def consistency_band(
 
 
 def _error(
-    call: MetricCall, estimator: Estimator, problem: Problem, estimates: Mapping[str, Estimate]
+    call: MetricCall, estimator: BinnedError | KolmogorovSmirnov, problem: Problem, draws: int, seed: int
 ) -> Error:
-    if str(call) in estimates:
-        estimate = estimates[str(call)]
-        return Error(estimate.call, estimate.value, estimate.if_calibrated)
-    return Error(call, estimator.value(problem), None)
+    value = estimator.value(problem)
+    if not draws:
+        return Error(call, value, None)
+    rng = np.random.default_rng([seed, 2])  # as in an evaluation
+    return Error(call, value, null_distributions(problem, [estimator], [value], draws, rng)[0])
 
 
 def _edges_between(score: NDArray[np.floating], cuts: NDArray[np.intp]) -> Values:

@@ -16,7 +16,13 @@ from calcli.core.results import Estimate
 Values = NDArray[np.float64]
 
 
-NORMALIZED = ("normalized_log_loss", "normalized_brier", "normalized_error_rate", "relative_calibration_loss")
+NORMALIZED = (
+    "normalized_log_loss",
+    "normalized_brier",
+    "normalized_error_rate",
+    "normalized_bayes_risk",
+    "relative_calibration_loss",
+)
 
 
 @dataclass(frozen=True)
@@ -45,19 +51,32 @@ class ScoreSet:
         }
 
 
-def score_set(estimates: Mapping[str, Estimate]) -> ScoreSet:
-    """Return the normalized scores among the estimates of an evaluation.
+def score_sets(systems: Mapping[str, Mapping[str, Estimate]]) -> dict[str, ScoreSet]:
+    """Return the normalized scores that all systems have.
+
+    Parameters
+    ----------
+    systems
+        Estimates of each system, by canonical expression.
 
     Raises
     ------
     UsageError
         If there is none.
     """
-    found = tuple(estimates[name] for name in NORMALIZED if name in estimates)
-    if not found:
+    first, *others = systems.values()
+    shared = [
+        expression
+        for expression, estimate in first.items()
+        if estimate.call.metric.name in NORMALIZED and all(expression in other for other in others)
+    ]
+    if not shared:
         known = ", ".join(NORMALIZED)
         raise UsageError(f"no normalized score was computed; ask for some of {known} with --metrics")
-    return ScoreSet(found)
+    return {
+        system: ScoreSet(tuple(estimates[expression] for expression in shared))
+        for system, estimates in systems.items()
+    }
 
 
 @dataclass(frozen=True)

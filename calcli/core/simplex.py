@@ -90,12 +90,12 @@ def simplexes(
     if groups is None:
         if predictions.n_classes not in (3, 4):
             raise UsageError(
-                f"a simplex needs 3 or 4 classes, and there are {predictions.n_classes};"
-                " put the classes into three groups"
+                f"a simplex needs 3 or 4 classes, and {predictions.provenance.path} has "
+                f"{predictions.n_classes}; put them into three groups with --class-groups"
             )
         groups = {name: [k] for k, name in enumerate(predictions.classes)}
     elif len(groups) != 3:
-        raise UsageError(f"a simplex needs 3 groups of classes, not {len(groups)}")
+        raise UsageError(f"a simplex needs 3 groups of classes, not {len(groups)}: {', '.join(groups)}")
     names = list(groups)
     probs, labels = group_probabilities(predictions, list(groups.values()))
     if len(names) == 3:

@@ -26,25 +26,29 @@ GAPS = LinearSegmentedColormap.from_list("gaps", [OVER, "#ffffff", UNDER])
 def class_wise(results: Mapping[str, ClassReliability]) -> Figure:
     """Draw the reliability of every class, worst first: up to 30 diagrams, else a heat map of gaps.
 
+    The classes of all systems are in the order of the first one, so that what stands at the same place can be
+    compared.
+
     Parameters
     ----------
     results
         Reliability of the classes by system name; all systems have the same number of classes.
     """
-    count = len(next(iter(results.values())).classes)
-    if count <= SMALL_MULTIPLES:
-        return _small_multiples(results, count)
-    return _heat_maps(results, min(count, HEAT_MAP_ROWS))
+    order = next(iter(results.values())).worst_first
+    if len(order) <= SMALL_MULTIPLES:
+        return _small_multiples(results, order)
+    return _heat_maps(results, order[:HEAT_MAP_ROWS])
 
 
-def _small_multiples(results: Mapping[str, ClassReliability], count: int) -> Figure:
+def _small_multiples(results: Mapping[str, ClassReliability], order: NDArray[np.intp]) -> Figure:
+    count = len(order)
     columns = min(count, 2 if count <= 4 else math.ceil(math.sqrt(count * 1.4)))
     rows = math.ceil(count / columns)
     size = 1.6 if columns == 2 else 1.15
     figure = new_figure((columns * size + 0.3) * len(results), rows * (size + 0.12) + 0.85)
     for part, (name, result) in zip(_parts(figure, len(results)), results.items(), strict=True):
         grid = part.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for axes, k in zip(grid.flat, result.worst_first, strict=False):
+        for axes, k in zip(grid.flat, order, strict=False):
             bins = result.bins.count[k], result.mean_score[k], result.frequency[k], result.thin[k]
             reliability_bars(axes, result.edges, *bins)
             axes.set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
@@ -54,26 +58,30 @@ def _small_multiples(results: Mapping[str, ClassReliability], count: int) -> Fig
             axes.set_visible(False)
         for column in range(columns):
             grid[(count - 1 - column) // columns, column].tick_params(labelbottom=True)
-        part.suptitle(f"{short(name)}\nworst class first, with ECE", fontsize=7.5, fontweight="bold")
+        part.suptitle(f"{short(name)}\n{_ordered(name, results)}, with ECE", fontsize=7.5, fontweight="bold")
         part.supxlabel("Predicted probability of the class", fontsize=7.5)
         part.supylabel("Observed frequency of the class", fontsize=7.5)
     figure.legend(handles=key(words("class-wise")), loc="outside upper center", ncols=3)
     return figure
 
 
-def _heat_maps(results: Mapping[str, ClassReliability], rows: int) -> Figure:
+def _ordered(name: str, results: Mapping[str, ClassReliability]) -> str:
+    return "worst class first" if name == next(iter(results)) else "in the same order"
+
+
+def _heat_maps(results: Mapping[str, ClassReliability], shown: NDArray[np.intp]) -> Figure:
+    rows = len(shown)
     figure = new_figure(4.6 * len(results), 1.3 + 0.085 * rows)
     limit = max(_typical_gap(result) for result in results.values())
     for part, (name, result) in zip(_parts(figure, len(results)), results.items(), strict=True):
         axes = part.subplots()
-        shown = result.worst_first[:rows]
         _cells(axes, result, shown, limit)
         names = [f"{short(result.classes[k], 16)}  {result.error[k]:.4f}" for k in shown]
         axes.set_yticks(np.arange(rows) + 0.5, names, fontsize=5)
         axes.set(xlim=(0, 1), ylim=(rows, 0), xlabel="Predicted probability of the class")
         axes.tick_params(axis="y", length=0)
         which = "all" if rows == len(result.classes) else f"worst {rows} of"
-        note = f"{which} {len(result.classes):,} classes with their ECE, worst first"
+        note = f"{which} {len(result.classes):,} classes with their ECE, {_ordered(name, results)}"
         note += f"; faint: under {FEW_ROWS} rows"
         axes.set_title(f"{short(name)}\n", loc="left")
         axes.text(0, 1.0, note + "\n", transform=axes.transAxes, va="baseline", fontsize=6.5, linespacing=0.5)

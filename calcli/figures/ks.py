@@ -34,6 +34,7 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
     """
     figure = new_figure(7.0, 1.95 * len(results) + 0.55)
     parts = figure.subfigures(len(results), 1, squeeze=False)[:, 0]
+    top = max(float(max(result.score_sum[-1], result.outcome_sum[-1])) for result in results.values())
     for part, (name, result) in zip(parts, results.items(), strict=True):
         text = words(result.lens, classes)
         title = f"{short(name)}   KS {result.ks:.4f}"
@@ -41,6 +42,8 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
         row = part.subplots(1, 4)
         _sums(row[0], result)
         _warped(row[1], result)
+        row[0].set(xlim=(0, 1), ylim=(0, top * 1.03))
+        row[1].set(xlim=(0, top), ylim=(0, top * 1.03))
         _slopes(row[2], result)
         _by_score(row[3], result, text)
         for axes, head in zip(row, HEADS, strict=True):
@@ -57,7 +60,7 @@ def _sums(axes: Axes, result: Cumulative) -> None:
     ends = sorted([result.score_sum[at], result.outcome_sum[at]])
     axes.vlines(result.fractile[at], *ends, color=INK, linewidth=2.2)
     _label_gap(axes, result, result.fractile[at], float(np.mean(ends)))
-    axes.set(xlim=(0, 1), ylim=(0, None), xlabel="Fractile of rows", ylabel="Cumulative mean")
+    axes.set(xlabel="Fractile of rows", ylabel="Cumulative mean")
 
 
 def _label_gap(axes: Axes, result: Cumulative, x: float, y: float) -> None:
@@ -75,7 +78,7 @@ def _warped(axes: Axes, result: Cumulative) -> None:
     at = result.widest
     ends = sorted([result.score_sum[at], result.outcome_sum[at]])
     axes.vlines(result.score_sum[at], *ends, color=INK, linewidth=2.2)
-    axes.set(xlim=(0, max(top, 1e-9)), ylim=(0, None), xlabel="Cumulative score", ylabel="Cumulative mean")
+    axes.set(xlabel="Cumulative score", ylabel="Cumulative mean")
 
 
 def _slopes(axes: Axes, result: Cumulative) -> None:

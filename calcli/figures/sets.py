@@ -5,34 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.cumulative import Cumulative, cumulative
 from calcli.core.curves import Curve, corp_curve, kernel_curve
 from calcli.core.errors import UsageError
-from calcli.core.figures import find_figure
+from calcli.core.estimators import find_estimator
+from calcli.core.expressions import parse_metric, parse_metrics
+from calcli.core.figures import FIGURES, MOST_SYSTEMS, find_figure, standard_names
+from calcli.core.forest import forest as forest_of
+from calcli.core.lenses import Problem
+from calcli.core.maps import calibration_map as map_of
 from calcli.core.maps import temperature_curve as temperature_of
 from calcli.core.miscalibration import BinnedError
+from calcli.core.pairing import require_classes, require_same_classes
 from calcli.core.reliability import ClassReliability, Reliability, class_reliability
 from calcli.core.reliability import reliability as reliability_of
 from calcli.core.results import Evaluation
 from calcli.core.risk import RiskCurve, rejection_curve, risk_curve
-from calcli.core.series import ScoreSet, courses, score_set
+from calcli.core.series import courses, score_sets
 from calcli.core.simplex import SimplexBinning, simplexes
+from calcli.core.vectors import group_members
 from calcli.core.views import problem_of
 from calcli.figures.classwise import class_wise
 from calcli.figures.curves import reliability_curve
 from calcli.figures.deviation import deviation
+from calcli.figures.forest import forest
 from calcli.figures.ks import ks_graphs
-from calcli.figures.maps import temperature_curve
+from calcli.figures.maps import calibration_map, temperature_curve
 from calcli.figures.output import save
 from calcli.figures.reliability import reliability
 from calcli.figures.risk import rejection_curves, risk_curves
 from calcli.figures.simplex import simplex
+from calcli.figures.style import zoom
 from calcli.figures.systems import epochs, score_bars
 
 Evaluations = Mapping[str, Evaluation]
@@ -48,22 +58,30 @@ class View:
     Attributes
     ----------
     lens
-        A one-dimensional lens, or "class-wise" for the reliability of every class.
+        A one-dimensional lens, "class-wise" for the reliability of every class, or for the simplex the name
+        of groups in the evaluation's settings.
     binning
-        How its scores are parted, into as many bins as the evaluation's settings say.
+        How scores are parted, into as many bins as the evaluation's settings say: "equal-width",
+        "equal-mass" or the name of edges in these settings; "recursive" for the simplex.
     draws
         Simulated data sets behind consistency bars.
-    groups
-        Class numbers of three groups by name, for the simplex of more classes.
-    simplex_binning
-        "equal-size" or "recursive".
+    region
+        The scores to look at, such as "0.8..1", or "all".
+    metrics
+        Metrics to draw over epochs and slices; empty for the usual ones.
+    by
+        Columns whose values are slices.
+    calibrators
+        Calibrators to map, by name.
     """
 
     lens: str = "top-1"
-    binning: Literal["equal-width", "equal-mass"] = "equal-width"
+    binning: str = "equal-width"
     draws: int = 999
-    groups: Mapping[str, Sequence[int]] | None = None
-    simplex_binning: SimplexBinning = "equal-size"
+    region: str = "all"
+    metrics: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    calibrators: Mapping[str, CalibratorRecord] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,22 +118,21 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
         If the figure or the lens is unknown or does not fit the data.
     """
     view = view or View()
-    kind = find_figure(name).name
-    if kind == "reliability" and view.lens == "class-wise":
-        kind = "class-wise"
+    kind = find_figure(name)
+    if kind.name == "reliability" and view.lens == "class-wise":
+        kind = FIGURES["class-wise"]
+    if len(evaluations) > MOST_SYSTEMS and kind.name != "epochs":
+        raise UsageError(
+            f"the figure {kind.name} shows at most {MOST_SYSTEMS} systems, not {len(evaluations)}; "
+            "a series of files goes with the figure epochs"
+        )
     classes = next(iter(evaluations.values())).predictions.classes
-    results, figure = MAKERS[kind](evaluations, view, classes)
+    if kind.name == "class-wise" or (kind.one_score and view.lens.startswith("class-")):
+        require_same_classes([evaluation.predictions for evaluation in evaluations.values()])
+    results, figure = MAKERS[kind.name](evaluations, view, classes)
+    if kind.one_score and kind.name != "ks" and view.region != "all":
+        zoom(figure, *map(float, view.region.split("..")))
     return Drawing(figure, {key: result.columns() for key, result in results.items()})
-
-
-def standard_names(evaluation: Evaluation) -> list[str]:
-    """Return the names of the figures that fit an evaluation, in the order in which a report shows them."""
-    names = ["reliability", "deviation", "ks", "class-wise"]
-    if evaluation.predictions.n_classes == 2:
-        names[-1] = "risk"
-    if evaluation.predictions.n_classes == 3:
-        names.append("simplex")
-    return names
 
 
 def standard_set(evaluation: Evaluation, folder: Path) -> list[Path]:
@@ -134,7 +151,7 @@ def standard_set(evaluation: Evaluation, folder: Path) -> list[Path]:
     """
     title = Path(evaluation.predictions.provenance.path).name
     paths = []
-    for name in standard_names(evaluation):
+    for name in standard_names(evaluation.predictions.n_classes):
         paths.append(folder / f"{name}.png")
         save(draw(name, {title: evaluation}).figure, paths[-1])
     return paths
@@ -144,45 +161,61 @@ Results = Mapping[str, Any]
 Maker = Callable[[Evaluations, View, Sequence[str]], tuple[Results, Figure]]
 
 
-def _each(
-    compute: Callable[[Evaluation, View], Any], drawn: Callable[..., Figure], classes: bool = False
-) -> Maker:
-    """Return a maker of figures with one result a system; some drawings want the class names as well."""
+def _each(compute: Callable[[Evaluation, View], Any], drawn: Callable[..., Figure]) -> Maker:
+    """Return a maker of figures with one result a system."""
 
     def make(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[Results, Figure]:
         results = {system: compute(evaluation, view) for system, evaluation in evaluations.items()}
-        return results, drawn(results, names) if classes else drawn(results)
+        return results, drawn(results)
 
     return make
 
 
-def _reliability(evaluation: Evaluation, view: View) -> Reliability:
+def _through_lens(compute: Callable[[Evaluation, View, Problem], Any], drawn: Callable[..., Figure]) -> Maker:
+    """Return a maker of figures of the problem of a lens, whose axes name the class where it is of one."""
+
+    def make(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[Results, Figure]:
+        where = "" if view.region == "all" else f", {view.region}"
+        results = {
+            system + where: compute(evaluation, view, problem_of(evaluation, view.lens, view.region))
+            for system, evaluation in evaluations.items()
+        }
+        return results, drawn(results, names)
+
+    return make
+
+
+def _reliability(evaluation: Evaluation, view: View, problem: Problem) -> Reliability:
+    settings = evaluation.settings
+    estimator = find_estimator(parse_metric(f"ece:binning={view.binning}", settings.defaults), settings.edges)
     return reliability_of(
-        problem_of(evaluation, view.lens),
-        view.lens,
-        BinnedError(view.binning, evaluation.settings.bins),
-        evaluation.estimates,
-        view.draws,
-        evaluation.settings.seed,
-    )
+        problem, view.lens, cast(BinnedError, estimator), evaluation.estimates,
+        view.draws, settings.seed, view.region,
+    )  # fmt: skip
+
+
+def _deviation(evaluation: Evaluation, view: View, problem: Problem) -> Reliability:
+    if not view.draws:
+        raise UsageError(
+            "a deviation diagram shows what chance allows, from simulated data: give --draws 999"
+        )
+    return _reliability(evaluation, view, problem)
 
 
 def _class_wise(evaluation: Evaluation, view: View) -> ClassReliability:
     return class_reliability(evaluation.class_bins, evaluation.predictions.classes)
 
 
-def _cumulative(evaluation: Evaluation, view: View) -> Cumulative:
-    return cumulative(problem_of(evaluation, view.lens), view.lens)
+def _cumulative(evaluation: Evaluation, view: View, problem: Problem) -> Cumulative:
+    return cumulative(problem, view.lens)
 
 
-def _corp(evaluation: Evaluation, view: View) -> Curve:
-    rng = np.random.default_rng([evaluation.settings.seed, 4])
-    return corp_curve(problem_of(evaluation, view.lens), view.lens, CURVE_DRAWS, rng)
+def _curve(kind: Callable[..., Curve]) -> Callable[[Evaluation, View, Problem], Curve]:
+    def compute(evaluation: Evaluation, view: View, problem: Problem) -> Curve:
+        rng = np.random.default_rng([evaluation.settings.seed, 4])
+        return kind(problem, view.lens, CURVE_DRAWS, rng)
 
-
-def _smooth(evaluation: Evaluation, view: View) -> Curve:
-    rng = np.random.default_rng([evaluation.settings.seed, 4])
-    return kernel_curve(problem_of(evaluation, view.lens), view.lens, CURVE_DRAWS, rng)
+    return compute
 
 
 def _risk(evaluation: Evaluation, view: View) -> RiskCurve:
@@ -195,34 +228,94 @@ def _risk(evaluation: Evaluation, view: View) -> RiskCurve:
     return risk_curve(problem_of(evaluation, "class-1"))
 
 
-def _scores(evaluation: Evaluation, view: View) -> ScoreSet:
-    return score_set(evaluation.estimates)
+def _scores(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[Results, Figure]:
+    results = score_sets({system: evaluation.estimates for system, evaluation in evaluations.items()})
+    return results, score_bars(results)
 
 
 def _simplexes(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[Results, Figure]:
     results = {}
     for system, evaluation in evaluations.items():
-        for face, result in simplexes(evaluation.predictions, view.groups, view.simplex_binning).items():
+        groups = _groups(evaluation, view.lens)
+        binning: SimplexBinning = "recursive" if view.binning == "recursive" else "equal-size"
+        for face, result in simplexes(evaluation.predictions, groups, binning).items():
             results[f"{system} {face}".strip()] = result
     return results, simplex(results)
 
 
+def _groups(evaluation: Evaluation, lens: str) -> dict[str, list[int]] | None:
+    """Return the class numbers of each group: of the groups that the lens names, or of the only ones."""
+    known, classes = evaluation.settings.groups, evaluation.predictions.classes
+    if lens not in known and len(known) > 1:
+        raise UsageError(f"a simplex shows one of the class groups; choose with --lens: {', '.join(known)}")
+    if not known:
+        return None
+    name = lens if lens in known else next(iter(known))
+    members = group_members(name, known[name], classes)
+    return {known[name][classes[numbers[0]]]: numbers for numbers in members}
+
+
 def _epochs(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[Results, Figure]:
-    results = courses([evaluation.estimates for evaluation in evaluations.values()])
+    results = courses(
+        [
+            {name: evaluation.estimates[name] for name in _asked("epochs", evaluation, view)}
+            for evaluation in evaluations.values()
+        ]
+    )
     return results, epochs(results, list(evaluations))
 
 
+def _slices(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[Results, Figure]:
+    if not view.by:
+        raise UsageError("the figure slices needs a column to slice by: --by COLUMN")
+    if any(evaluation.settings.priors is not None for evaluation in evaluations.values()):
+        raise UsageError(
+            "the figure slices takes the rows with the class frequencies they have; leave out --priors"
+        )
+    results = {
+        system: forest_of(evaluation, view.by, _asked("slices", evaluation, view))
+        for system, evaluation in evaluations.items()
+    }
+    return results, forest(results)
+
+
+def _asked(figure: str, evaluation: Evaluation, view: View) -> list[str]:
+    """Return those metrics of an evaluation that a figure is to show."""
+    calls = parse_metrics(view.metrics or FIGURES[figure].metrics, evaluation.settings.defaults)
+    asked = [str(call) for call in calls]
+    found = [name for name in asked if name in evaluation.estimates]
+    if not found:
+        raise UsageError(f"the figure {figure} needs metrics that were not computed: {', '.join(asked)}")
+    return found
+
+
+def _maps(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[Results, Figure]:
+    if not view.calibrators:
+        raise UsageError("a calibration map needs a calibrator file, made by calcli fit: --calibrator FILE")
+    results = {}
+    for system, evaluation in evaluations.items():
+        for name, record in view.calibrators.items():
+            predictions = evaluation.predictions
+            require_classes(predictions, record.classes, name)
+            record.refuse_kind(predictions.kind, predictions.provenance.path)
+            title = system if len(view.calibrators) == 1 else f"{name}, {system}"
+            results[title] = map_of(record.calibrator, predictions, raw=record.raw)
+    return results, calibration_map(results, names)
+
+
 MAKERS: dict[str, Maker] = {
-    "reliability": _each(_reliability, reliability, classes=True),
-    "deviation": _each(_reliability, deviation, classes=True),
+    "reliability": _through_lens(_reliability, reliability),
+    "deviation": _through_lens(_deviation, deviation),
     "class-wise": _each(_class_wise, class_wise),
-    "ks": _each(_cumulative, ks_graphs, classes=True),
-    "corp": _each(_corp, reliability_curve, classes=True),
-    "smooth": _each(_smooth, reliability_curve, classes=True),
+    "ks": _through_lens(_cumulative, ks_graphs),
+    "corp": _through_lens(_curve(corp_curve), reliability_curve),
+    "smooth": _through_lens(_curve(kernel_curve), reliability_curve),
     "simplex": _simplexes,
     "risk": _each(_risk, risk_curves),
     "rejection": _each(lambda evaluation, view: rejection_curve(evaluation.confidence), rejection_curves),
-    "scores": _each(_scores, score_bars),
+    "scores": _scores,
     "epochs": _epochs,
+    "slices": _slices,
     "temperature": _each(lambda evaluation, view: temperature_of(evaluation.predictions), temperature_curve),
+    "calibration-map": _maps,
 }

@@ -22,22 +22,24 @@ PANEL_WIDTH = 3.1
 
 @styled
 def simplex(results: Mapping[str, Simplex]) -> Figure:
-    """Draw simplexes side by side, four of them in a square (Vaicenavicius et al. 2019, fig. 1).
+    """Draw simplexes side by side, the faces of four classes in a square or a row.
 
     A dot is the mean prediction of a bin and the head of its arrow the observed frequencies; the darker, the
-    more rows. Bins of fewer than ten rows are faint.
+    more rows. Bins of fewer than ten rows are faint (Vaicenavicius et al. 2019, fig. 1).
 
     Parameters
     ----------
     results
         Simplexes by title.
     """
-    columns = 2 if len(results) == 4 else len(results)
+    columns = 2 if len(results) == 4 else 4 if len(results) % 4 == 0 else min(len(results), 3)
     rows = math.ceil(len(results) / columns)
     figure = new_figure(PANEL_WIDTH * columns + 0.4, 2.95 * rows + 0.15)
     grid = figure.subplots(rows, columns, squeeze=False)
     scale = PowerNorm(0.5, 0, max(float(result.share.max()) for result in results.values()))
-    for axes, (name, result) in zip(grid.flat, results.items(), strict=True):
+    for axes in list(grid.flat)[len(results) :]:
+        axes.set_visible(False)
+    for axes, (name, result) in zip(grid.flat, results.items(), strict=False):
         _triangle(axes, result)
         _arrows(axes, result, scale)
         axes.set_title(short(name), loc="left")

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 COLUMN = 3.3  # inches: one column of a two-column paper
@@ -95,6 +96,13 @@ def unit_square(axes: Axes) -> None:
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
+
+
+def zoom(figure: Figure, low: float, high: float) -> None:
+    """Show only that part of the horizontal axes."""
+    for axes in figure.axes:
+        axes.set_xlim(low, high)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
 def boxes(axes: Axes, x: tuple[Values, Values], y: tuple[Values, Values], **look: Any) -> PolyCollection:

@@ -1,4 +1,4 @@
-"""Figures of metrics: several systems, the epochs of one, the slices of one."""
+"""Figures of metrics: several systems, and the epochs of one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from calcli.core.results import Estimate
 from calcli.core.series import Course, ScoreSet
 from calcli.figures.style import COLUMN, GRID, INK, MUTED, SERIES, new_figure, short, styled
+from calcli.figures.wording import metric_name
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 BAR_HEIGHT = 0.16  # inches: a bar of one system
@@ -27,7 +28,7 @@ def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
     systems
         The same metrics of each system, by its name; a value that is not finite is written, not drawn.
     """
-    names = [estimate.call.metric.title for estimate in next(iter(systems.values())).estimates]
+    names = [metric_name(estimate.call) for estimate in next(iter(systems.values())).estimates]
     count = len(systems)
     figure = new_figure(COLUMN + 0.9, 0.75 + len(names) * (count * BAR_HEIGHT + 0.14) + 0.14 * count)
     axes = figure.subplots()
@@ -79,55 +80,24 @@ def epochs(courses: Mapping[str, Course], names: Sequence[str]) -> Figure:
     """
     columns = min(len(courses), 3)
     rows = math.ceil(len(courses) / columns)
-    figure = new_figure(max(COLUMN, 2.3 * columns), 1.6 * rows + 0.35)
+    figure = new_figure(max(COLUMN, 2.3 * columns), 1.75 * rows + 0.35)
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
     place = np.arange(1, len(names) + 1)
-    for axes, (expression, course) in zip(grid.flat, courses.items(), strict=False):
+    for axes, course in zip(grid.flat, courses.values(), strict=False):
         axes.plot(place, course.value, linestyle="", marker="o", markersize=2.6, color=MUTED)
         axes.plot(place, course.smoothed, color=SERIES[0])
         x, y = place[course.best], course.smoothed[course.best]
         axes.plot(
             x, y, marker="o", markersize=7, markerfacecolor="none", color=SERIES[1], markeredgewidth=1.4
         )
-        axes.set_title(course.call.metric.title, loc="left", fontsize=7.5)
-        axes.set_title(short(names[course.best], 12), loc="right", fontsize=6.5, fontweight="normal")
-        if ":" in expression:
-            axes.set_ylabel(expression.split(":", 1)[1], fontsize=6)
+        axes.set_title(metric_name(course.call), loc="left", fontsize=7.5, pad=13)
+        best = f"best: {short(names[course.best], 26)}"
+        axes.annotate(best, (0, 1), (0, 4), "axes fraction", textcoords="offset points", fontsize=6.5)
         axes.grid(axis="y", color=GRID)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     for axes in list(grid.flat)[len(courses) :]:
         axes.set_visible(False)
+    for column in range(columns):
+        grid[(len(courses) - 1 - column) // columns, column].tick_params(labelbottom=True)
     figure.supxlabel("File, in order (ring: best of the smoothed line, weights 1:2:1)", fontsize=7)
-    return figure
-
-
-@styled
-def forest(slices: Mapping[str, Estimate], overall: Estimate) -> Figure:
-    """Draw a metric in every slice with its interval, and the value over all rows as a line.
-
-    Parameters
-    ----------
-    slices
-        Estimates of the metric by slice, worst first or in any order that helps.
-    overall
-        The estimate over all rows.
-    """
-    figure = new_figure(COLUMN + 0.6, 0.75 + 0.17 * len(slices))
-    axes = figure.subplots()
-    axes.axvline(overall.value, color=MUTED, linewidth=0.9, dashes=(4, 2))
-    if overall.interval is not None:
-        axes.axvspan(overall.interval.low, overall.interval.high, color=GRID, linewidth=0)
-    for y, estimate in enumerate(slices.values()):
-        apart = estimate.interval is not None and not (
-            estimate.interval.low <= overall.value <= estimate.interval.high
-        )
-        color = SERIES[1] if apart else SERIES[0]
-        if estimate.interval is not None:
-            axes.hlines(y, estimate.interval.low, estimate.interval.high, color=color, linewidth=1.4)
-        axes.plot(estimate.value, y, marker="D" if apart else "o", markersize=4, color=color)
-    axes.set_yticks(range(len(slices)), [short(name, 26) for name in slices], fontsize=6.8)
-    axes.set_ylim(len(slices) - 0.4, -0.6)
-    axes.grid(axis="x", color=GRID)
-    axes.set_xlabel(f"{overall.call.metric.title} ({overall.call.metric.unit})")
-    axes.set_title("Slices (dashed: all rows)", loc="left")
     return figure

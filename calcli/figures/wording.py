@@ -1,10 +1,11 @@
-"""What the axes are called under each lens."""
+"""What the axes are called under each lens, and what metrics are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calcli.core.expressions import MetricCall
 from calcli.figures.style import short
 
 
@@ -54,3 +55,9 @@ def words(lens: str, classes: Sequence[str] = ()) -> Words:
         name = short(classes[int(number)], 20) if classes else number
         return Words(f"Predicted probability of {name}", f"Observed frequency of {name}")
     return Words(f"Predicted probability ({lens})", f"Observed frequency ({lens})")
+
+
+def metric_name(call: MetricCall) -> str:
+    """Return the title of a metric, with those of its arguments that are not the usual ones below."""
+    arguments = str(call).partition(":")[2].replace(":", ", ")
+    return f"{call.metric.title}\n{arguments}" if arguments else call.metric.title

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calcli.core.calibrators.softmax import VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.errors import InputError, UsageError
 from calcli.core.evaluate import Settings, evaluate
 from calcli.core.figures import FIGURES, find_figure
-from calcli.core.maps import calibration_map, temperature_curve, thinned_log_probs
+from calcli.core.logspace import log_softmax
+from calcli.core.maps import calibration_map, temperature_curve, thinned_rows
 from calcli.core.predictions import ArrayScores, Predictions
-from calcli.core.series import courses, score_set, smooth
+from calcli.core.series import courses, score_sets, smooth
 
 
 @pytest.mark.parametrize("name", ["sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn"])
@@ -40,7 +42,7 @@ def test_map_of_many_classes_follows_the_predicted_class(reference_predictions):
     predictions = reference_predictions("agnews_gpt2")
     calibrator = Temperature().fit(predictions.scores.array, predictions.labels)
     result = calibration_map(calibrator, predictions)
-    probs = np.exp(thinned_log_probs(predictions, 10**6)[0])
+    probs = np.exp(log_softmax(thinned_rows(predictions, 10**6)[0]))
     assert result.lens == "top-1"
     assert result.before.mean() == pytest.approx(probs.max(1).mean(), abs=1e-3)
     assert np.all(result.low <= result.high)
@@ -54,12 +56,22 @@ def test_thinned_rows_are_the_rows_they_stand_for(k):
     predictions = Predictions(
         ArrayScores(scores), "logits", rng.integers(0, k, len(scores)), tuple(map(str, range(k)))
     )
-    log_probs, labels, _ = thinned_log_probs(predictions, 101)
+    kept, labels, _ = thinned_rows(predictions, 101)
     rows = np.unique(np.linspace(0, len(scores) - 1, 101).astype(int))
-    np.testing.assert_allclose(
-        log_probs, scores[rows] - np.log(np.exp(scores[rows]).sum(1, keepdims=True)), atol=1e-9
-    )
+    np.testing.assert_array_equal(kept, scores[rows])
     np.testing.assert_array_equal(labels, predictions.labels[rows])
+
+
+def test_map_of_raw_logits_sees_what_probabilities_do_not():
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(2000, 2))
+    labels = (rng.random(2000) < 1 / (1 + np.exp(logits[:, 0] + logits[:, 1]))).astype(int)
+    calibrator = VectorScaling(input="raw").fit(logits, labels)
+    predictions = Predictions(ArrayScores(logits), "logits", labels, ("a", "b"))
+    result = calibration_map(calibrator, predictions, raw=True)
+    assert result.lens == "class-1"
+    # rows of one score differ in the sum of their logits, on which the label depends
+    assert np.all(result.high - result.low > 0.1)
 
 
 def test_smoothing_weighs_neighbors():
@@ -90,11 +102,20 @@ def test_courses_find_the_best_file_of_each_metric():
 def test_score_sets_need_a_normalized_score():
     predictions = Predictions(ArrayScores(np.eye(2)), "probs", np.array([0, 1]), ("a", "b"))
     estimates = evaluate(predictions, Settings(("normalized_brier", "brier"), draws=0, resamples=0)).estimates
-    table = score_set(estimates).columns()
+    table = score_sets({"a": estimates})["a"].columns()
     assert table["metric"].tolist() == ["normalized_brier"]
     assert np.isnan(table["low"]).all()
     with pytest.raises(UsageError, match="normalized_log_loss"):
-        score_set({})
+        score_sets({"a": {}})
+
+
+def test_score_sets_hold_what_all_systems_have():
+    predictions = Predictions(ArrayScores(np.eye(2)), "probs", np.array([0, 1]), ("a", "b"))
+    metrics = {"a": ("normalized_brier", "normalized_error_rate"), "b": ("normalized_error_rate",)}
+    settings = {system: Settings(names, draws=0, resamples=0) for system, names in metrics.items()}
+    sets = score_sets({system: evaluate(predictions, how).estimates for system, how in settings.items()})
+    for found in sets.values():
+        assert [str(estimate.call) for estimate in found.estimates] == ["normalized_error_rate"]
 
 
 def test_unknown_figures_suggest_the_nearest():

@@ -77,7 +77,7 @@ def test_groups_add_up_their_classes():
 
 
 def test_wrong_numbers_of_classes_and_groups_are_refused():
-    with pytest.raises(UsageError, match="needs 3 or 4 classes, and there are 10"):
+    with pytest.raises(UsageError, match="needs 3 or 4 classes, and arrays has 10"):
         simplexes(some_predictions(k=10))
     with pytest.raises(UsageError, match="needs 3 groups of classes, not 2"):
         simplexes(some_predictions(k=10), {"low": range(5), "high": range(5, 10)})

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.temperature import Temperature
 from calcli.core.evaluate import Settings, evaluate
 from calcli.core.predictions import ArrayScores, Predictions, Provenance
 from calcli.core.results import Evaluation
+from calcli.figures import View
 
 LONG = "a_file_name_that_is_far_too_long_to_stand_above_a_panel_of_a_column.parquet"
 
@@ -19,7 +22,9 @@ def make(n: int, k: int, sharpness: float, name: str, seed: int = 0) -> Evaluati
     labels = (np.exp(log_probs).cumsum(1) < rng.random((n, 1))).sum(1).clip(max=k - 1)
     classes = tuple(f"class number {j}" for j in range(k))
     scores = ArrayScores(sharpness * log_probs)
-    return finish(Predictions(scores, "logits", labels, classes, provenance=Provenance(name, "", "")))
+    columns = {"part": np.arange(n) % 3}
+    origin = Provenance(name, "", "")
+    return finish(Predictions(scores, "logits", labels, classes, columns=columns, provenance=origin))
 
 
 def finish(predictions: Predictions) -> Evaluation:
@@ -31,9 +36,19 @@ def constant(probs: list[float], name: str) -> Evaluation:
     labels = (np.arange(100) % 10 > 7).astype(np.int64)
     table = np.tile(probs, (100, 1))
     classes = tuple(map(str, range(len(probs))))
+    columns = {"part": np.arange(100) % 3}
+    origin = Provenance(name, "", "")
     return finish(
-        Predictions(ArrayScores(table), "probs", labels, classes, provenance=Provenance(name, "", ""))
+        Predictions(ArrayScores(table), "probs", labels, classes, columns=columns, provenance=origin)
     )
+
+
+def everything(evaluation: Evaluation) -> View:
+    """Return a view with all that some figure needs beside evaluations."""
+    calibrator = Temperature()
+    calibrator.parameters = {"temperature": 2.0}
+    record = CalibratorRecord(calibrator, evaluation.predictions.classes, False, (), {})
+    return View(by=("part",), calibrators={"cal.json": record})
 
 
 CASES = {

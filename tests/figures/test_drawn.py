@@ -9,6 +9,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.quiver import Quiver
 
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.forest import Forest
 from calcli.core.maps import calibration_map as map_of
 from calcli.core.reliability import class_reliability
 from calcli.core.series import Course
@@ -199,19 +200,22 @@ def test_epochs_ring_the_best_file(two):
     np.testing.assert_array_equal(raw.get_ydata(), course.value)
     np.testing.assert_array_equal(smoothed.get_ydata(), course.smoothed)
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (2, 1.5)
-    assert axes.get_title("right") == "two"
+    assert [text.get_text() for text in axes.texts] == ["best: two"]
 
 
 def test_forest_has_a_line_and_an_interval_for_every_slice(two, three):
-    overall = two.estimates["log_loss"]
-    slices = {"left": two.estimates["log_loss"], "right": three.estimates["log_loss"]}
-    (axes,) = forest(slices, overall).axes
-    marks = [line.get_xdata()[0] for line in axes.lines[1:]]
-    assert marks == [estimate.value for estimate in slices.values()]
-    ends = np.concatenate([found.get_segments() for found in axes.findobj(LineCollection)])
-    expected = [(e.interval.low, e.interval.high) for e in slices.values()]
-    np.testing.assert_array_equal(ends[:, :, 0], expected)
-    assert axes.lines[1].get_marker() == "o"  # the whole lies within its own interval
+    whole = two.estimates["log_loss"]
+    slices = {"a=1": {"log_loss": whole}, "a=2": {"log_loss": three.estimates["log_loss"]}}
+    (axes,) = forest({"two.csv": Forest({"log_loss": whole}, slices, {"a=1": 800, "a=2": 800})}).axes
+    found = [slices[label.get_text()]["log_loss"] for label in axes.get_yticklabels()]
+    assert found == sorted(found, key=lambda estimate: -estimate.value)
+    marks = {line.get_ydata()[0]: line for line in axes.lines[1:]}
+    assert [marks[y].get_xdata()[0] for y in range(2)] == [estimate.value for estimate in found]
+    ends = np.concatenate([lines.get_segments() for lines in axes.findobj(LineCollection)])
+    ends = ends[np.argsort(ends[:, 0, 1])]
+    np.testing.assert_array_equal(ends[:, :, 0], [(e.interval.low, e.interval.high) for e in found])
+    assert marks[found.index(whole)].get_marker() == "o"  # the whole lies within its own interval
+    assert marks[1 - found.index(whole)].get_marker() == "D"
 
 
 def test_temperature_curve_and_its_minimum(two):

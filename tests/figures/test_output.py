@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from calcli.core.errors import UsageError
-from calcli.core.figures import FIGURES
-from calcli.figures import draw, save, standard_names, standard_set
-from tests.figures.conftest import make
+from calcli.core.figures import FIGURES, standard_names
+from calcli.figures import draw, save, standard_set
+from tests.figures.conftest import everything, make
 
 SMALLEST = 5.0  # points: class names of a heat map
 SLACK = 0.02  # inches
@@ -50,7 +50,7 @@ def test_every_figure_fits_the_page_whatever_the_data(name, evaluation):
         with pytest.raises(UsageError, match="classes"):
             draw(name, {"a": evaluation})
         return
-    drawing = draw(name, {evaluation.predictions.provenance.path: evaluation})
+    drawing = draw(name, {evaluation.predictions.provenance.path: evaluation}, everything(evaluation))
     assert_page_is_readable(drawing.figure)
 
 
@@ -58,14 +58,15 @@ def test_every_figure_fits_the_page_whatever_the_data(name, evaluation):
 def test_three_systems_fit_side_by_side(name, evaluations):
     case = {"risk": "two classes", "simplex": "three classes"}.get(name, "ten classes")
     systems = {f"system_{i}_with_a_long_name.parquet": evaluations[case] for i in range(3)}
-    assert_page_is_readable(draw(name, systems).figure)
+    assert_page_is_readable(draw(name, systems, everything(evaluations[case])).figure)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("format", MAGIC)
 def test_same_bytes_every_time(name, format, two, three):
     evaluation = three if name == "simplex" else two
-    first, second = (written(draw(name, {"a": evaluation}).figure, format) for _ in range(2))
+    drawings = [draw(name, {"a": evaluation}, everything(evaluation)) for _ in range(2)]
+    first, second = (written(drawing.figure, format) for drawing in drawings)
     assert first == second
     assert first.startswith(MAGIC[format])
     for secret in (b"Matplotlib v", b"CreationDate", b"<dc:date>"):
@@ -74,7 +75,8 @@ def test_same_bytes_every_time(name, format, two, three):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_tables_have_columns_of_one_length(name, two, three):
-    tables = draw(name, {"a": three if name == "simplex" else two}).tables
+    evaluation = three if name == "simplex" else two
+    tables = draw(name, {"a": evaluation}, everything(evaluation)).tables
     assert tables
     for columns in tables.values():
         assert len({len(column) for column in columns.values()}) == 1
@@ -83,7 +85,7 @@ def test_tables_have_columns_of_one_length(name, two, three):
 @pytest.mark.parametrize("name", sorted(set(FIGURES) - {"simplex"}))
 def test_many_rows_make_no_large_file(name):
     evaluation = make(150_000, 2, 1.3, "many.npy")
-    figure = draw(name, {"many": evaluation}).figure
+    figure = draw(name, {"many": evaluation}, everything(evaluation)).figure
     assert max(len(written(figure, format)) for format in MAGIC) < 400_000
 
 
@@ -133,7 +135,7 @@ def test_suffix_decides_the_format(two, tmp_path):
 
 def test_standard_set_is_written_in_order(evaluation, tmp_path):
     paths = standard_set(evaluation, tmp_path)
-    assert [path.stem for path in paths] == standard_names(evaluation)
+    assert [path.stem for path in paths] == standard_names(evaluation.predictions.n_classes)
     assert sorted(tmp_path.iterdir()) == sorted(paths)
     assert all(path.read_bytes().startswith(MAGIC["png"]) for path in paths)
 
@@ -143,5 +145,5 @@ def test_figures_that_do_not_fit_say_what_does(three, evaluations):
         draw("risk", {"a": three})
     with pytest.raises(UsageError, match="did you mean 'simplex'"):
         draw("simplx", {"a": three})
-    with pytest.raises(UsageError, match="3 or 4 classes, and there are 10"):
+    with pytest.raises(UsageError, match=r"3 or 4 classes, and ten\.npy has 10"):
         draw("simplex", {"a": evaluations["ten classes"]})

@@ -1,0 +1,91 @@
+"""The numbers of a forest plot: metrics in every slice of the rows, beside those of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.results import Estimate, Evaluation
+from calcli.core.sliced import evaluate_slices
+from calcli.core.slices import ENOUGH_ROWS
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Metrics of one system in slices.
+
+    Attributes
+    ----------
+    whole
+        Estimates over all rows, by canonical expression.
+    slices
+        The same in each slice, by its name `column=value`.
+    rows
+        Rows of each slice, by the same name.
+    """
+
+    whole: Mapping[str, Estimate]
+    slices: Mapping[str, Mapping[str, Estimate]]
+    rows: Mapping[str, int]
+
+    @property
+    def worst_first(self) -> list[str]:
+        """Names of the slices, the worst by the first metric first, those of few rows last."""
+        return sorted(self.slices, key=self._rank)
+
+    def thin(self, name: str) -> bool:
+        """Tell whether a slice has too few rows to be compared with others."""
+        return self.rows[name] < ENOUGH_ROWS
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the table of the slices, a row a slice and metric; nan where there is no interval."""
+        found = [
+            (name, self.rows[name], expression, estimate)
+            for name, estimates in self.slices.items()
+            for expression, estimate in estimates.items()
+        ]
+        intervals = [estimate.interval for *_, estimate in found]
+        return {
+            "slice": np.array([name for name, *_ in found]),
+            "rows": np.array([rows for _, rows, *_ in found]),
+            "metric": np.array([expression for *_, expression, _ in found]),
+            "value": np.array([estimate.value for *_, estimate in found]),
+            "low": np.array([np.nan if i is None else i.low for i in intervals]),
+            "high": np.array([np.nan if i is None else i.high for i in intervals]),
+        }
+
+    def _rank(self, name: str) -> tuple[bool, float]:
+        estimate = next(iter(self.slices[name].values()))
+        badness = {
+            "lower": estimate.value, "higher": -estimate.value, "zero": abs(estimate.value), "none": 0.0
+        }  # fmt: skip
+        return self.thin(name), -badness[estimate.call.metric.direction]
+
+
+def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence[str]) -> Forest:
+    """Evaluate metrics in every slice.
+
+    Parameters
+    ----------
+    evaluation
+        Of all rows; it has the metrics.
+    columns
+        By whose values the rows are sliced.
+    expressions
+        The metrics, canonical.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or it has too many values.
+    """
+    whole = replace(evaluation, settings=replace(evaluation.settings, metrics=tuple(expressions)))
+    slices, rows = {}, {}
+    for column in columns:
+        for part, found in evaluate_slices(evaluation.predictions, column, whole):
+            slices[str(part)], rows[str(part)] = found.estimates, found.predictions.n_rows
+    return Forest({name: evaluation.estimates[name] for name in expressions}, slices, rows)
