@@ -115,6 +115,7 @@ def _settings(policy: Policy) -> Settings:
         draws=max(policy.draws, needed),
         seed=policy.seed,
         test=True,
+        costs=policy.costs,
     )
 
 

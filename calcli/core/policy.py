@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from calcli.core.costs import Costs
 from calcli.core.errors import UsageError
 from calcli.core.evidence import Margin
 from calcli.core.expressions import MetricCall
@@ -136,6 +137,8 @@ class Policy:
         Confidence of every interval and proof.
     resamples, draws, seed
         Of bootstrap, simulations and permutations; as many as the number of rules needs, at least.
+    costs
+        Costs of decisions that metrics may name.
     """
 
     rules: tuple[Rule, ...]
@@ -143,6 +146,7 @@ class Policy:
     resamples: int = 2000
     draws: int = 1999
     seed: int = 0
+    costs: tuple[Costs, ...] = ()
 
 
 @dataclass(frozen=True)

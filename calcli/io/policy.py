@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+from calcli.core.costs import Costs
 from calcli.core.errors import CalcliError, InputError, UsageError
 from calcli.core.evidence import Margin
 from calcli.core.expressions import nearest_name, parse_metric
 from calcli.core.policy import Bound, End, NoWorse, Policy, Proof, Rule, Severity
+from calcli.io.costs import read_costs
 
 T = TypeVar("T", int, float, str)
 
-GENERAL = ("level", "min_rows", "resamples", "draws", "seed", "rules")
+GENERAL = ("level", "min_rows", "resamples", "draws", "seed", "costs", "rules")
 OF_RULE = (
     "metric", "max", "min", "bound", "max_increase", "max_decrease", "prove", "slice", "severity", "min_rows",
     "name",
@@ -69,7 +71,8 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
         if negative:
             raise UsageError(f"{negative} is {counts[negative]}; expected a number of at least 0")
         general = {"level": level, **{key: counts[key] for key in ("resamples", "draws", "seed")}}
-    except UsageError as fault:
+        general["costs"] = _costs(table.get("costs", []))
+    except CalcliError as fault:
         faults.append(str(fault))
     entries = table.get("rules", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries) or not entries:
@@ -88,6 +91,12 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
 
 
 COUNTS = {"resamples": 2000, "draws": 1999, "seed": 0, "min_rows": 1}
+
+
+def _costs(texts: Any) -> tuple[Costs, ...]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise UsageError(f'costs is {texts!r}; expected a list of words and files, such as ["abstain:0.1"]')
+    return read_costs(tuple(texts))
 
 
 def _rules(entry: Mapping[str, Any], min_rows: int) -> list[Rule]:

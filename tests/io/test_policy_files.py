@@ -140,3 +140,20 @@ def test_files_that_are_no_policy(tmp_path):
     broken.write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="is not TOML"):
         read_policy(broken)
+
+
+def test_costs_that_metrics_may_name():
+    found = policy(
+        """
+        costs = ["abstain:0.1", "balanced"]
+
+        [[rules]]
+        metric = "normalized_bayes_risk:costs=abstain"
+        max = 0.5
+        """
+    )
+    assert [(one.name, one.amount) for one in found.costs] == [("abstain", 0.1), ("balanced", 1.0)]
+    with pytest.raises(InputError, match=r"costs is 'abstain:0.1'; expected a list of words and files"):
+        policy('costs = "abstain:0.1"\n[[rules]]\nmetric = "log_loss"\nmax = 1')
+    with pytest.raises(InputError, match="'nonsense' are no costs"):
+        policy('costs = ["nonsense"]\n[[rules]]\nmetric = "log_loss"\nmax = 1')
