@@ -1,4 +1,4 @@
-"""Bootstrap of means: rows are resampled, or deals of rows where there are many.
+"""Bootstrap of means: rows are resampled, or deals of rows where there are many, or clusters of rows.
 
 Everything resampled is a function of weighted means of row statistics, so that a resample is a product of
 counts and sums, and no row is read again.
@@ -7,6 +7,7 @@ counts and sums, and no row is read again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from calcli.core.predictions import Array, Floats
 from calcli.core.scoring import Means
 
-ROW_LIMIT = 20_000  # rows that are resampled one by one
+ROW_LIMIT = 20_000  # rows, or clusters, that are resampled one by one
 DEALS = 1_999  # a prime: no period of the data but its multiples puts like rows together
 CHUNK = 2_000_000  # counts held in memory at once
 
@@ -36,6 +37,41 @@ def deal_sums(values: Array, weights: Floats | None = None) -> NDArray[np.float6
     return sums
 
 
+class _Deals:
+    """The units that rows are dealt into."""
+
+    number = DEALS
+
+    def sums(self, values: Array, weights: Floats | None = None) -> NDArray[np.float64]:
+        return deal_sums(values, weights)
+
+    def cells(self, labels: Array, n_classes: int) -> NDArray[np.intp]:
+        """Return where in a (units, K) table each row belongs."""
+        cells = np.resize(np.arange(DEALS) * n_classes, len(labels))
+        cells += labels
+        return cells
+
+
+class _Clusters:
+    """Clusters of rows as units; where there are many, deals of clusters by a hash of their names."""
+
+    def __init__(self, clusters: Array) -> None:
+        names, self._unit = np.unique(clusters, return_inverse=True)
+        self.number = len(names)
+        if self.number > ROW_LIMIT:
+            deals = np.array([crc32(str(name).encode()) % DEALS for name in names.tolist()])
+            self._unit, self.number = deals[self._unit], DEALS
+
+    def sums(self, values: Array, weights: Floats | None = None) -> NDArray[np.float64]:
+        values = values if weights is None else values * weights
+        sums: NDArray[np.float64] = np.bincount(self._unit, values, self.number).astype(np.float64)
+        return sums
+
+    def cells(self, labels: Array, n_classes: int) -> NDArray[np.intp]:
+        """Return where in a (units, K) table each row belongs."""
+        return self._unit * n_classes + labels
+
+
 class Sums:
     """Weighted sums of row statistics over the units that are resampled.
 
@@ -49,6 +85,13 @@ class Sums:
         (N,) row weights, or None.
     priors
         (K,) class priors that the weights bring about and that every resample is to have as well.
+    clusters
+        (N,) values that dependent rows share, which are resampled together; None if no rows depend.
+
+    Attributes
+    ----------
+    units
+        How many are resampled.
     """
 
     def __init__(
@@ -58,6 +101,7 @@ class Sums:
         n_classes: int,
         weights: Floats | None = None,
         priors: Floats | None = None,
+        clusters: Array | None = None,
     ) -> None:
         n = len(labels)
         self._names = list(columns)
@@ -70,30 +114,35 @@ class Sums:
             finite = [_centred(values, labels, weights, n_classes) for values in finite]
         marks = [rows if weights is None else rows & (weights > 0) for rows in infinite.values()]
         weight = np.ones(n) if weights is None else weights
-        if n <= ROW_LIMIT:
+        grouping: _Deals | _Clusters | None = None
+        if clusters is not None:
+            grouping = _Clusters(clusters)
+        elif n > ROW_LIMIT:
+            grouping = _Deals()
+        if grouping is None:
             weighted = finite if weights is None else [values * weights for values in finite]
             order = np.argsort(labels, kind="stable")  # units of one class together: see _ClassSums
             stacked = np.stack([weight, *weighted, *marks], axis=1, dtype=np.float64, casting="unsafe")
             self._sums = stacked[order]
         else:
-            sums = [deal_sums(values, weights) for values in finite]
-            self._sums = np.stack([deal_sums(weight), *sums, *map(deal_sums, marks)], axis=1)
-        self._classes = _ClassSums(labels, n_classes, weights)
+            sums = [grouping.sums(values, weights) for values in finite]
+            self._sums = np.stack([grouping.sums(weight), *sums, *map(grouping.sums, marks)], axis=1)
+        self._classes = _ClassSums(labels, n_classes, weights, grouping)
+        self.units = len(self._sums)
 
     def means(self) -> Means:
         """Return the means of the sample itself."""
-        return self._means(np.ones((1, len(self._sums))), squeeze=True)
+        return self._means(np.ones((1, self.units)), squeeze=True)
 
     def resampled(self, resamples: int, rng: np.random.Generator) -> Means:
         """Return the means of `resamples` samples drawn with replacement, on a leading axis."""
-        units = len(self._sums)
         parts = []
-        step = max(1, CHUNK // units)
+        step = max(1, CHUNK // self.units)
         for start in range(0, resamples, step):
             size = min(step, resamples - start)
-            counts = np.empty((size, units))
-            for row, drawn in enumerate(rng.integers(0, units, size=(size, units))):
-                counts[row] = np.bincount(drawn, minlength=units)
+            counts = np.empty((size, self.units))
+            for row, drawn in enumerate(rng.integers(0, self.units, size=counts.shape)):
+                counts[row] = np.bincount(drawn, minlength=self.units)
             parts.append(self._means(counts))
         columns = {name: np.concatenate([part[name] for part in parts]) for name in self._names}
         return Means(columns, np.concatenate([part.priors for part in parts]))
@@ -129,13 +178,14 @@ def _centred(values: Array, labels: Array, weights: Floats, n_classes: int) -> N
 class _ClassSums:
     """Weight of every class in every unit."""
 
-    def __init__(self, labels: Array, n_classes: int, weights: Floats | None) -> None:
+    def __init__(
+        self, labels: Array, n_classes: int, weights: Floats | None, grouping: _Deals | _Clusters | None
+    ) -> None:
         self._n_classes = n_classes
         self._table: Floats | None = None
-        if len(labels) > ROW_LIMIT:
-            cells = np.resize(np.arange(DEALS) * n_classes, len(labels))
-            cells += labels
-            table = np.bincount(cells, weights, DEALS * n_classes).reshape(DEALS, n_classes)
+        if grouping is not None:
+            cells = grouping.cells(labels, n_classes)
+            table = np.bincount(cells, weights, grouping.number * n_classes).reshape(-1, n_classes)
             # counts are exact in single precision, and the product is twice as fast
             self._table = table.astype(np.float32 if weights is None else np.float64)
             return

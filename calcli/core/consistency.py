@@ -58,7 +58,7 @@ def binned_nulls(
     draws: int,
     rng: np.random.Generator,
 ) -> list[Null]:
-    """Return the null distributions of estimators of bins, given their observed values; they share their draws."""
+    """Return the null distributions of estimators of bins, given observed values; they share their draws."""
     if not estimators:
         return []
     cut_sets = [problem.cuts(estimator.binning, estimator.bins) for estimator in estimators]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,10 @@ from calcli.core.calibration_errors import calibration_errors
 from calcli.core.calibration_loss import Companions
 from calcli.core.classrows import class_rows
 from calcli.core.costs import Costs
-from calcli.core.errors import KindContradicted
+from calcli.core.errors import KindContradicted, UsageError
 from calcli.core.expressions import MetricCall, parse_metrics
 from calcli.core.measure import Measurements, Watch
-from calcli.core.predictions import Predictions
+from calcli.core.predictions import Array, Predictions
 from calcli.core.priors import at_priors
 from calcli.core.results import Estimate, Evaluation, Interval, Settings
 from calcli.core.signatures import signature
@@ -84,6 +85,11 @@ def evaluate(
 
 def measure(predictions: Predictions, settings: Settings, watch: Watch | None = None) -> Measurements:
     """Return what one pass finds for the metrics of the settings; otherwise as `evaluate`."""
+    if settings.cluster is not None and settings.test:
+        raise UsageError(
+            f"--test draws the outcomes of all rows one by one, but --cluster {settings.cluster} says that "
+            "they depend on each other; leave out one of the two"
+        )
     calls = _calls(predictions, settings)
     moved = predictions
     if settings.priors is not None:
@@ -114,6 +120,8 @@ def _calls(predictions: Predictions, settings: Settings) -> list[MetricCall]:
 def assess(measured: Measurements, settings: Settings, companions: Companions | None = None) -> Evaluation:
     """Return the evaluation of what `measure` found with the same settings; otherwise as `evaluate`."""
     predictions = measured.predictions
+    if settings.cluster is not None:
+        settings = replace(settings, draws=0)  # dependent outcomes cannot be drawn from the predictions
     calls = _calls(predictions, settings)
     estimates = _scores(measured, calls, settings)
     estimates |= _rankings(measured, calls, settings)
@@ -145,10 +153,10 @@ def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
     calls = [call for call in calls if call.metric.family == "score"]
     if not calls:
         return {}
-    sums = measured.score_sums()
+    sums = measured.score_sums(_clusters(measured, settings))
     means = sums.means()
     resampled = None
-    if settings.resamples and measured.predictions.n_rows > 1:
+    if settings.resamples and sums.units > 1:
         resampled = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 1]))
     estimates = {}
     for call in calls:
@@ -167,12 +175,16 @@ def _rankings(measured: Measurements, calls: Sequence[MetricCall], settings: Set
     estimates = {}
     for call in calls:
         if call.metric.family == "ranking":
-            area = measured.roc_area()
+            area = measured.roc_area(_clusters(measured, settings))
             ends = area.interval(settings.level)
             interval = None if ends is None else Interval(*ends, settings.level)
             line = signature(call, measured, settings, "interval:delong")
             estimates[str(call)] = Estimate(call, area.value, line, interval)
     return estimates
+
+
+def _clusters(measured: Measurements, settings: Settings) -> Array | None:
+    return None if settings.cluster is None else measured.predictions.column(settings.cluster)
 
 
 def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:

@@ -134,11 +134,11 @@ class Measurements:
         found = self._lenses[lens]
         return self.rows[found.score], self.rows[found.outcome]
 
-    def score_sums(self) -> Sums:
-        """Return the sums that every score is a function of, ready to be resampled."""
+    def score_sums(self, clusters: Array | None = None) -> Sums:
+        """Return the sums that every score is a function of, ready to be resampled, clusters as a whole."""
         rows = self.predictions
         columns = {name: self.rows[name] for score in self.scores.values() for name in score.statistics}
-        return Sums(columns, rows.labels, rows.n_classes, rows.weights, rows.priors)
+        return Sums(columns, rows.labels, rows.n_classes, rows.weights, rows.priors, clusters)
 
     def problem(self, lens: str) -> Problem:
         """Return the induced problem of a one-dimensional lens, sorted once."""
@@ -175,8 +175,15 @@ class Measurements:
         """(K, N) probabilities, kept where a metric must put more than two classes in order."""
         return self.vector_problem("canonical").probs.T
 
-    def roc_area(self) -> Area:
-        """Return the area under the ROC curve, of the second of two classes or the mean over more."""
+    def roc_area(self, clusters: Array | None = None) -> Area:
+        """Return the area under the ROC curve, of the second of two classes or the mean over more.
+
+        Its standard error takes the rows of each of the clusters for one observation.
+        """
+        if clusters is not None:
+            area, influences = self.roc_influences()
+            together = np.bincount(np.unique(clusters, return_inverse=True)[1], influences)
+            return Area(area, float(np.linalg.norm(together)))
         if self.predictions.n_classes == 2:
             return roc_area(self.problem("class-1"))
         table = self.vector_problem("canonical").probs.T

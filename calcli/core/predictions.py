@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.errors import InputError
+
 Kind = Literal["logits", "log-probs", "probs"]
 Array = NDArray[Any]
 Floats = NDArray[np.floating[Any]]
@@ -125,6 +127,19 @@ class Predictions:
     def n_classes(self) -> int:
         """Number of classes, K."""
         return self.scores.shape[1]
+
+    def column(self, name: str) -> Array:
+        """Return (N,) values of one of the other columns.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name.
+        """
+        if name not in self.columns:
+            known = ", ".join(self.columns) or "none besides labels and scores"
+            raise InputError(f"{self.provenance.path}: no column {name!r}; the columns are: {known}")
+        return self.columns[name]
 
     def as_kind(self, kind: Kind, reason: str) -> Predictions:
         """Return the same scores understood as another kind."""

@@ -338,7 +338,8 @@ def _errors() -> list[Metric]:
 def _classics() -> list[Metric]:
     return [
         Metric(
-            "calibration_in_the_large", "Calibration in the large", "classical", "zero", "-1 to 1", "fraction",
+            "calibration_in_the_large", "Calibration in the large", "classical", "zero", "-1 to 1",
+            "fraction",
             "two classes: above 0 the second one occurs more often than its probability says",
             "mean outcome - mean score", "Cox 1958; Van Calster et al. 2019",
             "gaps of opposite sign cancel; calibration_slope sees some of them",

@@ -108,7 +108,7 @@ class Settings:
     loss_resamples
         Bootstrap resamples behind the interval of a calibration loss; 0 for none.
     cluster
-        Column whose values dependent rows share; they stay in one fold.
+        Column whose values dependent rows share; they are resampled together and stay in one fold.
     fold_column
         Column that says which fold of the cross-validation a row is in; None to deal them out.
     priors

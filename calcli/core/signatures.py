@@ -23,6 +23,8 @@ def signature(call: MetricCall, measured: Measurements, settings: Settings, *rep
     parts += [f"n:{rows}", f"k:{classes}", f"dtype:{measured.dtype}"]
     if measured.predictions.weights is not None:
         parts.append("weighted")
+    if settings.cluster is not None:
+        parts.append(f"cluster:{settings.cluster}")
     if settings.clip and "log_loss" in call.statistics:
         parts.append(f"clip:{settings.clip:g}")
     return "|".join([*parts, *repeats, f"seed:{settings.seed}", f"version:{__version__}"])

@@ -101,12 +101,7 @@ def slice_rows(predictions: Predictions, column: str) -> Iterator[tuple[Slice, N
     InputError
         If there is no such column, or it has too many values to slice by.
     """
-    if column not in predictions.columns:
-        known = ", ".join(predictions.columns) or "none besides labels and scores"
-        raise InputError(
-            f"{predictions.provenance.path}: no column {column!r} to slice by; the columns are: {known}"
-        )
-    values, codes = np.unique(predictions.columns[column].astype(str), return_inverse=True)
+    values, codes = np.unique(predictions.column(column).astype(str), return_inverse=True)
     if len(values) > MOST:
         raise InputError(
             f"{predictions.provenance.path}: column {column!r} has {len(values):,} values, more than the "

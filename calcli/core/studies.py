@@ -10,10 +10,10 @@ import numpy as np
 from calcli.core.calibration_loss import CalibrationLoss, Companions, Studies, Study
 from calcli.core.calibrators.selection import Score
 from calcli.core.decomposition import Corp, binned_losses, corp, summed
-from calcli.core.errors import InputError, UsageError
+from calcli.core.errors import UsageError
 from calcli.core.expressions import MetricCall
 from calcli.core.measure import Measurements
-from calcli.core.predictions import Array, Predictions
+from calcli.core.predictions import Array
 from calcli.core.results import Decision, Estimate, Interval, Settings
 from calcli.core.signatures import signature
 
@@ -36,7 +36,8 @@ def recalibrations(
     if not calls:
         return {}, ()
     predictions = measured.predictions
-    clusters, folds = (_column(predictions, name) for name in (settings.cluster, settings.fold_column))
+    names = (settings.cluster, settings.fold_column)
+    clusters, folds = (None if name is None else predictions.column(name) for name in names)
     studies = Studies(predictions, companions, settings.seed, settings.clip, clusters, folds)
     estimates = {}
     for call in calls:
@@ -78,15 +79,6 @@ def _loss_interval(
     losses = study.resampled_losses(score, before, settings.loss_resamples, rng)
     value = LOSSES[call.metric.name]
     return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level)
-
-
-def _column(predictions: Predictions, name: str | None) -> Array | None:
-    if name is None:
-        return None
-    if name not in predictions.columns:
-        known = ", ".join(predictions.columns) or "none besides labels and scores"
-        raise InputError(f"{predictions.provenance.path}: no column {name!r}; the columns are: {known}")
-    return predictions.columns[name]
 
 
 def decompositions(

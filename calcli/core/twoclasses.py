@@ -34,6 +34,8 @@ def classical_estimates(
 ) -> dict[str, Estimate]:
     """Return the estimates of the family "classical", of the probability of the second class.
 
+    They have no interval and no test where rows depend on each other.
+
     Raises
     ------
     UsageError
@@ -54,7 +56,8 @@ def _estimate(measured: Measurements, call: MetricCall, settings: Settings) -> E
     if call.metric.name == "spiegelhalter_z":
         test = spiegelhalter_test(score, outcome, weights)
         line = signature(call, measured, settings)
-        return Estimate(call, test.z, line, if_calibrated=Null(0.0, 1.0, test.p_value))
+        null = None if settings.cluster else Null(0.0, 1.0, test.p_value)
+        return Estimate(call, test.z, line, if_calibrated=null)
     if call.metric.name == "calibration_in_the_large":
         found = in_the_large(score, outcome, weights)
         line = signature(call, measured, settings, "interval:wald")
@@ -65,7 +68,7 @@ def _estimate(measured: Measurements, call: MetricCall, settings: Settings) -> E
         if log_odds is not None:
             found = FITS[call.metric.name](log_odds, outcome, weights)
     interval = None
-    if not math.isnan(found.standard_error):
+    if not (settings.cluster or math.isnan(found.standard_error)):
         interval = Interval(*found.interval(settings.level), settings.level)
     return Estimate(call, found.value, line, interval)
 

@@ -71,7 +71,8 @@ def verdict(evaluation: Evaluation) -> Verdict | None:
 
 def warnings(evaluation: Evaluation) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
-    found = [*_infinite(evaluation), *_clipped(evaluation), *_classes(evaluation), *_few_rows(evaluation)]
+    kinds = (_infinite, _clipped, _classes, _clusters, _few_rows)
+    found = [warning for kind in kinds for warning in kind(evaluation)]
     undefined = [name for name, estimate in evaluation.estimates.items() if np.isnan(estimate.value)]
     if undefined:
         found.append(Warning("undefined", f"Not defined on these labels: {', '.join(undefined)}."))
@@ -113,6 +114,16 @@ def _classes(evaluation: Evaluation) -> Iterator[Warning]:
             "absent_classes",
             f"{counted(len(absent), 'class')} of {len(evaluation.per_class)} never "
             f"{'occurs' if len(absent) == 1 else 'occur'} as label: {some(absent)}.",
+        )
+
+
+def _clusters(evaluation: Evaluation) -> Iterator[Warning]:
+    cluster = evaluation.settings.cluster
+    if cluster is not None:
+        yield Warning(
+            "untested",
+            f"Rows of one {cluster} depend on each other: intervals resample them together, and errors are "
+            "not tested, because outcomes drawn from the predictions would not depend.",
         )
 
 

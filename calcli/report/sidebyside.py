@@ -9,7 +9,7 @@ from calcli.core.results import Estimate
 from calcli.report.model import Column, Table
 from calcli.report.numbers import decimals, number, p_value, to_decimals
 from calcli.report.summary import Result
-from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, interval_head, untested
+from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, error_notes, interval_head
 
 
 def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[Table]:
@@ -26,7 +26,7 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     tables = [
         _reads(results, names),
         _by_metric(results, names, False, QUALITY, half_width(results)),
-        _by_metric(results, names, True, DIAGNOSIS, [TESTED, *untested(estimates)]),
+        _by_metric(results, names, True, DIAGNOSIS, error_notes(estimates, TESTED)),
     ]
     return [table for table in tables if len(table.columns) > 1]
 

@@ -21,8 +21,8 @@ from calcli.report.wording import (
     NORMALIZED,
     QUALITY,
     P,
+    error_notes,
     interval_head,
-    untested,
 )
 
 IDEALS = {"calibration_in_the_large": "0", "calibration_intercept": "0", "calibration_slope": "1"}
@@ -137,8 +137,7 @@ def _errors(result: Result) -> Table:
         expected = spread(null.mean, null.sd, estimate.value) if null else NONE
         p = p_value(null.p_value) if null else NONE
         rows.append((name, number(estimate.value), expected, p, estimate.call.metric.meaning))
-    notes = [ERRORS, *untested(found.values())] if found else []
-    return Table(DIAGNOSIS, columns, tuple(rows), tuple(notes))
+    return Table(DIAGNOSIS, columns, tuple(rows), tuple(error_notes(found.values(), ERRORS)))
 
 
 def _classics(result: Result) -> Table:

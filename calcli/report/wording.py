@@ -15,8 +15,9 @@ DIAGNOSIS = "Calibration errors, for diagnosis"
 NORMALIZED = "normalized_*: 1 is as good as always answering with the class frequencies, 0 is perfect."
 CONSTANT = "constant: the value of the best system that gives every row the same answer."
 P = "p is the chance that calibrated probabilities show an error as large."
+BIASED = "Errors carry no interval: they are biased upward near zero."
 ERRORS = (
-    "Errors carry no interval: they are biased upward near zero. Compare each with the same error if the "
+    f"{BIASED} Compare each with the same error if the "
     f"probabilities were calibrated (mean ± sd over outcomes drawn from them); {P}"
 )
 TESTED = f"{P} Errors are biased upward near zero and carry no interval."
@@ -25,10 +26,23 @@ NOT_TESTED = "Class-wise errors are not tested; --test does."
 NONE = "-"
 
 
-def untested(estimates: Iterable[Estimate]) -> list[str]:
-    """Return a sentence if class-wise errors among some estimates were not tested."""
-    left_out = [e for e in estimates if e.call.is_class_wise and e.call.metric.family == "error"]
-    return [NOT_TESTED] if any(estimate.if_calibrated is None for estimate in left_out) else []
+def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
+    """Return how to read calibration errors: what is said of those that were tested, and what was not.
+
+    Parameters
+    ----------
+    estimates
+        Of any family.
+    tested
+        What to say if there are tests among them.
+    """
+    errors = [estimate for estimate in estimates if estimate.call.metric.family == "error"]
+    if not errors:
+        return []
+    if all(estimate.if_calibrated is None for estimate in errors):
+        return [BIASED]
+    left_out = any(e.if_calibrated is None and e.call.is_class_wise for e in errors)
+    return [tested, NOT_TESTED] if left_out else [tested]
 
 
 def interval_head(estimates: Iterable[Estimate]) -> str:

@@ -124,7 +124,7 @@ def test_slices(run, tmp_path):
     assert "\nSlices by country\n" in run("evaluate", file, "--by", "country").out
     wrong = run("evaluate", file, "--by", "land")
     assert (wrong.status, wrong.out) == (2, "")
-    assert "no column 'land' to slice by; the columns are: country" in wrong.err
+    assert "no column 'land'; the columns are: country" in wrong.err
 
 
 def test_classes_are_tested_on_demand(run, sample):

@@ -72,3 +72,35 @@ def test_infinite_rows_make_a_resample_infinite_only_where_they_are_drawn():
     infinite = np.isinf(means["log_loss"])
     assert 0.2 < 1 - infinite.mean() < 0.45  # (3/4)^4 = 0.316
     assert (means["log_loss"][~infinite] <= 3).all()
+
+
+def test_a_cluster_of_copies_is_one_row():
+    columns, labels, weights = rows(60)
+    labels = np.sort(labels)  # units of single rows stand in the order of the classes
+    plain = Sums(columns, labels, 3, weights).resampled(20, np.random.default_rng(2))
+    order = np.random.default_rng(3).permutation(180)
+    copies = np.repeat(np.arange(60), 3)[order]
+    tripled = {name: values[copies] for name, values in columns.items()}
+    names = np.array([f"patient {number:02}" for number in copies])
+    sums = Sums(tripled, labels[copies], 3, weights[copies], clusters=names)
+    assert sums.units == 60
+    clustered = sums.resampled(20, np.random.default_rng(2))
+    for name in columns:
+        assert clustered[name] == pytest.approx(plain[name], abs=1e-12)
+    assert clustered.priors == pytest.approx(plain.priors, abs=1e-12)
+
+
+def test_deals_of_clusters_keep_the_spread_between_clusters(monkeypatch):
+    rng = np.random.default_rng(4)
+    clusters = rng.integers(0, 12_000, 30_000)
+    columns = {"log_loss": rng.normal(size=12_000)[clusters] + rng.normal(size=30_000) / 4}
+    labels = rng.integers(0, 3, 30_000)
+    apart = Sums(columns, labels, 3, clusters=clusters)
+    monkeypatch.setattr(bootstrap, "ROW_LIMIT", 10_000)
+    dealt = Sums(columns, labels, 3, clusters=clusters)
+    assert (len(np.unique(clusters)), dealt.units) == (apart.units, DEALS)
+    assert float(dealt.means()["log_loss"]) == pytest.approx(columns["log_loss"].mean(), abs=1e-12)
+    spreads = [sums.resampled(1000, np.random.default_rng(5))["log_loss"].std() for sums in (apart, dealt)]
+    assert spreads[0] == pytest.approx(spreads[1], rel=0.1)
+    rows_alone = Sums(columns, labels, 3).resampled(1000, np.random.default_rng(5))
+    assert rows_alone["log_loss"].std() < 0.8 * spreads[0]

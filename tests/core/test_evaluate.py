@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from calcli.core.costs import CostWord
-from calcli.core.errors import KindContradicted, UsageError
+from calcli.core.errors import InputError, KindContradicted, UsageError
 from calcli.core.evaluate import default_metrics, evaluate
 from calcli.core.predictions import ArrayScores, Predictions
 from calcli.core.results import Settings
@@ -211,3 +211,30 @@ def test_a_kind_that_was_contradicted_is_read_again(predict):
     assert found.predictions.kind == "logits"
     expected = values(predict(logits, labels, "logits"))
     assert found.estimates["log_loss"].value == expected["log_loss"]
+
+
+def test_clusters_make_intervals_wider_and_leave_tests_out(predict):
+    logits, labels = sample(2, n=100)
+    ten = np.repeat(np.arange(100), 10)
+    copied = replace(predict(logits[ten], labels[ten], "logits"), columns={"patient": ten})
+    names = ("log_loss", "auroc", "ece", "calibration_slope", "spiegelhalter_z")
+    alone = evaluate(predict(logits, labels, "logits"), Settings(metrics=names)).estimates
+    found = evaluate(copied, Settings(metrics=names, cluster="patient")).estimates
+    for name in names:
+        times = 10**0.5 if name == "spiegelhalter_z" else 1
+        assert found[name].value == pytest.approx(alone[name].value * times, rel=1e-6)
+    for name, tolerance in [("log_loss", 0.1), ("auroc", 1e-9)]:
+        wide, plain = found[name].interval, alone[name].interval
+        assert wide.high - wide.low == pytest.approx(plain.high - plain.low, rel=tolerance)
+    assert found["ece"].if_calibrated is None
+    assert found["spiegelhalter_z"].if_calibrated is None
+    assert found["calibration_slope"].interval is None
+    assert "|cluster:patient|" in found["log_loss"].signature
+
+
+def test_tests_under_the_null_are_refused_for_clusters(predict):
+    predictions = replace(predict(*sample(3), "logits"), columns={"patient": np.arange(400) // 4})
+    with pytest.raises(UsageError, match="--test draws the outcomes .* but --cluster patient says"):
+        evaluate(predictions, Settings(cluster="patient", test=True))
+    with pytest.raises(InputError, match="no column 'patent'; the columns are: patient"):
+        evaluate(predictions, Settings(cluster="patent"))
