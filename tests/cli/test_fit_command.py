@@ -98,7 +98,7 @@ def test_the_whole_way_through_pipes(tmp_path):
     )
     assert done.returncode == 0
     assert done.stdout.splitlines()[1].startswith("-,,,log_loss,0.")
-    assert float(done.stdout.splitlines()[1].split(",")[3]) < 0.5447  # what it is before
+    assert float(done.stdout.splitlines()[1].split(",")[4]) < 0.5447  # what it is before
     assert "Candidates, by cross-validation" in (tmp_path / "table.txt").read_text()
 
 
