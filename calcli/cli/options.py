@@ -80,6 +80,13 @@ class Computing:
     test: Annotated[
         bool, Option("--test", help="Test every calibration error, also class-wise and of classes.")
     ] = False
+    resample_predictions: Annotated[
+        bool,
+        Option("--resample-predictions", help="Tests draw rows anew, not their outcomes alone; slow."),
+    ] = False
+    sd: Annotated[
+        bool, Option("--sd", help="Bootstrap standard deviation of every metric, also of errors; slow.")
+    ] = False
     seed: Annotated[int, Option(metavar="N", min=0, help="Seed of intervals and tests.")] = 0
     precision: Annotated[
         Literal["auto", "single", "double"], Option(help="auto: double up to 5 million scores.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from calcli.core.expressions import MetricCall, parse_metrics
 from calcli.core.measure import Measurements, Watch
 from calcli.core.predictions import Array, Predictions
 from calcli.core.priors import at_priors
+from calcli.core.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.results import Estimate, Evaluation, Interval, Settings
 from calcli.core.signatures import signature
 from calcli.core.studies import decision_tables, decompositions, recalibrations
@@ -80,14 +81,15 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
-    return assess(measure(predictions, settings, watch), settings, companions)
+    return _resampled(assess(measure(predictions, settings, watch), settings, companions))
 
 
 def measure(predictions: Predictions, settings: Settings, watch: Watch | None = None) -> Measurements:
     """Return what one pass finds for the metrics of the settings; otherwise as `evaluate`."""
-    if settings.cluster is not None and settings.test:
+    if settings.cluster is not None and (settings.test or settings.resample_predictions):
+        option = "--test" if settings.test else "--resample-predictions"
         raise UsageError(
-            f"--test draws the outcomes of all rows one by one, but --cluster {settings.cluster} says that "
+            f"{option} draws the outcomes of all rows one by one, but --cluster {settings.cluster} says that "
             "they depend on each other; leave out one of the two"
         )
     calls = _calls(predictions, settings)
@@ -149,6 +151,34 @@ def assess(measured: Measurements, settings: Settings, companions: Companions | 
     )
 
 
+def _resampled(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation with what has to compute metrics on resampled rows, if it is asked for."""
+    settings, found = evaluation.settings, dict(evaluation.estimates)
+    plain = replace(
+        settings, resamples=0, draws=0, test=False, resample_predictions=False, sd=False, cluster=None
+    )
+
+    def values_of(names: Iterable[str]) -> Callable[[Predictions], dict[str, float]]:
+        metrics = tuple(found[name].call.spelled_out for name in names)
+        inner = replace(plain, metrics=metrics, priors=None)  # which the rows already have
+        return lambda rows: {name: e.value for name, e in evaluate(rows, inner).estimates.items()}
+
+    if settings.resample_predictions:
+        errors = {name: e for name, e in found.items() if e.call.metric.family == "error"}
+        tested = {name: e.value for name, e in errors.items() if e.if_calibrated is not None}
+        rng = np.random.default_rng([settings.seed, 6])
+        nulls = resampled_nulls(evaluation.predictions, values_of(tested), tested, settings.draws, rng)
+        for name, null in nulls.items():
+            found[name] = replace(found[name], if_calibrated=null)
+    if settings.sd:
+        repeated = [name for name, e in found.items() if e.call.metric.family != "recalibration"]
+        clusters = None if settings.cluster is None else evaluation.predictions.column(settings.cluster)
+        rng = np.random.default_rng([settings.seed, 5])
+        for name, sd in bootstrap_sd(evaluation.predictions, values_of(repeated), rng, clusters).items():
+            found[name] = replace(found[name], sd=sd)
+    return replace(evaluation, estimates=found)
+
+
 def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:
     calls = [call for call in calls if call.metric.family == "score"]
     if not calls:
@@ -193,7 +223,8 @@ def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
     estimates = {}
     for call in calls:
         value, null = found[str(call)]
-        line = signature(call, measured, settings, f"draws:{settings.draws}")
+        scheme = ["predictions:resampled"] if settings.resample_predictions else []
+        line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme)
         estimates[str(call)] = Estimate(call, value, line, if_calibrated=null)
     return estimates
 

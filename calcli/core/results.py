@@ -66,6 +66,8 @@ class Estimate:
         A bootstrap interval, for scores.
     if_calibrated
         The error under perfect calibration and the p-value, for calibration errors that were tested.
+    sd
+        Its bootstrap standard deviation, where that was asked for; of an error, it leaves out the bias.
     parts
         Numbers that the value is to be read with, by name: `constant`, the value of the best system that
         gives every row the same answer; or those it is made of.
@@ -76,6 +78,7 @@ class Estimate:
     signature: str
     interval: Interval | None = None
     if_calibrated: Null | None = None
+    sd: float | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -117,6 +120,10 @@ class Settings:
         Whether to move the posteriors to these priors as well.
     test
         Whether to test every error, also the class-wise ones.
+    resample_predictions
+        Whether the tests resample the rows as well, and do not keep the predictions as they are.
+    sd
+        Whether to find the bootstrap standard deviation of every metric.
     groups
         Partitions of the classes by name, which lenses may name: the group of every class name.
     edges
@@ -140,6 +147,8 @@ class Settings:
     priors: Priors | None = None
     shift_to_priors: bool = False
     test: bool = False
+    resample_predictions: bool = False
+    sd: bool = False
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     edges: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 

@@ -84,6 +84,8 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
     found: dict[str, Any] = {"value": estimate.value}
     if estimate.interval is not None:
         found |= asdict(estimate.interval)
+    if estimate.sd is not None:
+        found["sd"] = estimate.sd
     if estimate.parts:
         found["parts"] = dict(estimate.parts)
     return found | _null(estimate.if_calibrated) | {"signature": estimate.signature}

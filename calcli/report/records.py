@@ -11,7 +11,7 @@ from calcli.core.consistency import Null
 from calcli.report.summary import Result
 
 COLUMNS = (
-    "path", "slice", "class", "metric", "value", "low", "high", "level",
+    "path", "slice", "class", "metric", "value", "low", "high", "level", "sd",
     "if_calibrated_mean", "if_calibrated_sd", "p_value", "corrected_p", "signature",
 )  # fmt: skip
 
@@ -27,7 +27,8 @@ def records(results: Iterable[Result], per_class: bool = False) -> Iterator[dict
         part = str(result.slice) if result.slice else None
         empty = dict.fromkeys(COLUMNS) | {"path": result.input.path, "slice": part}
         for name, estimate in result.metrics.items():
-            record = empty | {"metric": name, "value": estimate.value, "signature": estimate.signature}
+            record = empty | {"metric": name, "value": estimate.value, "sd": estimate.sd}
+            record |= {"signature": estimate.signature}
             if estimate.interval is not None:
                 interval = estimate.interval
                 record |= {"low": interval.low, "high": interval.high, "level": interval.level}

@@ -77,10 +77,13 @@ def half_width(results: Sequence[Result]) -> list[str]:
 
 
 def cell(estimate: Estimate) -> str:
-    """Return a value with half the width of its interval, or with its p-value, corrected if several are."""
+    """Return a value with half the width of its interval, its standard deviation and its p-value."""
     value, interval, null = estimate.value, estimate.interval, estimate.if_calibrated
+    parts = [number(value)]
     if interval is not None and not math.isinf(value):
-        return f"{number(value)} ±{to_decimals((interval.high - interval.low) / 2, decimals(value))}"
+        parts.append(f"±{to_decimals((interval.high - interval.low) / 2, decimals(value))}")
+    if estimate.sd is not None:
+        parts.append(f"sd {to_decimals(estimate.sd, decimals(value))}")
     if null is not None:
-        return f"{number(value)} p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}"
-    return number(value)
+        parts.append(f"p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}")
+    return " ".join(parts)

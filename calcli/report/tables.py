@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from calcli.core.classrows import ENOUGH_OF_CLASS, rows_needed
+from calcli.core.results import Estimate
 from calcli.report.model import Column, Table
-from calcli.report.numbers import counted, number, p_value, percent, some, span, spread
+from calcli.report.numbers import (
+    counted,
+    decimals,
+    number,
+    p_value,
+    percent,
+    some,
+    span,
+    spread,
+    to_decimals,
+)
 from calcli.report.recalibration import decision_table, loss_table, parts_table
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.slices import slice_tables, with_slices
@@ -20,6 +32,7 @@ from calcli.report.wording import (
     NONE,
     NORMALIZED,
     QUALITY,
+    SD,
     P,
     error_notes,
     interval_head,
@@ -119,7 +132,7 @@ def _scores(result: Result) -> Table:
         metric = estimate.call.metric
         constant = number(estimate.parts["constant"]) if "constant" in estimate.parts else ""
         rows.append((name, number(estimate.value), ends, constant, BETTER[metric.direction], metric.meaning))
-    return Table(QUALITY, columns, tuple(rows), tuple(notes))
+    return _with_sd(Table(QUALITY, columns, tuple(rows), tuple(notes)), found.values())
 
 
 def _errors(result: Result) -> Table:
@@ -137,7 +150,8 @@ def _errors(result: Result) -> Table:
         expected = spread(null.mean, null.sd, estimate.value) if null else NONE
         p = p_value(null.p_value) if null else NONE
         rows.append((name, number(estimate.value), expected, p, estimate.call.metric.meaning))
-    return Table(DIAGNOSIS, columns, tuple(rows), tuple(error_notes(found.values(), ERRORS)))
+    table = Table(DIAGNOSIS, columns, tuple(rows), tuple(error_notes(found.values(), ERRORS)))
+    return _with_sd(table, found.values())
 
 
 def _classics(result: Result) -> Table:
@@ -149,7 +163,18 @@ def _classics(result: Result) -> Table:
         ends = span(interval.low, interval.high, estimate.value) if interval else NONE
         ideal = "0 ± 1" if null else IDEALS[name]
         rows.append((name, number(estimate.value), ends, ideal, p_value(null.p_value) if null else NONE))
-    return Table(CLASSICAL, (Column("", "left"), *map(Column, heads)), tuple(rows))
+    return _with_sd(Table(CLASSICAL, (Column("", "left"), *map(Column, heads)), tuple(rows)), found.values())
+
+
+def _with_sd(table: Table, estimates: Iterable[Estimate]) -> Table:
+    """Return a table of estimates with their standard deviations behind the values, if there are any."""
+    deviations = [(estimate.sd, estimate.value) for estimate in estimates]
+    if all(sd is None for sd, _ in deviations):
+        return table
+    cells = [NONE if sd is None else to_decimals(sd, decimals(value)) for sd, value in deviations]
+    rows = [(*row[:2], cell, *row[2:]) for row, cell in zip(table.rows, cells, strict=True)]
+    columns = (*table.columns[:2], Column("sd"), *table.columns[2:])
+    return replace(table, columns=columns, rows=tuple(rows), notes=(*table.notes, SD))
 
 
 def _per_class(result: Result, name: str) -> Table:

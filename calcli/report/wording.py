@@ -21,6 +21,7 @@ ERRORS = (
     f"probabilities were calibrated (mean ± sd over outcomes drawn from them); {P}"
 )
 TESTED = f"{P} Errors are biased upward near zero and carry no interval."
+SD = "sd: standard deviation over resampled rows; of an error it leaves out the bias, and makes no interval."
 CORRECTED = "It is corrected for how many were tested (Holm)."
 NOT_TESTED = "Class-wise errors are not tested; --test does."
 NONE = "-"

@@ -109,3 +109,10 @@ def test_markdown_is_escaped():
     assert "## a\\|b\\_" in page
     assert "| x\\* | log_loss |" in page
     assert "| \\<c> | \\`d\\` |" in page
+
+
+def test_standard_deviations_are_in_json_and_csv(summarized):
+    result = summarized([[0.9, 0.1]] * 30, [0, 1] * 15, metrics=("ece",), sd=True)
+    assert as_json(result)["results"][0]["metrics"]["ece"]["sd"] == result.metrics["ece"].sd > 0
+    (line,) = csv.DictReader(io.StringIO(csv_text(records([result]))))
+    assert float(line["sd"]) == result.metrics["ece"].sd
