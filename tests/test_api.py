@@ -87,7 +87,9 @@ def test_settings_are_those_of_the_command(capsys):
 def test_decisions_and_recalibration_are_those_of_the_command(capsys):
     other = CANCER.replace("test", "calibration")
     options = ("--costs", "abstain:0.1,balanced", "--priors", "0.3,0.7", "--calibration-data", other)
-    assert status_of(["evaluate", CANCER, "--format", "json", "--resamples", "0", "--draws", "0", *options]) == 0
+    assert (
+        status_of(["evaluate", CANCER, "--format", "json", "--resamples", "0", "--draws", "0", *options]) == 0
+    )
     expected = json.loads(capsys.readouterr().out)["results"][0]
     report = calcli.evaluate(
         calcli.read(CANCER),

@@ -11,7 +11,8 @@ from calcli.io.costs import read_costs, read_priors
 
 TABLES = {
     "vet.csv": "\ufeff,cat,dog,escalate\ncat,0,1,0.2\ndog, 5 ,0,0.2\n",
-    "vet.json": '{"cat": {"cat": 0, "dog": 1, "escalate": 0.2}, "dog": {"escalate": 0.2, "cat": 5, "dog": 0}}',
+    "vet.json": '{"cat": {"cat": 0, "dog": 1, "escalate": 0.2}, '
+    '"dog": {"escalate": 0.2, "cat": 5, "dog": 0}}',
     "vet.toml": "cat = {cat = 0, dog = 1, escalate = 0.2}\n[dog]\ncat = 5\ndog = 0\nescalate = 0.2\n",
 }
 PRIORS = {
@@ -88,7 +89,7 @@ def test_priors_in_every_format(name, tmp_path):
 def test_priors_in_words_and_numbers():
     assert read_priors("uniform") == Priors()
     assert read_priors("0.9, 0.1") == Priors((0.9, 0.1))
-    with pytest.raises(UsageError, match="'half' are no priors; expected uniform, numbers such as 0.9,0.1"):
+    with pytest.raises(UsageError, match=r"'half' are no priors; expected uniform, numbers such as 0.9,0.1"):
         read_priors("half")
 
 
