@@ -84,7 +84,7 @@ class Looking:
             self.region if self.region == "all" else checked_region("--region", self.region),
             settings.metrics,
             tuple(self.by or ()),
-            {Path(file).name: load_calibrator(file) for file in self.calibrator or ()},
+            {name: load_calibrator(file) for name, file in named(self.calibrator or ()).items()},
         )
 
 
@@ -119,11 +119,13 @@ def plot(
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.core.figures import FIGURES, refuse_more_systems
     from calcli.io.folder import filled_folder
     from calcli.report.progress import progress
 
     settings = computing.settings()
     view, kinds = looking.view(settings), looking.kinds()
+    refuse_more_systems(kinds if looking.figure else [FIGURES["reliability"], *kinds], len(files))
     with filled_folder(output) as folder:
         with progress(shown=not quiet) as watcher:
             evaluations = evaluate_files(files, reading.read_options(), settings, kinds, watcher)
@@ -154,23 +156,35 @@ def evaluate_files(
     watcher
         Starts a progress bar.
     """
-    from calcli.core.errors import UsageError
     from calcli.core.evaluate import evaluate
     from calcli.core.views import metrics_of
     from calcli.io.read import read
-    from calcli.report.summary import short_names
 
-    names = short_names(files)
-    repeated = [file for file, name in zip(files, names, strict=True) if names.count(name) > 1]
-    if repeated:
-        raise UsageError(f"{repeated[0]} is given twice; expected different files")
     evaluations = {}
-    for name, file in zip(names, files, strict=True):
+    for name, file in named(files).items():
         predictions = read(file, options)
         wanted = replace(settings, metrics=metrics_of(kinds, predictions, settings))
         watch = watcher(name, predictions.n_rows) if watcher else None
         evaluations[name] = evaluate(predictions, wanted, watch)
     return evaluations
+
+
+def named(files: Sequence[str]) -> dict[str, str]:
+    """Return files by short names.
+
+    Raises
+    ------
+    UsageError
+        If one is there twice.
+    """
+    from calcli.core.errors import UsageError
+    from calcli.report.summary import short_names
+
+    found = dict(zip(short_names(files), files, strict=True))
+    if len(found) < len(files):
+        repeated = next(file for file in files if file not in found.values() or files.count(file) > 1)
+        raise UsageError(f"{repeated} is given twice; expected different files")
+    return found
 
 
 def standard_names_of(evaluations: Mapping[str, Evaluation], view: View) -> list[str]:

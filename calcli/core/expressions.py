@@ -142,6 +142,14 @@ def _value(metric: str, key: str, text: str) -> str | int:
     return text
 
 
+def region_ends(region: str) -> tuple[float, float]:
+    """Return the ends of a region of scores such as "0.8..1"; of "all", 0 and 1."""
+    if region == "all":
+        return 0.0, 1.0
+    low, high = region.split("..")
+    return float(low), float(high)
+
+
 def checked_region(owner: str, text: str) -> str:
     """Return a region of scores such as "0.8..1" as it is.
 

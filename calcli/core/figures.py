@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from calcli.core.errors import UsageError
 from calcli.core.expressions import nearest_name
 
-MOST_SYSTEMS = 6  # more of them side by side cannot be read
+SIDE_BY_SIDE = 4  # more panels beside each other cannot be read
+LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class FigureKind:
         The metrics that it draws where none are asked for.
     one_score
         Whether it looks through a one-dimensional lens, and so at a region of its scores.
+    most_systems
+        How many systems it can show; None for any number.
     """
 
     name: str
@@ -34,6 +37,7 @@ class FigureKind:
     source: str
     metrics: tuple[str, ...] = ()
     one_score: bool = False
+    most_systems: int | None = SIDE_BY_SIDE
 
 
 FIGURES: dict[str, FigureKind] = {
@@ -79,23 +83,27 @@ FIGURES: dict[str, FigureKind] = {
             "risk",
             "cost of decisions at every threshold, for two classes: areas are scores",
             "Ferrer & Ramos 2024, fig. 1",
+            most_systems=LINES,
         ),
         FigureKind(
             "rejection",
             "error rate of what is kept when the least sure rows are rejected",
             "El-Yaniv & Wiener 2010",
+            most_systems=LINES,
         ),
         FigureKind(
             "scores",
             "normalized scores with intervals, a bar a system",
             "Ferrer & Ramos 2024, fig. 2",
             ("normalized_log_loss", "normalized_brier", "normalized_error_rate", "relative_calibration_loss"),
+            most_systems=LINES,
         ),
         FigureKind(
             "epochs",
             "metrics over a series of files, and where each is best",
             "van de Waterlaat 2021, fig. 5.1",
             ("log_loss", "brier", "error_rate", "ece_l2", "binned_calibration_loss"),
+            most_systems=None,
         ),
         FigureKind(
             "slices",
@@ -103,7 +111,12 @@ FIGURES: dict[str, FigureKind] = {
             "forest plot; Lewis & Clarke 2001",
             ("log_loss",),
         ),
-        FigureKind("temperature", "log-loss against the temperature of the scores", "Guo et al. 2017"),
+        FigureKind(
+            "temperature",
+            "log-loss against the temperature of the scores",
+            "Guo et al. 2017",
+            most_systems=LINES,
+        ),
         FigureKind(
             "calibration-map",
             "what a calibrator makes of a score, and what was observed",
@@ -137,6 +150,16 @@ def find_figures(names: Iterable[str]) -> list[FigureKind]:
     if unknown:
         raise UsageError(f"unknown figure {'; '.join(unknown)}; there are: {', '.join(FIGURES)}")
     return [FIGURES[name] for name in names]
+
+
+def refuse_more_systems(kinds: Iterable[FigureKind], systems: int) -> None:
+    """Raise a UsageError if a figure cannot show that many systems."""
+    for kind in kinds:
+        if kind.most_systems is not None and systems > kind.most_systems:
+            raise UsageError(
+                f"the figure {kind.name} shows at most {kind.most_systems} systems, not {systems}; a series of "
+                "files goes with --figure epochs"
+            )
 
 
 def standard_names(n_classes: int, lens: str = "top-1") -> list[str]:

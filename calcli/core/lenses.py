@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from calcli.core.binning import edge_cuts, equal_mass_cuts, equal_width_cuts, is_run_end
 from calcli.core.errors import UsageError
-from calcli.core.expressions import nearest_name
+from calcli.core.expressions import nearest_name, region_ends
 from calcli.core.predictions import Array, Floats
 from calcli.core.rows import ROW_STATISTICS, Bins, RowStatistic
 from calcli.core.vectors import VectorLens, VectorProblem, canonical_lens, group_lens, largest_lens
@@ -185,7 +185,7 @@ class Problem:
         """
         if region == "all":
             return self
-        low, high = (float(end) for end in region.split(".."))
+        low, high = region_ends(region)
         inside = self.within(low, high)
         if not len(inside.score):
             raise UsageError(f"{owner}: no row has a score from {low:g} to {high:g}")

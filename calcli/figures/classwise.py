@@ -45,8 +45,8 @@ def _small_multiples(results: Mapping[str, ClassReliability], order: NDArray[np.
     columns = min(count, 2 if count <= 4 else math.ceil(math.sqrt(count * 1.4)))
     rows = math.ceil(count / columns)
     size = 1.6 if columns == 2 else 1.15
-    figure = new_figure((columns * size + 0.3) * len(results), rows * (size + 0.12) + 0.85)
-    for part, (name, result) in zip(_parts(figure, len(results)), results.items(), strict=True):
+    figure, parts = _parts(len(results), columns * size + 0.3, rows * (size + 0.12) + 0.6)
+    for part, (name, result) in zip(parts, results.items(), strict=False):
         grid = part.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, k in zip(grid.flat, order, strict=False):
             bins = result.bins.count[k], result.mean_score[k], result.frequency[k], result.thin[k]
@@ -71,9 +71,9 @@ def _ordered(name: str, results: Mapping[str, ClassReliability]) -> str:
 
 def _heat_maps(results: Mapping[str, ClassReliability], shown: NDArray[np.intp]) -> Figure:
     rows = len(shown)
-    figure = new_figure(4.6 * len(results), 1.3 + 0.085 * rows)
+    figure, parts = _parts(len(results), 4.6, 1.3 + 0.085 * rows)
     limit = max(_typical_gap(result) for result in results.values())
-    for part, (name, result) in zip(_parts(figure, len(results)), results.items(), strict=True):
+    for part, (name, result) in zip(parts, results.items(), strict=False):
         axes = part.subplots()
         _cells(axes, result, shown, limit)
         names = [f"{short(result.classes[k], 16)}  {result.error[k]:.4f}" for k in shown]
@@ -93,8 +93,11 @@ def _heat_maps(results: Mapping[str, ClassReliability], shown: NDArray[np.intp])
     return figure
 
 
-def _parts(figure: Figure, count: int) -> list[SubFigure]:
-    return list(figure.subfigures(1, count, squeeze=False)[0])
+def _parts(count: int, width: float, height: float) -> tuple[Figure, list[SubFigure]]:
+    """Return a figure with a part of that size, in inches, for each system: two of them side by side."""
+    rows, columns = math.ceil(count / 2), min(count, 2)
+    figure = new_figure(width * columns, height * rows + 0.25)
+    return figure, list(figure.subfigures(rows, columns, squeeze=False).flat)
 
 
 def _typical_gap(result: ClassReliability) -> float:

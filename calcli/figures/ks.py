@@ -68,6 +68,7 @@ def _label_gap(axes: Axes, result: Cumulative, x: float, y: float) -> None:
     axes.annotate(
         "KS", (x, y), (6 if right else -6, 0), textcoords="offset points", va="center",
         ha="left" if right else "right", fontsize=6.5,
+        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
     )  # fmt: skip
 
 

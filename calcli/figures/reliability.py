@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
+from calcli.core.expressions import region_ends
 from calcli.core.reliability import Error, Reliability
 from calcli.figures.style import (
     BAR,
@@ -109,7 +110,8 @@ def reliability_bars(
 def _corner(axes: Axes, result: Reliability) -> None:
     lines = [_described("ECE", result.binned), _described("KS", result.ks)]
     lines.append(f"{result.bins.count.sum():,} rows, {len(result.bins.count)} {_binning(result)} bins")
-    top = np.fmax(result.frequency, result.mean_score)[result.edges[:-1] < 0.62]
+    low, high = region_ends(result.binned.call.region)
+    top = np.fmax(result.frequency, result.mean_score)[result.edges[:-1] < low + 0.62 * (high - low)]
     free = not np.any(top > 0.8)
     x, y, align = (0.03, 0.975, "left") if free else (0.975, 0.03, "right")
     axes.text(

@@ -16,8 +16,8 @@ from calcli.core.cumulative import Cumulative, cumulative
 from calcli.core.curves import Curve, corp_curve, kernel_curve
 from calcli.core.errors import UsageError
 from calcli.core.estimators import find_estimator
-from calcli.core.expressions import parse_metric, parse_metrics
-from calcli.core.figures import FIGURES, MOST_SYSTEMS, find_figure, standard_names
+from calcli.core.expressions import parse_metric, parse_metrics, region_ends
+from calcli.core.figures import FIGURES, find_figure, refuse_more_systems, standard_names
 from calcli.core.forest import forest as forest_of
 from calcli.core.lenses import Problem
 from calcli.core.maps import calibration_map as map_of
@@ -121,17 +121,13 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     kind = find_figure(name)
     if kind.name == "reliability" and view.lens == "class-wise":
         kind = FIGURES["class-wise"]
-    if len(evaluations) > MOST_SYSTEMS and kind.name != "epochs":
-        raise UsageError(
-            f"the figure {kind.name} shows at most {MOST_SYSTEMS} systems, not {len(evaluations)}; "
-            "a series of files goes with the figure epochs"
-        )
+    refuse_more_systems([kind], len(evaluations))
     classes = next(iter(evaluations.values())).predictions.classes
     if kind.name == "class-wise" or (kind.one_score and view.lens.startswith("class-")):
         require_same_classes([evaluation.predictions for evaluation in evaluations.values()])
     results, figure = MAKERS[kind.name](evaluations, view, classes)
     if kind.one_score and kind.name != "ks" and view.region != "all":
-        zoom(figure, *map(float, view.region.split("..")))
+        zoom(figure, *region_ends(view.region))
     return Drawing(figure, {key: result.columns() for key, result in results.items()})
 
 
