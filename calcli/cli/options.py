@@ -77,16 +77,6 @@ class Computing:
     draws: Annotated[
         int, Option(metavar="N", min=0, help="Simulated data sets behind each p-value; 0 for none.")
     ] = 999
-    test: Annotated[
-        bool, Option("--test", help="Test every calibration error, also class-wise and of classes.")
-    ] = False
-    resample_predictions: Annotated[
-        bool,
-        Option("--resample-predictions", help="Tests draw rows anew, not their outcomes alone; slow."),
-    ] = False
-    sd: Annotated[
-        bool, Option("--sd", help="Bootstrap standard deviation of every metric, also of errors; slow.")
-    ] = False
     seed: Annotated[int, Option(metavar="N", min=0, help="Seed of intervals and tests.")] = 0
     precision: Annotated[
         Literal["auto", "single", "double"], Option(help="auto: double up to 5 million scores.")
@@ -156,6 +146,26 @@ class Computing:
 
 
 @dataclass(frozen=True)
+class Testing:
+    """What is tested, and found out about the spread."""
+
+    test: Annotated[
+        bool, Option("--test", help="Test every calibration error, also class-wise and of classes.")
+    ] = False
+    resample_predictions: Annotated[
+        bool,
+        Option("--resample-predictions", help="Tests draw rows anew, not their outcomes alone; slow."),
+    ] = False
+    sd: Annotated[
+        bool, Option("--sd", help="Bootstrap standard deviation of every metric, also of errors; slow.")
+    ] = False
+
+    def applied(self, settings: Settings) -> Settings:
+        """Return settings that test in this way."""
+        return replace(settings, **vars(self))
+
+
+@dataclass(frozen=True)
 class Recalibrating:
     """How to find out what a recalibration would win back."""
 
@@ -166,6 +176,10 @@ class Recalibrating:
     calibration_data: Annotated[
         str | None,
         Option(metavar="FILE", help="Train it on these predictions, not by cross-validation."),
+    ] = None
+    calibration_labels: Annotated[
+        str | None,
+        Option(metavar="FILE", help="File of labels of .npy --calibration-data, if not beside it."),
     ] = None
     train_on_test: Annotated[
         bool, Option("--train-on-test", help="Train it on the rows it is judged on: optimistic.")
@@ -221,11 +235,15 @@ class Recalibrating:
         from calcli.core.calibration_loss import Companions
         from calcli.io.read import read
 
-        found = [
-            read(path, options) if path is not None else None
-            for path in (self.calibration_data, self.posteriors)
-        ]
-        return Companions(*found)
+        calibration = posteriors = None
+        if self.calibration_data is not None:
+            # other rows, other labels: a file of labels is that of the evaluated rows
+            named = None if (options.labels or "").endswith(".npy") else options.labels
+            others = replace(options, labels=self.calibration_labels or named, limit=None)
+            calibration = read(self.calibration_data, others)
+        if self.posteriors is not None:
+            posteriors = read(self.posteriors, options)
+        return Companions(calibration, posteriors)
 
 
 @dataclass(frozen=True)

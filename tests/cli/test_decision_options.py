@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 
 from calcli.core.calibrators.fitting import recalibrated
@@ -83,6 +84,30 @@ def test_calibration_data_trains(metrics, sample):
     fitted.fit(train.scores, train.labels)
     after = evaluate(recalibrated(rows[0], fitted.apply(evaluated.scores)), Settings(metrics=("log_loss",)))
     assert found["metrics"][name]["parts"]["after"] == pytest.approx(after.estimates["log_loss"].value)
+
+
+def test_the_labels_of_the_calibration_data_are_its_own(run, tmp_path):
+    """Both files have as many rows; the labels of the one are the reverse of those of the other."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 200)
+    for name, of_file in (("test", labels), ("cal", 1 - labels)):
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(200, 2)) + 3 * np.eye(2)[of_file])
+        np.save(tmp_path / f"{name}_truth.npy", of_file)
+    asked = ("--labels", tmp_path / "test_truth.npy", "--calibration-data", tmp_path / "cal.npy", *FAST)
+    done = run("evaluate", tmp_path / "test.npy", *asked, "--metrics", "calibration_loss")
+    assert done.status == 2
+    assert "cal.npy" in done.err
+    found = run(
+        "evaluate",
+        tmp_path / "test.npy",
+        *asked,
+        "--metrics",
+        "relative_calibration_loss",
+        "--calibration-labels",
+        tmp_path / "cal_truth.npy",
+    )
+    (loss,) = json.loads(found.out)["results"][0]["metrics"].values()
+    assert loss["value"] > 0
 
 
 def test_training_on_the_test_data_is_called_optimistic(metrics):
