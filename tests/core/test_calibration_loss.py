@@ -11,6 +11,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from calcli.core.calibration_loss import Companions, expected_losses
+from calcli.core.calibrators.linear import SoftmaxLoss
 from calcli.core.calibrators.selection import Rows
 from calcli.core.errors import InputError, UsageError
 from calcli.core.evaluate import evaluate
@@ -261,3 +262,22 @@ def test_methods_that_are_none_are_refused(predict):
         UsageError, match=r"recalibrator must be one of .*not 'platypus', did you mean 'platt'"
     ):
         estimate(predict([[0.5, 0.5]], [0]), f"{LOSS}:recalibrator=platypus")
+
+
+def test_cross_validation_takes_few_passes_over_the_rows(dataset, predict, monkeypatch):
+    """At most 60 softmax passes in all; products with the curvature, without exponentials, count as a half."""
+    passes = {"evaluate": 0.0, "curve": 0.0}
+
+    def counted(name, weight):
+        inner = getattr(SoftmaxLoss, name)
+
+        def call(self, *arguments):
+            passes[name] += weight * len(self.rows.labels) / 10_000
+            return inner(self, *arguments)
+
+        monkeypatch.setattr(SoftmaxLoss, name, call)
+
+    counted("evaluate", 1)
+    counted("curve", 0.5)
+    assert estimate(predict(*dataset("cifar100_vgg19_bn"), "logits")).value > 0.3
+    assert 5 < sum(passes.values()) < 60
