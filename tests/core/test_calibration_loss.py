@@ -265,7 +265,7 @@ def test_methods_that_are_none_are_refused(predict):
 
 
 def test_cross_validation_takes_few_passes_over_the_rows(dataset, predict, monkeypatch):
-    """At most 60 softmax passes in all; products with the curvature, without exponentials, count as a half."""
+    """At most 60 softmax passes in all; products with the curvature, without exponentials, count half."""
     passes = {"evaluate": 0.0, "curve": 0.0}
 
     def counted(name, weight):
