@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calcli.cli.options import Computing, Reading, Recalibrating, Showing, bundled
+from calcli.cli.options import Computing, Reading, Recalibrating, Showing, Testing, bundled
 from calcli.cli.output import colored, emit, remark
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def evaluate(
     ],
     reading: Reading,
     computing: Computing,
+    testing: Testing,
     recalibrating: Recalibrating,
     showing: Showing,
     concat: Annotated[bool, typer.Option("--concat", help="Take all files for one data set.")] = False,
@@ -61,7 +62,7 @@ def evaluate(
     from calcli.report.progress import progress
     from calcli.report.render import render, write_report
 
-    settings = recalibrating.applied(computing.settings())
+    settings = recalibrating.applied(testing.applied(computing.settings()))
     limits = [parse_limit(text, settings.defaults) for text in fail_if or ()]
     options = reading.read_options()
     companions = recalibrating.companions(options)

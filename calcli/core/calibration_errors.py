@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,26 +18,33 @@ from calcli.core.estimators import (
     find_estimator,
     null_distributions,
 )
-from calcli.core.expressions import MetricCall
+from calcli.core.expressions import MetricCall, region_ends
 from calcli.core.lenses import Problem
 from calcli.core.measure import Measurements
+from calcli.core.miscalibration import KolmogorovSmirnov
 from calcli.core.results import Settings
 
-Found = tuple[float, Null | None]
+
+class Found(NamedTuple):
+    """An error, its distribution if calibrated where that was asked for, and numbers to read it with."""
+
+    value: float
+    null: Null | None = None
+    parts: Mapping[str, float] = MappingProxyType({})
 
 
 def calibration_errors(
     measured: Measurements, calls: Sequence[MetricCall], settings: Settings
 ) -> dict[str, Found]:
-    """Return the value and the null distribution of every calibration error, by canonical expression.
+    """Return what is found out about every calibration error, by canonical expression.
 
-    Errors of one lens and region are tested on the same simulated outcomes. Class-wise errors are tested only
-    if the settings ask for every test.
+    The error of a region without rows is nan. Errors of one lens and region are tested on the same simulated
+    outcomes. Class-wise errors are tested only if the settings ask for every test.
 
     Raises
     ------
     UsageError
-        If an estimator does not fit its lens, or a region holds no row.
+        If an estimator does not fit its lens.
     """
     found: dict[str, Found] = {}
     scalar: dict[tuple[str, str], list[tuple[MetricCall, OneDimensional]]] = {}
@@ -48,14 +58,21 @@ def calibration_errors(
             scalar.setdefault((call.lens, call.region), []).append((call, estimator))
     for (_, region), pairs in scalar.items():
         problem = _problem(measured, pairs[0][0], region)
+        if not len(problem.score):
+            found |= {str(call): Found(math.nan) for call, _ in pairs}
+            continue
         estimators = [estimator for _, estimator in pairs]
         values = [estimator.value(problem) for estimator in estimators]
         nulls: Sequence[Null | None] = [None] * len(pairs)
         if settings.draws:
             nulls = null_distributions(problem, estimators, values, settings.draws, _rng(settings))
-        for (call, _), value, null in zip(pairs, values, nulls, strict=True):
-            found[str(call)] = value, null
+        for (call, estimator), value, null in zip(pairs, values, nulls, strict=True):
+            found[str(call)] = Found(value, null, _parts(estimator, problem))
     return found
+
+
+def _parts(estimator: OneDimensional, problem: Problem) -> dict[str, float]:
+    return {"signed": estimator.signed(problem)} if isinstance(estimator, KolmogorovSmirnov) else {}
 
 
 def _rng(settings: Settings) -> np.random.Generator:
@@ -68,13 +85,14 @@ def _problem(measured: Measurements, call: MetricCall, region: str) -> Problem:
             f"{call}: the lens {call.lens} has several outcomes; look at them with expected_miscalibration, "
             f"worst_miscalibration or skce"
         )
-    return measured.problem(call.lens).in_region(region, str(call))
+    problem = measured.problem(call.lens)
+    return problem if region == "all" else problem.within(*region_ends(region))
 
 
 def _of_vectors(measured: Measurements, call: MetricCall, estimator: OfVectors, settings: Settings) -> Found:
     problem = measured.vector_problem(call.lens)
     value = estimator.value(problem)
-    return value, estimator.null(problem, settings.draws, _rng(settings)) if settings.draws else None
+    return Found(value, estimator.null(problem, settings.draws, _rng(settings)) if settings.draws else None)
 
 
 def _class_wise(
@@ -84,6 +102,6 @@ def _class_wise(
         raise UsageError(f"{call}: a region is of one score; name the class, as in lens=class-0")
     value = measured.class_wise(estimator, call.over_classes)
     if not (settings.test and settings.draws):
-        return value, None
+        return Found(value)
     null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
-    return value, null
+    return Found(value, null)

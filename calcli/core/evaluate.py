@@ -222,10 +222,10 @@ def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
     found = calibration_errors(measured, calls, settings)
     estimates = {}
     for call in calls:
-        value, null = found[str(call)]
+        value, null, parts = found[str(call)]
         scheme = ["predictions:resampled"] if settings.resample_predictions else []
         line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme)
-        estimates[str(call)] = Estimate(call, value, line, if_calibrated=null)
+        estimates[str(call)] = Estimate(call, value, line, if_calibrated=null, parts=parts)
     return estimates
 
 

@@ -92,7 +92,12 @@ class KolmogorovSmirnov:
 
     def value(self, problem: Problem) -> float:
         """Return the error, in [0, 1]."""
-        return float(np.abs(cumulative_gap(problem)).max())
+        return abs(self.signed(problem))
+
+    def signed(self, problem: Problem) -> float:
+        """Return the gap of largest size: above 0 where scores promise more than outcomes keep."""
+        gap = cumulative_gap(problem)
+        return -float(gap[np.abs(gap).argmax()])
 
 
 def cumulative_gap(problem: Problem) -> NDArray[np.float64]:
