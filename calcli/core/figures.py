@@ -157,8 +157,8 @@ def refuse_more_systems(kinds: Iterable[FigureKind], systems: int) -> None:
     for kind in kinds:
         if kind.most_systems is not None and systems > kind.most_systems:
             raise UsageError(
-                f"the figure {kind.name} shows at most {kind.most_systems} systems, not {systems}; a series of "
-                "files goes with --figure epochs"
+                f"the figure {kind.name} shows at most {kind.most_systems} systems, not {systems}; "
+                "a series of files goes with --figure epochs"
             )
 
 

@@ -111,7 +111,7 @@ def _corner(axes: Axes, result: Reliability) -> None:
     lines = [_described("ECE", result.binned), _described("KS", result.ks)]
     lines.append(f"{result.bins.count.sum():,} rows, {len(result.bins.count)} {_binning(result)} bins")
     low, high = region_ends(result.binned.call.region)
-    top = np.fmax(result.frequency, result.mean_score)[result.edges[:-1] < low + 0.62 * (high - low)]
+    top = np.fmax(result.frequency, result.mean_score)[result.edges[:-1] < low + 0.7 * (high - low)]
     free = not np.any(top > 0.8)
     x, y, align = (0.03, 0.975, "left") if free else (0.975, 0.03, "right")
     axes.text(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from calcli.core.figures import FIGURES
 from calcli.core.results import Settings
 from calcli.report.forms import tables_text
 from calcli.report.jsonreport import Digest, report_object, report_text
@@ -54,6 +55,8 @@ def write_report(
     """Write report.json and report.md into a folder; the page shows the figures that are there."""
     report = report_text(report_object(results, settings, digest))
     (folder / "report.json").write_text(report, encoding="utf-8")
-    figures = [file.relative_to(folder).as_posix() for file in sorted(folder.rglob("*.png"))]
+    order = list(FIGURES)
+    files = sorted(folder.rglob("*.png"), key=lambda file: (file.parent, order.index(file.stem)))
+    figures = [file.relative_to(folder).as_posix() for file in files]
     page = markdown_text(result_tables(results, per_class), figures)
     (folder / "report.md").write_text(page, encoding="utf-8")

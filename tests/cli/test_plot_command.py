@@ -1,0 +1,270 @@
+"""`calcli plot`: the files it writes, the numbers in them against other tools, and calls that are wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+
+import numpy as np
+import pytest
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import log_loss
+
+from calcli.core.figures import FIGURES
+
+MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@pytest.fixture
+def two_classes(tmp_path):
+    """Return a file of 400 rows and the probabilities and labels in it."""
+    rng = np.random.default_rng(0)
+    probs = rng.random(400).round(6)
+    labels = (rng.random(400) < probs**2).astype(int)
+    place = np.where(np.arange(400) % 4 == 0, "north", "south")
+    lines = [
+        f"{label},{1 - p:.6f},{p:.6f},{where}" for label, p, where in zip(labels, probs, place, strict=True)
+    ]
+    file = tmp_path / "two.csv"
+    file.write_text("\n".join(["label,prob_0,prob_1,place", *lines]) + "\n")
+    return file, probs, labels, place
+
+
+def table(file) -> list[dict[str, str]]:
+    with file.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.mark.parametrize(
+    ("file", "names"),
+    [
+        ("cancer_bayes_test.csv", ["reliability", "deviation", "ks", "risk"]),
+        ("iris_logistic_test.csv", ["reliability", "deviation", "ks", "class-wise", "simplex"]),
+        ("digits_network_test.npy", ["reliability", "deviation", "ks", "class-wise"]),
+    ],
+)
+def test_the_standard_set_fits_the_classes(run, sample, tmp_path, file, names):
+    folder = tmp_path / "figures"
+    done = run("plot", sample / file, "-o", folder)
+    assert done == (0, "".join(f"{folder}/{name}.png\n" for name in names), "")
+    assert sorted(path.stem for path in folder.iterdir()) == sorted(names)
+    assert all(path.read_bytes().startswith(MAGIC["png"]) for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("format", MAGIC)
+def test_formats_and_stable_bytes(run, preds, tmp_path, format):
+    for folder in ("a", "b"):
+        command = ["plot", preds, "--figure", "reliability", "-f", format, "-o", tmp_path / folder]
+        assert run(*command).out == f"{tmp_path / folder}/reliability.{format}\n"
+    first = (tmp_path / "a" / f"reliability.{format}").read_bytes()
+    assert first.startswith(MAGIC[format])
+    assert first == (tmp_path / "b" / f"reliability.{format}").read_bytes()
+
+
+def test_the_data_are_the_bins_of_scikit_learn(run, two_classes, tmp_path):
+    file, probs, labels, _ = two_classes
+    options = ["--lens", "class-1", "--bins", "8", "--data", "--draws", "9"]
+    done = run("plot", file, "--figure", "reliability", *options, "-o", tmp_path)
+    assert done.out == f"{tmp_path}/reliability.png\n{tmp_path}/reliability.csv\n"
+    rows = table(tmp_path / "reliability.csv")
+    frequency, mean = calibration_curve(labels, probs, n_bins=8)
+    np.testing.assert_allclose([float(row["frequency"]) for row in rows], frequency)
+    np.testing.assert_allclose([float(row["mean_score"]) for row in rows], mean)
+    assert {row["name"] for row in rows} == {"two.csv"}
+
+
+def test_a_region_leaves_out_the_other_rows(run, two_classes, tmp_path):
+    file, probs, labels, _ = two_classes
+    options = ["--lens", "class-1", "--binning", "equal-mass", "--bins", "4", "--region", "0.5..0.9"]
+    assert run("plot", file, "--figure", "reliability", *options, "--data", "-o", tmp_path).status == 0
+    rows = table(tmp_path / "reliability.csv")
+    inside = (probs >= 0.5) & (probs < 0.9)
+    assert sum(int(row["rows"]) for row in rows) == inside.sum()
+    hits = sum(int(row["rows"]) * float(row["frequency"]) for row in rows)
+    assert hits == pytest.approx(labels[inside].sum())
+    assert rows[0]["name"] == "two.csv, 0.5..0.9"
+
+
+def test_named_edges_are_bins(run, two_classes, tmp_path):
+    file, probs, _, _ = two_classes
+    options = ["--lens", "class-1", "--edges", "mine=0,0.3,1", "--binning", "mine", "--data"]
+    assert run("plot", file, "--figure", "reliability", *options, "-o", tmp_path).status == 0
+    rows = [int(row["rows"]) for row in table(tmp_path / "reliability.csv")]
+    assert rows == [np.count_nonzero(probs < 0.3), np.count_nonzero(probs >= 0.3)]
+
+
+def test_slices_are_the_rows_of_each_value(run, two_classes, tmp_path):
+    file, probs, labels, place = two_classes
+    done = run("plot", file, "--figure", "risk", "--by", "place", "--data", "-o", tmp_path)
+    assert done.out.count("\n") == 4  # asking for slices adds their figure
+    rows = table(tmp_path / "slices.csv")
+    assert [(row["slice"], int(row["rows"])) for row in rows] == [("place=north", 100), ("place=south", 300)]
+    for row, where in zip(rows, ("north", "south"), strict=True):
+        chosen = place == where
+        assert float(row["value"]) == pytest.approx(log_loss(labels[chosen], probs[chosen]))
+        assert float(row["low"]) < float(row["value"]) < float(row["high"])
+
+
+def test_several_files_are_in_one_figure(run, sample, tmp_path):
+    files = [sample / "release_1.parquet", sample / "release_2.parquet"]
+    options = ["--figure", "reliability,scores", "--figure", "ks", "--data", "-o", tmp_path]
+    options += ["--metrics", "normalized_log_loss", "--draws", "9"]
+    done = run("plot", *files, *options)
+    assert [line.rpartition("/")[2] for line in done.out.split()] == [
+        f"{name}.{ending}" for name in ("reliability", "scores", "ks") for ending in ("png", "csv")
+    ]
+    report = run("evaluate", *files, "--metrics", "ece,normalized_log_loss", "-f", "json", "-q")
+    metrics = [result["metrics"] for result in json.loads(report.out)["results"]]
+    scores = table(tmp_path / "scores.csv")
+    shown = [float(row["value"]) for row in scores if row["metric"] == "normalized_log_loss"]
+    assert shown == pytest.approx([found["normalized_log_loss"]["value"] for found in metrics])
+    for file, found in zip(files, metrics, strict=True):
+        bins = [
+            row
+            for row in table(tmp_path / "reliability.csv")
+            if row["name"] == file.name and row["gap"] != "nan"
+        ]
+        gaps = sum(float(row["weight"]) * abs(float(row["gap"])) for row in bins)
+        assert gaps / sum(float(row["weight"]) for row in bins) == pytest.approx(found["ece"]["value"])
+
+
+def test_epochs_over_a_series(run, sample, tmp_path):
+    files = sorted((sample / "epochs").iterdir())
+    done = run(
+        "plot", *files, "--figure", "epochs", "--metrics", "log_loss,accuracy", "--data", "-o", tmp_path
+    )
+    assert done.status == 0
+    rows = table(tmp_path / "epochs.csv")
+    losses = [float(row["value"]) for row in rows if row["name"] == "log_loss"]
+    assert len(rows) == 2 * len(losses) == 20
+    assert np.argmin(losses) == 3  # as the notes on the sample data say
+
+
+def test_costs_join_the_scores(run, sample, tmp_path):
+    options = ["--figure", "scores", "--costs", "abstain:0.1,balanced", "--data", "--resamples", "9"]
+    assert run("plot", sample / "cancer_bayes_test.csv", *options, "-o", tmp_path).status == 0
+    metrics = [row["metric"] for row in table(tmp_path / "scores.csv")]
+    assert "normalized_bayes_risk:costs=balanced" in metrics
+    assert len(metrics) == 6
+
+
+def test_groups_of_classes_make_a_simplex(run, sample, tmp_path):
+    groups = ["--class-groups", "shape=0+6+8+9,1+4+7,2+3+5"]
+    file = sample / "digits_network_test.npy"
+    for binning in ("equal-width", "recursive"):
+        options = [*groups, "--binning", binning, "--data", "-o", tmp_path]
+        assert run("plot", file, "--figure", "simplex", *options).status == 0
+        rows = table(tmp_path / "simplex.csv")
+        assert sum(int(row["rows"]) for row in rows) == 997
+        mean = [sum(float(row[f"mean_{name}"]) for name in ("0+6+8+9", "1+4+7", "2+3+5")) for row in rows]
+        np.testing.assert_allclose(mean, 1)
+
+
+def test_calibration_maps(run, sample, tmp_path):
+    calibrator = tmp_path / "cal.json"
+    file = sample / "cancer_bayes_calibration.csv"
+    assert run("fit", file, "-m", "temperature", "--folds", "0", "-o", calibrator).status == 0
+    temperature = json.loads(calibrator.read_text())["parameters"]["temperature"]
+    done = run(
+        "plot", file, "--figure", "calibration-map", "--calibrator", calibrator, "--data", "-o", tmp_path
+    )
+    assert done.status == 0
+    rows = table(tmp_path / "calibration-map.csv")
+    before, after = (np.array([float(row[name]) for row in rows]) for name in ("before", "after"))
+    np.testing.assert_allclose(after, 1 / (1 + ((1 - before) / before) ** (1 / temperature)))
+    other = run("plot", sample / "iris_logistic_test.csv", "--calibrator", calibrator, "-o", tmp_path / "new")
+    assert (other.status, other.out) == (2, "")
+    assert "iris_logistic_test.csv" in other.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_every_figure_is_in_the_help(run):
+    shown = " ".join(run("plot", "--help").out.split())
+    assert f"Figures: {', '.join(FIGURES)}." in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--figure", "reliabilty,simplx"],
+            "unknown figure 'reliabilty', did you mean 'reliability'; 'simplx', did",
+        ),
+        (["--lens", "clas-1"], "unknown lens 'clas-1', did you mean 'class-1'; for these classes it can be"),
+        (["--lens", "class-7"], "unknown lens 'class-7'; for these classes it can be"),
+        (["--figure", "ks", "--lens", "canonical"], "the lens canonical has several outcomes"),
+        (
+            ["--figure", "simplex"],
+            "a simplex needs 3 or 4 classes, and {preds} has 2; put them into three groups",
+        ),
+        (["--region", "0.9..1"], "--region with {preds}: no row has a score from 0.9 to 1"),
+        (["--region", "high"], "--region: region must be two numbers in [0, 1], as in 0.8..1, not 'high'"),
+        (["--binning", "equal-with"], "binning must be one of equal-width, equal-mass, not 'equal-with'"),
+        (["--figure", "slices"], "the figure slices needs a column to slice by: --by COLUMN"),
+        (["--by", "place"], "{preds}: no column 'place'"),
+        (["--by", "label", "--priors", "uniform"], "leave out --priors"),
+        (["--figure", "calibration-map"], "a calibration map needs a calibrator file"),
+        (["--calibrator", "{preds}"], "{preds} is not a calibrator"),
+        (["--figure", "deviation", "--draws", "0"], "a deviation diagram shows what chance allows"),
+        (["--figure", "scores", "--metrics", "ece"], "no normalized score was computed"),
+        (["{preds}"], "{preds} is given twice; expected different files"),
+        (["--format", "gif"], "'gif' is not one of 'png', 'svg', 'pdf'"),
+    ],
+)
+def test_wrong_calls(run, preds, tmp_path, arguments, message):
+    arguments = [argument.format(preds=preds) for argument in arguments]
+    done = run("plot", preds, *arguments, "-o", tmp_path / "figures")
+    assert (done.status, done.out) == (2, "")
+    assert message.format(preds=preds) in done.err
+    assert done.err.count("\n") == 1
+    assert not (tmp_path / "figures").exists()
+
+
+def test_two_groups_make_no_simplex(run, sample, tmp_path):
+    groups = ["--class-groups", "half=0+1+2+3+4,5+6+7+8+9"]
+    file = sample / "digits_network_test.npy"
+    done = run("plot", file, "--figure", "simplex", *groups, "-o", tmp_path)
+    assert done.status == 2
+    assert "a simplex needs 3 groups of classes, not 2: 0+1+2+3+4, 5+6+7+8+9" in done.err
+    both = [*groups, "--class-groups", "other=0,1,2+3+4+5+6+7+8+9"]
+    assert (
+        "choose with --lens: half, other"
+        in run("plot", file, "--figure", "simplex", *both, "-o", tmp_path).err
+    )
+    assert run("plot", file, "--figure", "simplex", *both, "--lens", "other", "-o", tmp_path).status == 0
+
+
+def test_more_files_than_can_be_read_side_by_side(run, sample, tmp_path):
+    files = sorted((sample / "epochs").iterdir())
+    done = run("plot", *files, "-o", tmp_path)
+    assert done.status == 2
+    assert "at most 4 systems, not 10; a series of files goes with --figure epochs" in done.err
+
+
+def test_systems_of_other_classes(run, sample, tmp_path):
+    files = [sample / "iris_logistic_test.csv", sample / "digits_network_test.npy"]
+    assert run("plot", *files, "--figure", "reliability", "-o", tmp_path).status == 0
+    assert run("plot", *files, "--figure", "class-wise", "-o", tmp_path / "new").status == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written(run, preds, tmp_path):
+    tmp_path.joinpath("closed").mkdir(mode=0o500)
+    done = run("plot", preds, "-o", tmp_path / "closed" / "figures")
+    assert done.status == 2
+    assert "cannot be written as a folder" in done.err
+
+
+def test_a_file_is_no_folder(run, preds):
+    done = run("plot", preds, "-o", preds)
+    assert done.status == 2
+    assert f"{preds} cannot be written as a folder" in done.err
+
+
+def test_what_was_there_stays_if_a_figure_fails(run, preds, tmp_path):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "reliability.png").write_text("old")
+    assert run("plot", preds, "--figure", "reliability,simplex", "-o", tmp_path / "figures").status == 2
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["reliability.png"]
+    assert (tmp_path / "figures" / "reliability.png").read_text() == "old"
