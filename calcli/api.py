@@ -40,7 +40,7 @@ class Report:
     Attributes
     ----------
     results
-        Metrics by expression, the verdict, classes, reliability bins and warnings; behind them those of slices.
+        Metrics by expression, the verdict, classes, reliability bins and warnings; then those of slices.
     settings
         How they were computed.
     evaluation

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from calcli.core.calibrators.registry import METHODS
+from calcli.core.figures import FIGURES
 from calcli.core.registry import METRICS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,8 +44,13 @@ def method_table() -> str:
     return "\n".join([*heads, *rows])
 
 
+def figure_table() -> str:
+    rows = [f"| `{kind.name}` | {kind.meaning} | {kind.source} |" for kind in FIGURES.values()]
+    return "\n".join(["| figure | what is to be seen | source |", "|---|---|---|", *rows])
+
+
 def refreshed(text: str, folder: Path) -> str:
-    """Return the README with every session run again and the tables of metrics and methods written anew."""
+    """Return the README with every session run again and its tables written anew."""
 
     def session(block: re.Match[str]) -> str:
         commands = re.findall(r"^\$ (.*)$", block[1], re.MULTILINE)
@@ -59,7 +65,8 @@ def refreshed(text: str, folder: Path) -> str:
 
     text = re.sub(r"```console\n(.*?)```", session, text, flags=re.DOTALL)
     text = re.sub(r"```python\n(.*?)```\n\n```text\n.*?```", python, text, flags=re.DOTALL)
-    for name, table in (("metrics", metric_table()), ("methods", method_table())):
+    tables = {"metrics": metric_table(), "methods": method_table(), "figures": figure_table()}
+    for name, table in tables.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         text = re.sub(f"{begin}.*{end}", lambda _, new=f"{begin}{table}\n{end}": new, text, flags=re.DOTALL)
     return text

@@ -82,7 +82,7 @@ class BetaScore:
 class _TailIntegral:
     """The integral of p^power (1 - p)^rest exp(-log_scale) over the log-odds of p, from any point upwards.
 
-    It is summed panel by panel on a grid, interpolated by cubics with the slopes that are known, and continued
+    It is summed panel by panel on a grid, interpolated by cubics with the slopes that are known, and goes on
     beyond the grid by the exponentials that the integrand then is.
     """
 

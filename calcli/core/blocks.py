@@ -176,7 +176,7 @@ class Block:
         return self._kept[name]
 
     def largest(self, r: int) -> tuple[NDArray[np.intp], Floats]:
-        """Return the `r` most probable classes, (n, r), and their probabilities; ties go to the lower class."""
+        """Return the `r` most probable classes, (n, r), the lower one first on ties, and their probabilities."""
         if r in self._largest:
             return self._largest[r]
         left = self.exp.T.copy() if self.class_axis == 0 else self.exp.copy()

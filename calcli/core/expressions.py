@@ -79,7 +79,8 @@ def parse_metric(text: str, defaults: Mapping[str, str | int] | None = None) -> 
     """
     name, *pairs = text.strip().split(":")
     if name not in METRICS:
-        raise UsageError(f"unknown metric {name!r}{nearest_name(name, METRICS)}; `calcli explain` lists them all")
+        nearest = nearest_name(name, METRICS)
+        raise UsageError(f"unknown metric {name!r}{nearest}; `calcli explain` lists them all")
     metric = METRICS[name]
     arguments = dict(metric.arguments)
     arguments |= {key: value for key, value in (defaults or {}).items() if key in arguments}

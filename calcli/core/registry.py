@@ -300,7 +300,8 @@ def _errors() -> list[Metric]:
         Metric(
             "cw_ece", "Class-wise ECE", "error", "lower", "0 to 1", "fraction",
             "ece of every class's probability, mean over classes", f"mean over k of sum_b n_kb/N {gap}",
-            f"Kull et al. 2019; {thesis}", "shrinks as 1/K when most probabilities are tiny", cw, {"norm": "1"},
+            f"Kull et al. 2019; {thesis}", "shrinks as 1/K when most probabilities are tiny", cw,
+            {"norm": "1"},
         ),
         Metric(
             "cw_ece_l2", "Class-wise ECE, L2", "error", "lower", "0 to 1", "fraction",
@@ -310,7 +311,8 @@ def _errors() -> list[Metric]:
         Metric(
             "ace", "Adaptive ECE", "error", "lower", "0 to 1", "fraction",
             "class-wise ece over bins of equal counts", f"mean over k of sum_b n_kb/N {gap}",
-            "Nixon et al. 2019", "orders every class in memory", {**cw, "binning": "equal-mass"}, {"norm": "1"},
+            "Nixon et al. 2019", "orders every class in memory",
+            {**cw, "binning": "equal-mass"}, {"norm": "1"},
         ),
         Metric(
             "expected_miscalibration", "Expected miscalibration", "error", "lower", "0 to 1 (tv)", "fraction",

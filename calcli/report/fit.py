@@ -235,8 +235,8 @@ def _few_rows(fit: Fit) -> Iterator[Warning]:
     if parameters and rows.n_rows < ROWS_A_PARAMETER * parameters:
         yield Warning(
             "few_rows_a_parameter",
-            f"{counted(rows.n_rows, 'row')} for {counted(parameters, 'parameter')}: expect noise; give more rows, "
-            "or take a simpler method.",
+            f"{counted(rows.n_rows, 'row')} for {counted(parameters, 'parameter')}: expect noise; give more "
+            "rows, or take a simpler method.",
         )
 
 

@@ -154,6 +154,15 @@ CONTESTS = {
         "KS of every class", against({"softmax + sort": sort_classes}, "ks:lens=class-wise"), "mean KS"
     ),
     "cw_ece": Contest("Class-wise ECE", against({"softmax pass": softmax_pass}, "cw_ece"), "cw_ece"),
+    "loss": Contest(
+        "Calibration loss, DP affine in 5 folds",
+        {
+            "softmax pass": softmax_pass,
+            "calcli": calcli("relative_calibration_loss"),
+            "calcli, interval of 200 resamples": calcli("relative_calibration_loss", loss_resamples=200),
+        },
+        "relative_calibration_loss",
+    ),
 }  # fmt: skip
 
 
@@ -167,5 +176,6 @@ def main() -> None:
             ("skce", 10_000, 10),
             ("ks", 50_000, 1_000),
             ("cw_ece", 50_000, 1_000),
+            ("loss", 10_000, 100),
         ):
             hold(MODULE, contest, f"{rows:,} x {classes:,}", write_sample(Path(name), rows, classes))

@@ -15,6 +15,10 @@ from tests.benchmarks.samples import BLOCK, arrays, softmax_pass, write_binary_p
 SIZES = ((10_000, 100), (50_000, 1_000), (5_000_000, 10))
 GROWTH = (10_000, 100_000, 1_000_000, 10_000_000)
 MODULE = "tests.benchmarks.evaluating"
+METRICS = (
+    "log_loss", "normalized_log_loss", "brier", "normalized_brier", "accuracy", "mean_confidence", "mean_gap",
+    "ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks", "cw_ece", "cw_ece_l2",
+)  # fmt: skip
 
 
 def binary_pass(path: str) -> Job:
@@ -34,16 +38,16 @@ def binary_pass(path: str) -> Job:
     return job
 
 
-def calcli(resamples: int, draws: int) -> Callable[[str], Job]:
-    """The default report from the file on, with that many resamples and draws."""
+def calcli(metrics: tuple[str, ...] = (), **settings: int) -> Callable[[str], Job]:
+    """An evaluation from the file on: these metrics, or the default report."""
 
     def contestant(path: str) -> Job:
         from calcli.core.evaluate import evaluate
         from calcli.core.results import Settings
         from calcli.io.read import read
 
-        settings = Settings(resamples=resamples, draws=draws)
-        return lambda: evaluate(read(path), settings).estimates["log_loss"].value
+        chosen = Settings(metrics, **settings)
+        return lambda: evaluate(read(path), chosen).estimates["log_loss"].value
 
     return contestant
 
@@ -101,9 +105,10 @@ def netcal(path: str) -> Job:
 
 
 CALCLI = {
-    "calcli, values": calcli(0, 0),
-    "calcli, with intervals": calcli(1000, 0),
-    "calcli, with intervals and tests": calcli(1000, 999),
+    "calcli, metric set": calcli(METRICS, resamples=0, draws=0),
+    "calcli, metric set with intervals": calcli(METRICS, draws=0),
+    "calcli, metric set with intervals and tests": calcli(METRICS),
+    "calcli, default report": calcli(),
 }
 PEERS = {"scikit-learn + numpy": scikit_learn, "torchmetrics": torchmetrics, "netcal": netcal}
 CONTESTS = {
@@ -127,10 +132,10 @@ def main() -> None:
 def _growth(folder: Path) -> None:
     rows = []
     for size in GROWTH:
-        found = run(MODULE, "arrays", "calcli, with intervals", write_sample(folder, size, 10))
+        found = run(MODULE, "arrays", "calcli, metric set with intervals", write_sample(folder, size, 10))
         assert isinstance(found, Figures), found
         rows.append([f"{size:,} x 10", f"{found.cpu:.3f}", f"{found.cpu / size * 1e6:.3f}"])
-    table("Growth of an evaluation with intervals", ["data", "cpu s", "cpu s a million rows"], rows)
+    table("Growth of the metric set with intervals", ["data", "cpu s", "cpu s a million rows"], rows)
 
 
 def _processes(path: Path) -> None:
@@ -140,12 +145,15 @@ def _processes(path: Path) -> None:
         "e = np.exp(s - s.max(1, keepdims=True)); p = e / e.sum(1, keepdims=True)\n"
         "print(-np.log(p[np.arange(len(y)), y]).mean(), p.max(1).mean())\n"
     )
-    plain = whole_process([sys.executable, "-c", load])
-    evaluating = whole_process([sys.executable, "-m", "calcli", "evaluate", str(path), "--format", "json"])
-    imports = whole_process([sys.executable, "-c", "import typer, rich"])
-    helping = whole_process([sys.executable, "-m", "calcli", "--help"])
-    rows = [
-        ["calcli evaluate 10,000 x 100 / plain numpy", f"{evaluating / plain:.2f}", f"{evaluating:.3f}"],
-        ["calcli --help / import typer, rich", f"{helping / imports:.2f}", f"{helping:.3f}"],
-    ]
+    evaluate = [sys.executable, "-m", "calcli", "evaluate", str(path), "--format", "json"]
+    python = [sys.executable, "-c"]
+    plain, imports = whole_process([*python, load]), whole_process([*python, "import typer, rich"])
+    rows = []
+    for name, command, unit in (
+        ("metric set of 10,000 x 100 / plain numpy", [*evaluate, "--metrics", ",".join(METRICS)], plain),
+        ("default report of 10,000 x 100 / plain numpy", evaluate, plain),
+        ("calcli --help / import typer, rich", [sys.executable, "-m", "calcli", "--help"], imports),
+    ):
+        needed = whole_process(command)
+        rows.append([name, f"{needed / unit:.2f}", f"{needed:.3f}"])
     table("Whole processes", ["process", "ratio", "cpu s"], rows)
