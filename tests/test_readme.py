@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from calcli.core.calibrators.registry import METHODS
-from calcli.core.figures import FIGURES
+from calcli.core.curves.figures import FIGURES
 from calcli.core.registry import METRICS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,7 +11,7 @@ from calcli.cli.options import Reading, Talking, bundled, split
 from calcli.cli.output import colored, emit
 
 if TYPE_CHECKING:
-    from calcli.core.benchmark import Task
+    from calcli.core.comparing.benchmark import Task
     from calcli.io.options import ReadOptions
 
 Format = Literal["table", "json", "markdown", "csv"]
@@ -59,8 +59,8 @@ def benchmark(
     calcli benchmark --cal preds.csv --folds 5 --methods temperature,dp,isotonic
     calcli benchmark --pair a_val.npy a_test.npy --pair b_val.npy b_test.npy -f markdown
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, run
     from calcli.core.calibrators.methods import parse_methods
+    from calcli.core.comparing.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, run
     from calcli.core.expressions import parse_metrics
     from calcli.core.results import Settings
     from calcli.report.benchmark import render_benchmark
@@ -107,7 +107,7 @@ def read_tasks(
     UsageError
         If it is not clear what to fit to and what to judge on.
     """
-    from calcli.core.benchmark import task_of
+    from calcli.core.comparing.benchmark import task_of
     from calcli.core.errors import UsageError
     from calcli.io.read import read
     from calcli.report.summary import short_names

@@ -13,8 +13,8 @@ from calcli.cli.options import Reading, Talking, bundled
 from calcli.cli.output import colored, emit, remark
 
 if TYPE_CHECKING:
-    from calcli.core.checking import Baseline, StoredReport
-    from calcli.core.policy import Checked, Policy
+    from calcli.core.comparing.checking import Baseline, StoredReport
+    from calcli.core.comparing.policy import Checked, Policy
     from calcli.core.predictions import Predictions
     from calcli.io.options import ReadOptions
 
@@ -89,7 +89,7 @@ def check(
     calcli check new.parquet --baseline old.parquet --write junit=check.xml
     calcli check preds.parquet --policy strict.toml --format github
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.policy import exit_status
+    from calcli.core.comparing.policy import exit_status
     from calcli.io.atomic import atomic_path
     from calcli.io.policy import read_policy
     from calcli.report.policy import render_check
@@ -116,9 +116,9 @@ def check(
 
 def check_file(path: str, policy: Policy, against: Against | None, options: ReadOptions) -> Checked:
     """Judge one file; one that cannot be read or paired has a fault, and its rules are not judged."""
-    from calcli.core.checking import check
+    from calcli.core.comparing.checking import check
+    from calcli.core.comparing.policy import Checked
     from calcli.core.errors import CalcliError
-    from calcli.core.policy import Checked
     from calcli.io.read import read
 
     try:
@@ -139,8 +139,8 @@ def read_reference(path: str, options: ReadOptions) -> Predictions | StoredRepor
 
 
 def _baseline(predictions: Predictions, against: Against | None, policy: Policy) -> Baseline | None:
-    from calcli.core.checking import Baseline, StoredReport
-    from calcli.core.pairing import pair, require_classes
+    from calcli.core.comparing.checking import Baseline, StoredReport
+    from calcli.core.comparing.pairing import pair, require_classes
 
     if against is None:
         return None

@@ -14,7 +14,7 @@ from calcli.cli.output import colored, emit
 Format = Literal["table", "json", "markdown"]
 
 if TYPE_CHECKING:
-    from calcli.core.comparison import Plan
+    from calcli.core.comparing.comparison import Plan
     from calcli.core.measure import Watch
     from calcli.core.predictions import Predictions
     from calcli.core.results import Settings
@@ -66,9 +66,9 @@ def compare(
     calcli compare old.csv new.csv --key id --by country
     calcli compare epochs/*.parquet --select log_loss
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.comparison import Plan, parse_margins
+    from calcli.core.comparing.comparison import Plan, parse_margins
+    from calcli.core.comparing.pairing import pair, require_same_classes
     from calcli.core.errors import UsageError
-    from calcli.core.pairing import pair, require_same_classes
     from calcli.io.read import read
     from calcli.report.progress import progress
 
@@ -123,7 +123,7 @@ def comparison_text(
     watch
         Called with the number of rows done.
     """
-    from calcli.core.comparison import compare
+    from calcli.core.comparing.comparison import compare
     from calcli.io.hashing import sha256
     from calcli.report.comparison import TITLE, comparison_object, comparison_tables
     from calcli.report.forms import tables_text
@@ -140,7 +140,7 @@ def seeds_text(
     systems: Sequence[Predictions], settings: Settings, format: Format, color: bool = False
 ) -> str:
     """Return mean and spread of the metrics of one model trained with several seeds, as text."""
-    from calcli.core.comparison import over_seeds
+    from calcli.core.comparing.comparison import over_seeds
     from calcli.core.evaluate import evaluate
     from calcli.io.hashing import sha256
     from calcli.report.comparison import TITLE, seeds_object, seeds_tables

@@ -14,10 +14,10 @@ from calcli.cli.options import Computing, Reading, Recalibrating, Showing, Testi
 from calcli.cli.output import colored, emit, remark
 
 if TYPE_CHECKING:
-    from calcli.core.calibration_loss import Companions
-    from calcli.core.limits import Limit
+    from calcli.core.comparing.limits import Limit
     from calcli.core.predictions import Predictions
     from calcli.core.results import Settings
+    from calcli.core.scores.calibration_loss import Companions
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher
     from calcli.report.summary import Result
@@ -56,7 +56,7 @@ def evaluate(
     calcli evaluate preds.parquet --costs abstain:0.1,costs.csv --priors uniform
     calcli evaluate - --format json < preds.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.limits import parse_limit
+    from calcli.core.comparing.limits import parse_limit
     from calcli.io.folder import filled_folder
     from calcli.io.hashing import sha256
     from calcli.report.progress import progress

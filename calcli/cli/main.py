@@ -20,8 +20,8 @@ from calcli.cli.output import remark, silence
 from calcli.cli.plot import plot
 from calcli.cli.simulate import simulate
 from calcli.core.calibrators.registry import METHODS
+from calcli.core.curves.figures import FIGURES
 from calcli.core.errors import CalcliError
-from calcli.core.figures import FIGURES
 from calcli.core.registry import METRICS
 
 DEBUG = "CALCLI_DEBUG"

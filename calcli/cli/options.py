@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from typer import Option
 
 if TYPE_CHECKING:
-    from calcli.core.calibration_loss import Companions
     from calcli.core.results import Settings, Training
+    from calcli.core.scores.calibration_loss import Companions
     from calcli.io.options import ReadOptions
 
 LOSS_RESAMPLES = 200  # of which each trains every fold again
@@ -232,7 +232,7 @@ class Recalibrating:
         InputError
             If one cannot be read.
         """
-        from calcli.core.calibration_loss import Companions
+        from calcli.core.scores.calibration_loss import Companions
         from calcli.io.read import read
 
         calibration = posteriors = None

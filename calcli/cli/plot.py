@@ -13,7 +13,7 @@ from calcli.cli.options import Computing, Quiet, Reading, bundled, split
 from calcli.cli.output import emit
 
 if TYPE_CHECKING:
-    from calcli.core.figures import FigureKind
+    from calcli.core.curves.figures import FigureKind
     from calcli.core.results import Evaluation, Settings
     from calcli.figures import View
     from calcli.io.options import ReadOptions
@@ -56,7 +56,7 @@ class Looking:
         UsageError
             If there is no figure of some name.
         """
-        from calcli.core.figures import find_figures
+        from calcli.core.curves.figures import find_figures
 
         names = [name for text in self.figure or () for name in split(text)]
         names += ["slices"] if self.by else []
@@ -119,7 +119,7 @@ def plot(
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.figures import FIGURES, refuse_more_systems
+    from calcli.core.curves.figures import FIGURES, refuse_more_systems
     from calcli.io.folder import filled_folder
     from calcli.report.progress import progress
 
@@ -156,8 +156,8 @@ def evaluate_files(
     watcher
         Starts a progress bar.
     """
+    from calcli.core.curves.views import metrics_of
     from calcli.core.evaluate import evaluate
-    from calcli.core.views import metrics_of
     from calcli.io.read import read
 
     evaluations = {}
@@ -189,7 +189,7 @@ def named(files: Sequence[str]) -> dict[str, str]:
 
 def standard_names_of(evaluations: Mapping[str, Evaluation], view: View) -> list[str]:
     """Return the names of the standard figures that fit all evaluations."""
-    from calcli.core.figures import standard_names
+    from calcli.core.curves.figures import standard_names
 
     fitting = [standard_names(found.predictions.n_classes, view.lens) for found in evaluations.values()]
     return [name for name in fitting[0] if all(name in names for names in fitting)]

@@ -176,7 +176,7 @@ class Block:
         return self._kept[name]
 
     def largest(self, r: int) -> tuple[NDArray[np.intp], Floats]:
-        """Return the `r` most probable classes, (n, r), the lower one first on ties, and their probabilities."""
+        """Return the `r` most probable classes, the lower first on ties, and their probabilities; (n, r)."""
         if r in self._largest:
             return self._largest[r]
         left = self.exp.T.copy() if self.class_axis == 0 else self.exp.copy()

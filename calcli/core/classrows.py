@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calcli.core.classwise import simulated_class_errors
-from calcli.core.consistency import Null, compare
+from calcli.core.calibration.classwise import simulated_class_errors
+from calcli.core.calibration.consistency import Null, compare
+from calcli.core.calibration.miscalibration import BinnedError, binned_error
+from calcli.core.calibration.multiple import with_holm
 from calcli.core.measure import Measurements
-from calcli.core.miscalibration import BinnedError, binned_error
-from calcli.core.multiple import with_holm
 from calcli.core.results import ClassRow, Settings
 
 ENOUGH_OF_CLASS = 30  # rows, by label or by probability, from which a class is judged

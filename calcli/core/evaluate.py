@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibration_errors import calibration_errors
-from calcli.core.calibration_loss import Companions
+from calcli.core.calibration.calibration_errors import calibration_errors
+from calcli.core.calibration.twoclasses import classical_estimates
 from calcli.core.classrows import class_rows
-from calcli.core.costs import Costs
 from calcli.core.errors import KindContradicted, UsageError
 from calcli.core.expressions import MetricCall, parse_metrics
 from calcli.core.measure import Measurements, Watch
 from calcli.core.predictions import Array, Predictions
-from calcli.core.priors import at_priors
-from calcli.core.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.results import Estimate, Evaluation, Interval, Settings
+from calcli.core.scores.calibration_loss import Companions
+from calcli.core.scores.costs import Costs
+from calcli.core.scores.priors import at_priors
+from calcli.core.scores.resampling import bootstrap_sd, resampled_nulls
+from calcli.core.scores.studies import decision_tables, decompositions, recalibrations
 from calcli.core.signatures import signature
-from calcli.core.studies import decision_tables, decompositions, recalibrations
-from calcli.core.twoclasses import classical_estimates
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class

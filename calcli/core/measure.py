@@ -10,17 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import Block, Collector, Precision, sweep, working_dtype
-from calcli.core.bootstrap import Sums
-from calcli.core.costs import Costs
-from calcli.core.estimators import Edges, OfVectors, OneDimensional, find_estimator
+from calcli.core.calibration.estimators import Edges, OfVectors, OneDimensional, find_estimator
+from calcli.core.calibration.lenses import Lens, Problem, find_lens, ordered_problem
+from calcli.core.calibration.miscalibration import BinnedError, binned_error, class_wise_error
+from calcli.core.calibration.vectors import (
+    VectorLens,
+    VectorProblem,
+    VectorTable,
+    canonical_lens,
+    group_members,
+)
 from calcli.core.expressions import MetricCall
-from calcli.core.lenses import Lens, Problem, find_lens, ordered_problem
-from calcli.core.miscalibration import BinnedError, binned_error, class_wise_error
 from calcli.core.predictions import Array, Floats, Predictions
-from calcli.core.ranking import Area, area_influences, mean_roc_area, roc_area
 from calcli.core.rows import ROW_STATISTICS, Bins, ClassBins, InputFacts, RowTable, clipped_log_loss
-from calcli.core.scores import Score, find_score
-from calcli.core.vectors import VectorLens, VectorProblem, VectorTable, canonical_lens, group_members
+from calcli.core.scores.bootstrap import Sums
+from calcli.core.scores.costs import Costs
+from calcli.core.scores.dispatch import Score, find_score
+from calcli.core.scores.ranking import Area, area_influences, mean_roc_area, roc_area
 
 Watch = Callable[[int], None]
 

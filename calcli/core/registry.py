@@ -1,7 +1,7 @@
 """Every metric calcli knows, as data: what it is, where it comes from and what its arguments are.
 
 This module loads without numpy, so that help and completion are quick. A score has a function of the same
-name in `calcli.core.scoring`; an error is made of a lens and an estimator by its arguments.
+name in `calcli.core.scores.scoring`; an error is made of a lens and an estimator by its arguments.
 """
 
 from __future__ import annotations

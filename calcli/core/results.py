@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import Precision
-from calcli.core.consistency import Null
-from calcli.core.costs import Costs
+from calcli.core.calibration.consistency import Null
+from calcli.core.calibration.lenses import Problem
 from calcli.core.expressions import MetricCall
-from calcli.core.lenses import Problem
 from calcli.core.predictions import Predictions
-from calcli.core.priors import Priors
 from calcli.core.rows import Bins, InputFacts
+from calcli.core.scores.costs import Costs
+from calcli.core.scores.priors import Priors
 
 Training = Literal["cross-validation", "held-out", "test"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.binning import equal_width_index
 from calcli.core.blocks import Block
+from calcli.core.calibration.binning import equal_width_index
 from calcli.core.predictions import Array, Floats, Predictions
 
 RowStatistic = Callable[[Block], Array]

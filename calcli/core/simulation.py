@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.drawing import draw_labels
+from calcli.core.calibration.drawing import draw_labels
 from calcli.core.errors import UsageError
 from calcli.core.logspace import log_softmax
 from calcli.core.predictions import Kind

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from calcli.core.calibration_loss import Companions
+from calcli.core.calibration.multiple import with_holm
 from calcli.core.evaluate import evaluate
-from calcli.core.multiple import with_holm
 from calcli.core.predictions import Predictions
 from calcli.core.results import Estimate, Evaluation
+from calcli.core.scores.calibration_loss import Companions
 from calcli.core.slices import Slice, select, slice_rows
 
 

@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure, SubFigure
 from numpy.typing import NDArray
 
-from calcli.core.reliability import FEW_ROWS, ClassReliability
+from calcli.core.curves.reliability import FEW_ROWS, ClassReliability
 from calcli.figures.reliability import key, reliability_bars
 from calcli.figures.style import FAINT, MUTED, OVER, UNDER, Look, boxes, new_figure, short, styled
 from calcli.figures.wording import words

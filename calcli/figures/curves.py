@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from calcli.core.curves import Curve
-from calcli.core.reliability import BAND
+from calcli.core.curves.curves import Curve
+from calcli.core.curves.reliability import BAND
 from calcli.figures.style import BAR, INK, MUTED, UNDER, Look, panels, short, styled, unit_square
 from calcli.figures.wording import words
 

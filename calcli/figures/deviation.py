@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from calcli.core.reliability import BAND, Reliability
+from calcli.core.curves.reliability import BAND, Reliability
 from calcli.figures.style import BAR, FAINT, INK, MUTED, OVER, UNDER, Look, boxes, panels, short, styled
 from calcli.figures.wording import Words, words
 

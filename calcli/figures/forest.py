@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from calcli.core.forest import Forest
+from calcli.core.curves.forest import Forest
 from calcli.core.results import Estimate, Interval
 from calcli.figures.style import (
     COLUMN,

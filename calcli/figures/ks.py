@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from calcli.core.cumulative import Cumulative
+from calcli.core.curves.cumulative import Cumulative
 from calcli.figures.style import INK, OVER, UNDER, Look, new_figure, short, styled, unit_square
 from calcli.figures.wording import Words, words
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-from calcli.core.maps import SPREAD, CalibrationMap, TemperatureCurve
+from calcli.core.curves.maps import SPREAD, CalibrationMap, TemperatureCurve
 from calcli.figures.style import (
     BAR,
     COLUMN,

@@ -11,8 +11,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
+from calcli.core.curves.reliability import Error, Reliability
 from calcli.core.expressions import region_ends
-from calcli.core.reliability import Error, Reliability
 from calcli.figures.style import (
     BAR,
     FAINT,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from calcli.core.risk import RejectionCurve, RiskCurve
+from calcli.core.curves.risk import RejectionCurve, RiskCurve
 from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, short, styled
 
 TICKS = {0.01: "0.01", 0.1: "0.1", 0.5: "0.5", 0.9: "0.9", 0.99: "0.99"}

@@ -11,27 +11,27 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from calcli.core.calibration.estimators import find_estimator
+from calcli.core.calibration.lenses import Problem
+from calcli.core.calibration.miscalibration import BinnedError
+from calcli.core.calibration.vectors import group_members
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.cumulative import Cumulative, cumulative
-from calcli.core.curves import Curve, corp_curve, kernel_curve
+from calcli.core.comparing.pairing import require_classes, require_same_classes
+from calcli.core.curves.cumulative import Cumulative, cumulative
+from calcli.core.curves.curves import Curve, corp_curve, kernel_curve
+from calcli.core.curves.figures import FIGURES, find_figure, refuse_more_systems, standard_names
+from calcli.core.curves.forest import forest as forest_of
+from calcli.core.curves.maps import calibration_map as map_of
+from calcli.core.curves.maps import temperature_curve as temperature_of
+from calcli.core.curves.reliability import ClassReliability, Reliability, class_reliability
+from calcli.core.curves.reliability import reliability as reliability_of
+from calcli.core.curves.risk import RiskCurve, rejection_curve, risk_curve
+from calcli.core.curves.series import courses, score_sets
+from calcli.core.curves.simplex import SimplexBinning, simplexes
+from calcli.core.curves.views import problem_of
 from calcli.core.errors import UsageError
-from calcli.core.estimators import find_estimator
 from calcli.core.expressions import parse_metric, parse_metrics, region_ends
-from calcli.core.figures import FIGURES, find_figure, refuse_more_systems, standard_names
-from calcli.core.forest import forest as forest_of
-from calcli.core.lenses import Problem
-from calcli.core.maps import calibration_map as map_of
-from calcli.core.maps import temperature_curve as temperature_of
-from calcli.core.miscalibration import BinnedError
-from calcli.core.pairing import require_classes, require_same_classes
-from calcli.core.reliability import ClassReliability, Reliability, class_reliability
-from calcli.core.reliability import reliability as reliability_of
 from calcli.core.results import Evaluation
-from calcli.core.risk import RiskCurve, rejection_curve, risk_curve
-from calcli.core.series import courses, score_sets
-from calcli.core.simplex import SimplexBinning, simplexes
-from calcli.core.vectors import group_members
-from calcli.core.views import problem_of
 from calcli.figures.classwise import class_wise
 from calcli.figures.curves import reliability_curve
 from calcli.figures.deviation import deviation
@@ -106,7 +106,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     Parameters
     ----------
     name
-        A name in `calcli.core.figures.FIGURES`.
+        A name in `calcli.core.curves.figures.FIGURES`.
     evaluations
         By system name.
     view

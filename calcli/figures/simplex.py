@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from calcli.core.simplex import Simplex
+from calcli.core.curves.simplex import Simplex
 from calcli.figures.style import FAINT, GRID, INK, MUTED, Values, new_figure, short, styled
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])

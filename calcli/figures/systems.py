@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from calcli.core.curves.series import Course, ScoreSet
 from calcli.core.results import Estimate
-from calcli.core.series import Course, ScoreSet
 from calcli.figures.style import COLUMN, GRID, INK, MUTED, SERIES, new_figure, short, styled
 from calcli.figures.wording import metric_name
 

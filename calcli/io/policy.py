@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from calcli.core.costs import Costs
+from calcli.core.comparing.evidence import Margin
+from calcli.core.comparing.policy import Bound, End, NoWorse, Policy, Proof, Rule, Severity
 from calcli.core.errors import CalcliError, InputError, UsageError
-from calcli.core.evidence import Margin
 from calcli.core.expressions import nearest_name, parse_metric
-from calcli.core.policy import Bound, End, NoWorse, Policy, Proof, Rule, Severity
+from calcli.core.scores.costs import Costs
 from calcli.io.costs import read_costs
 
 T = TypeVar("T", int, float, str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from calcli.core.policy import Checked
+from calcli.core.comparing.policy import Checked
 
 
 def annotations_text(checked: Sequence[Checked], policy: str) -> str:

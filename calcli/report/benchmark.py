@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from calcli import __version__
-from calcli.core.benchmark import UNCALIBRATED, Trial, cost, mean_ranks
+from calcli.core.comparing.benchmark import UNCALIBRATED, Trial, cost, mean_ranks
 from calcli.core.jsonvalues import json_value
 from calcli.core.registry import METRICS
 from calcli.core.results import Settings

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from calcli import __version__
-from calcli.core.comparison import Comparison, Difference, Spread
+from calcli.core.comparing.comparison import Comparison, Difference, Spread
 from calcli.core.jsonvalues import json_value
 from calcli.core.results import Evaluation, Settings
 from calcli.core.slices import ENOUGH_ROWS

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from calcli import __version__
-from calcli.core.consistency import Null
+from calcli.core.calibration.consistency import Null
 from calcli.core.jsonvalues import json_value
 from calcli.core.results import ClassRow, Estimate, Settings
 from calcli.report.slices import is_compared, with_slices, worst_slices

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from calcli import __version__
+from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.jsonvalues import json_value
-from calcli.core.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.results import Estimate, Evaluation
 from calcli.report.annotations import annotations_text
 from calcli.report.forms import tables_text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from calcli.core.figures import FIGURES
+from calcli.core.curves.figures import FIGURES
 from calcli.core.results import Settings
 from calcli.report.forms import tables_text
 from calcli.report.jsonreport import Digest, report_object, report_text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from calcli.core.calibration_loss import Companions
 from calcli.core.predictions import Predictions
 from calcli.core.results import Evaluation
+from calcli.core.scores.calibration_loss import Companions
 from calcli.core.sliced import evaluate_slices, with_corrected_p
 from calcli.core.slices import ENOUGH_ROWS
 from calcli.report.model import Column, Table

@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from calcli.core.binning import equal_width_edges
+from calcli.core.calibration.binning import equal_width_edges
 from calcli.core.results import ClassRow, Decision, Estimate, Evaluation
 from calcli.core.slices import Slice
 from calcli.report.findings import Verdict, Warning, verdict, warnings

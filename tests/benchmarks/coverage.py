@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from calcli.core.checking import Baseline, check
-from calcli.core.comparison import Plan, compare
-from calcli.core.evidence import Margin
+from calcli.core.comparing.checking import Baseline, check
+from calcli.core.comparing.comparison import Plan, compare
+from calcli.core.comparing.evidence import Margin
+from calcli.core.comparing.policy import NoWorse, Policy, Rule, exit_status
 from calcli.core.expressions import parse_metric
-from calcli.core.policy import NoWorse, Policy, Rule, exit_status
 from calcli.core.predictions import ArrayScores, Predictions
 from calcli.core.results import Settings
 from tests.benchmarks.harness import table

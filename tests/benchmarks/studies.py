@@ -6,8 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from calcli.core.classical import calibration_intercept, calibration_slope, in_the_large, spiegelhalter_test
-from calcli.core.debiased import concentration, debiased_square
+from calcli.core.calibration.classical import (
+    calibration_intercept,
+    calibration_slope,
+    in_the_large,
+    spiegelhalter_test,
+)
+from calcli.core.calibration.debiased import concentration, debiased_square
 from calcli.core.evaluate import evaluate
 from calcli.core.predictions import ArrayScores, Predictions
 from calcli.core.results import Settings

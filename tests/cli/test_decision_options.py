@@ -11,8 +11,8 @@ import pytest
 from calcli.core.calibrators.fitting import recalibrated
 from calcli.core.calibrators.selection import rows_of
 from calcli.core.evaluate import evaluate
-from calcli.core.recalibration import recalibrator
 from calcli.core.results import Settings
+from calcli.core.scores.recalibration import recalibrator
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 

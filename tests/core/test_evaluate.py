@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from calcli.core.costs import CostWord
 from calcli.core.errors import InputError, KindContradicted, UsageError
 from calcli.core.evaluate import default_metrics, evaluate
 from calcli.core.predictions import ArrayScores, Predictions
 from calcli.core.results import Settings
+from calcli.core.scores.costs import CostWord
 
 PLAIN = Settings(resamples=0, draws=0)
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core import scoring
 from calcli.core.errors import UsageError
 from calcli.core.expressions import CHOICES, parse_metric, parse_metrics
 from calcli.core.registry import METRICS
+from calcli.core.scores import scoring
 
 
 @given(st.sampled_from(list(METRICS.values())), st.data())

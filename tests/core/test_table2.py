@@ -10,11 +10,11 @@ import pytest
 from sklearn.model_selection import StratifiedKFold
 
 from calcli.core.calibrators.selection import rows_of
-from calcli.core.costs import CostWord
 from calcli.core.evaluate import evaluate
 from calcli.core.predictions import ArrayScores, Predictions
-from calcli.core.recalibration import Recalibration, recalibrator
 from calcli.core.results import Settings
+from calcli.core.scores.costs import CostWord
+from calcli.core.scores.recalibration import Recalibration, recalibrator
 
 RECALIBRATED = {"calt": "temperature", "cal": "dp", "calp": "pav"}
 UNCONVERGED = {  # cells whose fit in the paper had not converged

@@ -9,10 +9,10 @@ from matplotlib.colors import to_rgba
 from matplotlib.quiver import Quiver
 
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.forest import Forest
-from calcli.core.maps import calibration_map as map_of
-from calcli.core.reliability import class_reliability
-from calcli.core.series import Course
+from calcli.core.curves.forest import Forest
+from calcli.core.curves.maps import calibration_map as map_of
+from calcli.core.curves.reliability import class_reliability
+from calcli.core.curves.series import Course
 from calcli.figures import View, calibration_map, draw, epochs, forest
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, UNDER

@@ -13,8 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from calcli.core.curves.figures import FIGURES, standard_names
 from calcli.core.errors import UsageError
-from calcli.core.figures import FIGURES, standard_names
 from calcli.figures import draw, save, standard_set
 from tests.figures.conftest import everything, make
 
@@ -120,7 +120,8 @@ def test_pyplot_is_never_loaded(tmp_path):
 
 
 def test_names_load_without_numpy_or_matplotlib():
-    code = "import sys, calcli.core.figures; sys.exit('numpy' in sys.modules or 'matplotlib' in sys.modules)"
+    heavy = "'numpy' in sys.modules or 'matplotlib' in sys.modules"
+    code = f"import sys, calcli.core.curves.figures; sys.exit({heavy})"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

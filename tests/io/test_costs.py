@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.core.costs import CostTable, CostWord
 from calcli.core.errors import InputError, UsageError
-from calcli.core.priors import Priors
+from calcli.core.scores.costs import CostTable, CostWord
+from calcli.core.scores.priors import Priors
 from calcli.io.costs import read_costs, read_priors
 
 TABLES = {

@@ -6,9 +6,9 @@ import tomllib
 
 import pytest
 
+from calcli.core.comparing.evidence import Margin
+from calcli.core.comparing.policy import Bound, NoWorse
 from calcli.core.errors import InputError
-from calcli.core.evidence import Margin
-from calcli.core.policy import Bound, NoWorse
 from calcli.io.policy import parse_policy, read_policy
 
 

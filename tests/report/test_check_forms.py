@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calcli.core.comparing.policy import Bound, Checked, Outcome, Rule
 from calcli.core.expressions import parse_metric
-from calcli.core.policy import Bound, Checked, Outcome, Rule
 from calcli.report.annotations import annotations_text, command
 from calcli.report.junit import junit_text
 from calcli.report.policy import rounded_outward

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from calcli.core.costs import CostWord
 from calcli.core.expressions import parse_metric
 from calcli.core.results import Decision, Estimate, Settings
+from calcli.core.scores.costs import CostWord
 from calcli.core.simulation import gaussian_classes
 from calcli.report.jsonreport import report_object
 from calcli.report.recalibration import decision_table, loss_table, parts_table, recalibration_sentences

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.binning import bin_index, equal_mass_cuts, equal_width_edges
+from calcli.core.calibration.binning import bin_index, equal_mass_cuts, equal_width_edges
 from calcli.core.calibrators.logistic import Platt
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
 from calcli.core.calibrators.settings import check_at_least, check_choice, check_smoothing

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.lenses import Problem, ordered_problem, segment_sums
+from calcli.core.calibration.lenses import Problem, ordered_problem, segment_sums
 from calcli.core.predictions import Array, Floats
 
 Doubles: TypeAlias = NDArray[np.float64]

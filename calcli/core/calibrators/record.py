@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.errors import InputError, UsageError
 from calcli.core.predictions import Floats, Kind
-from calcli.core.priors import Priors
+from calcli.core.scores.priors import Priors
 
 
 @dataclass(frozen=True)

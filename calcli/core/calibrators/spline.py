@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibration.lenses import Problem, ordered_problem
+from calcli.core.calibration.miscalibration import cumulative_gap
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
 from calcli.core.calibrators.settings import check_at_least, check_choice, check_smoothing
-from calcli.core.lenses import Problem, ordered_problem
-from calcli.core.miscalibration import cumulative_gap
 from calcli.core.predictions import Array
 
 Doubles = NDArray[np.float64]

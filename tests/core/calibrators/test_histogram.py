@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.calibration import _sigmoid_calibration
 
-from calcli.core.binning import equal_mass_cuts
+from calcli.core.calibration.binning import equal_mass_cuts
 from calcli.core.calibrators.histogram import Histogram, ScalingBinning
 from calcli.core.errors import UsageError
 

@@ -8,7 +8,7 @@ import pytest
 from calcli.core.calibrators.record import CalibratorRecord, prior_shift, recalibrate, scores_as
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.errors import InputError, UsageError
-from calcli.core.priors import Priors
+from calcli.core.scores.priors import Priors
 
 LOGITS = np.random.default_rng(0).normal(size=(20, 3)) * 2
 PROBS = np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)

@@ -1,0 +1,1 @@
+"""Calibration errors: lenses, bins, estimators, and what they would be if calibrated."""

@@ -1,0 +1,172 @@
+"""The estimator that a metric expression asks for: its value, and its distribution if calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from calcli.core.calibration.confidence import ConfidenceShare
+from calcli.core.calibration.consistency import Null, binned_nulls, ks_null
+from calcli.core.calibration.kernels import KernelDistance, median_kernel, skce, skce_blocks, skce_test
+from calcli.core.calibration.lenses import NamedBinning, Problem
+from calcli.core.calibration.miscalibration import (
+    BinnedError,
+    KolmogorovSmirnov,
+    Norm,
+)
+from calcli.core.calibration.partitions import (
+    Distance,
+    Partition,
+    miscalibration,
+    miscalibration_null,
+    recursive_partition,
+    vector_bins,
+)
+from calcli.core.calibration.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
+from calcli.core.calibration.vectors import VectorProblem
+from calcli.core.errors import UsageError
+from calcli.core.expressions import MetricCall, nearest_name
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """An estimator without bins or arguments: two functions of a one-dimensional problem."""
+
+    value: Callable[[Problem], float]
+    null: Callable[[Problem, int, np.random.Generator], Null]
+
+
+@dataclass(frozen=True)
+class VectorMiscalibration:
+    """Expected or worst distance between mean prediction and outcome frequencies over bins of vectors."""
+
+    norm: Norm
+    distance: Distance
+    min_rows: int
+    binning: Literal["recursive", "equal-width", "equal-mass"] = "recursive"
+    bins: int = 15
+
+    def value(self, problem: VectorProblem) -> float:
+        """Return the error; see `calcli.core.calibration.partitions.miscalibration`."""
+        bins = vector_bins(problem.probs, problem.labels, self._partition(problem), problem.weights)
+        return float(miscalibration(bins, self.distance, self.norm))
+
+    def null(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> Null:
+        """Return its distribution under perfect calibration."""
+        partition = self._partition(problem)
+        return miscalibration_null(
+            problem.probs, problem.labels, partition, self.distance, self.norm, draws, rng, problem.weights
+        )
+
+    def _partition(self, problem: VectorProblem) -> Partition:
+        if self.binning == "recursive":
+            return recursive_partition(problem.probs, self.min_rows, problem.weights)
+        if problem.probs.shape[1] > 2:
+            raise UsageError(f"{self.binning} bins are of one score; vectors take binning=recursive")
+        first = problem.probs[:, 0]
+        order = np.argsort(first, kind="stable")
+        weights = None if problem.weights is None else problem.weights[order]
+        ordered = Problem(first[order], problem.labels[order] == 0, weights)
+        return Partition(order, ordered.cuts(self.binning, self.bins))
+
+
+@dataclass(frozen=True)
+class KernelError:
+    """Squared kernel calibration error, from all pairs of rows or from disjoint blocks."""
+
+    estimator: Literal["unbiased", "block"]
+    distance: KernelDistance
+    seed: int = 0
+
+    def value(self, problem: VectorProblem) -> float:
+        """Return the error, in [-2, 2]."""
+        kernel = median_kernel(problem.probs, self.distance)
+        if self.estimator == "unbiased":
+            return skce(problem.probs, problem.labels, kernel, problem.weights)
+        return self._blocks(problem)[0]
+
+    def null(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> Null:
+        """Return its distribution under perfect calibration."""
+        if self.estimator == "block":
+            return self._blocks(problem)[1]
+        kernel = median_kernel(problem.probs, self.distance)
+        return skce_test(problem.probs, problem.labels, kernel, draws, rng, problem.weights)[1]
+
+    def _blocks(self, problem: VectorProblem) -> tuple[float, Null]:
+        kernel = median_kernel(problem.probs, self.distance)
+        rng = np.random.default_rng(self.seed)
+        return skce_blocks(problem.probs, problem.labels, kernel, rng, weights=problem.weights)
+
+
+OfBins = BinnedError | ConfidenceShare
+OneDimensional = OfBins | KolmogorovSmirnov | Smoothed
+OfVectors = VectorMiscalibration | KernelError
+
+
+Edges = Mapping[str, tuple[float, ...]]
+
+
+def find_estimator(call: MetricCall, edges: Edges | None = None) -> OneDimensional | OfVectors:
+    """Return the estimator that a metric expression asks for.
+
+    Parameters
+    ----------
+    call
+        A metric of the family "error".
+    edges
+        Explicit bin edges by the name that `binning` may give.
+
+    Raises
+    ------
+    UsageError
+        If the binning is unknown.
+    """
+    given: dict[str, Any] = {**call.arguments, **call.metric.fixed}
+    of_lens = {"lens", "region"}
+    arguments = {key: value for key, value in given.items() if key not in of_lens}
+    match call.metric.name:
+        case "ks":
+            return KolmogorovSmirnov()
+        case "smooth_ece":
+            return Smoothed(smooth_ece, smooth_ece_null)
+        case "kde_ece":
+            return Smoothed(kde_ece, kde_ece_null)
+        case "skce":
+            return KernelError(**arguments)
+        case "expected_miscalibration" | "worst_miscalibration":
+            return VectorMiscalibration(**arguments)
+    named = str(arguments["binning"])
+    known = (*get_args(NamedBinning), *(edges or ()))
+    if named not in known:
+        nearest = nearest_name(named, known)
+        raise UsageError(f"{call}: binning must be one of {', '.join(known)}, not {named!r}{nearest}")
+    if edges and named in edges:
+        arguments["binning"] = edges[named]
+    if "side" in arguments:
+        return ConfidenceShare(**arguments | {"significant": arguments["significant"] == "true"})
+    return BinnedError(**arguments | {"debiased": arguments.get("debiased") == "true"})
+
+
+def null_distributions(
+    problem: Problem,
+    estimators: Sequence[OneDimensional],
+    values: Sequence[float],
+    draws: int,
+    rng: np.random.Generator,
+) -> list[Null]:
+    """Return the null distribution of every estimator of a problem, given its observed value."""
+    pairs = list(zip(estimators, values, strict=True))
+    binned = [(estimator, value) for estimator, value in pairs if isinstance(estimator, OfBins)]
+    shared = iter(binned_nulls(problem, [e for e, _ in binned], [v for _, v in binned], draws, rng))
+    nulls = []
+    for estimator, value in pairs:
+        if isinstance(estimator, OfBins):
+            nulls.append(next(shared))
+        elif isinstance(estimator, KolmogorovSmirnov):
+            nulls.append(ks_null(problem, value, draws, rng))
+        else:
+            nulls.append(estimator.null(problem, draws, rng))
+    return nulls

@@ -1,0 +1,82 @@
+"""Estimates of the classical measures of calibration, for two classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibration.classical import (
+    Coefficient,
+    calibration_intercept,
+    calibration_slope,
+    in_the_large,
+    spiegelhalter_test,
+)
+from calcli.core.calibration.consistency import Null
+from calcli.core.errors import UsageError
+from calcli.core.expressions import MetricCall
+from calcli.core.measure import Measurements
+from calcli.core.predictions import Array, Floats
+from calcli.core.results import Estimate, Interval, Settings
+from calcli.core.signatures import signature
+
+FITS: dict[str, Callable[[Floats, Array, Floats | None], Coefficient]] = {
+    "calibration_intercept": calibration_intercept,
+    "calibration_slope": calibration_slope,
+}
+
+
+def classical_estimates(
+    measured: Measurements, calls: Sequence[MetricCall], settings: Settings
+) -> dict[str, Estimate]:
+    """Return the estimates of the family "classical", of the probability of the second class.
+
+    They have no interval and no test where rows depend on each other.
+
+    Raises
+    ------
+    UsageError
+        If there are more than two classes.
+    """
+    estimates = {}
+    for call in calls:
+        if call.metric.family == "classical":
+            if measured.predictions.n_classes != 2:
+                raise UsageError(f"{call} is for two classes, these are {measured.predictions.n_classes}")
+            estimates[str(call)] = _estimate(measured, call, settings)
+    return estimates
+
+
+def _estimate(measured: Measurements, call: MetricCall, settings: Settings) -> Estimate:
+    score, outcome = measured.columns("class-1")
+    weights = measured.predictions.weights
+    if call.metric.name == "spiegelhalter_z":
+        test = spiegelhalter_test(score, outcome, weights)
+        line = signature(call, measured, settings)
+        null = None if settings.cluster else Null(0.0, 1.0, test.p_value)
+        return Estimate(call, test.z, line, if_calibrated=null)
+    if call.metric.name == "calibration_in_the_large":
+        found = in_the_large(score, outcome, weights)
+        line = signature(call, measured, settings, "interval:wald")
+    else:
+        line = signature(call, measured, settings, f"clip:{settings.clip:g}", "interval:wald")
+        log_odds = _finite(measured.rows["log_odds"], settings.clip)
+        found = Coefficient(math.nan, math.nan)
+        if log_odds is not None:
+            found = FITS[call.metric.name](log_odds, outcome, weights)
+    interval = None
+    if not (settings.cluster or math.isnan(found.standard_error)):
+        interval = Interval(*found.interval(settings.level), settings.level)
+    return Estimate(call, found.value, line, interval)
+
+
+def _finite(log_odds: Floats, clip: float) -> NDArray[np.float64] | None:
+    """Return log-odds of probabilities no nearer to 0 and 1 than `clip`; None if some are infinite."""
+    values = log_odds.astype(np.float64)
+    if clip:
+        most = math.log1p(-clip) - math.log(clip)
+        return np.clip(values, -most, most)
+    return values if np.isfinite(values).all() else None

@@ -1,0 +1,1 @@
+"""Systems beside each other: paired differences, evidence, policies."""

@@ -1,0 +1,328 @@
+"""Judging the rules of a policy on predictions, alone and against a baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibration.multiple import holm
+from calcli.core.comparing.comparison import SIGNS
+from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.evidence import NORMAL, Evidence, Normal, Untested
+from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule
+from calcli.core.errors import CalcliError, InputError
+from calcli.core.evaluate import evaluate
+from calcli.core.expressions import MetricCall
+from calcli.core.predictions import Predictions
+from calcli.core.results import Estimate, Interval, Settings
+from calcli.core.slices import select, slice_rows
+
+SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
+
+
+@dataclass(frozen=True)
+class StoredValue:
+    """A metric of a report: its value, and its interval if it has one."""
+
+    value: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class StoredReport:
+    """A report as baseline: values without the rows behind them, so that nothing can be paired.
+
+    Attributes
+    ----------
+    path
+        The file.
+    classes
+        Names of the classes.
+    metrics
+        By slice ("" for all rows) and metric expression.
+    """
+
+    path: str
+    classes: tuple[str, ...]
+    metrics: Mapping[str, Mapping[str, StoredValue]]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a candidate is compared with.
+
+    Attributes
+    ----------
+    reference
+        Predictions, or a report of them.
+    candidate
+        The candidate; if paired, the rows that the reference has too, in its order.
+    paired
+        Whether row i is the same case in both.
+    """
+
+    reference: Predictions | StoredReport
+    candidate: Predictions
+    paired: bool
+
+
+def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = None) -> Checked:
+    """Judge every rule of a policy.
+
+    Rules against a baseline with ``prove = "worse"`` are tested together with Holm's correction. A rule on a
+    calibration error breaks only if the error is also larger than calibrated probabilities would show.
+
+    Parameters
+    ----------
+    predictions
+        The candidate.
+    policy
+        The rules.
+    baseline
+        Needed for rules that name no limit of their own.
+    """
+    settings = _settings(policy)
+    outcomes: dict[int, Outcome] = {}
+    tested: dict[int, Outcome] = {}
+    numbered = list(enumerate(policy.rules))
+    for part in dict.fromkeys(rule.part for rule in policy.rules):
+        rules = [(n, rule) for n, rule in numbered if rule.part == part]
+        try:
+            judge = _Judge(predictions, part, [rule for _, rule in rules], settings, baseline)
+        except CalcliError as fault:
+            outcomes |= {n: Outcome(rule, "not judged", str(fault)) for n, rule in rules}
+            continue
+        for n, rule in rules:
+            found = judge.outcome(rule)
+            (outcomes if found.status != "passed" or not _is_test(rule) else tested)[n] = found
+    outcomes |= _corrected(tested, 1 - policy.level)
+    path = predictions.provenance.path
+    ordered = tuple(outcomes[n] for n in range(len(policy.rules)))
+    return Checked(path, predictions.n_rows, ordered, notes=_notes(baseline))
+
+
+def _settings(policy: Policy) -> Settings:
+    """Return settings with draws enough for the strictest of Holm's levels."""
+    tests = sum(_is_test(rule) for rule in policy.rules)
+    needed = math.ceil(SHARPNESS * tests / (1 - policy.level))
+    return Settings(
+        level=policy.level,
+        resamples=max(policy.resamples, needed),
+        draws=max(policy.draws, needed),
+        seed=policy.seed,
+        test=True,
+        costs=policy.costs,
+    )
+
+
+def _is_test(rule: Rule) -> bool:
+    return isinstance(rule.condition, NoWorse) and rule.condition.prove == "worse"
+
+
+def _notes(baseline: Baseline | None) -> tuple[str, ...]:
+    if baseline is None or baseline.paired:
+        return ()
+    if isinstance(baseline.reference, StoredReport):
+        return (
+            f"The baseline {baseline.reference.path} is a report: it holds no rows to pair, so that only "
+            "large differences can be proven.",
+        )
+    return ("Unpaired: the baseline holds other cases, so that only large differences can be proven.",)
+
+
+class _Judge:
+    """Judges the rules for one slice."""
+
+    def __init__(
+        self,
+        predictions: Predictions,
+        part: str,
+        rules: Sequence[Rule],
+        settings: Settings,
+        baseline: Baseline | None,
+    ) -> None:
+        own = _part(predictions, part)
+        self._rows = own.n_rows
+        self._slice, self._baseline = part, baseline
+        self._alpha = 1 - settings.level
+        settings = replace(settings, metrics=tuple(dict.fromkeys(str(rule.call) for rule in rules)))
+        self._estimates = evaluate(own, settings).estimates
+        self._contest: Contest | None = None
+        if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):
+            self._contest = Contest(_members(baseline, part), settings, baseline.paired)
+
+    def outcome(self, rule: Rule) -> Outcome:
+        """Judge one rule; one that tests for "worse" passes with its p-value, to be corrected."""
+        if self._rows < rule.min_rows:
+            reason = f"{self._rows:,} rows are fewer than the {rule.min_rows:,} that the rule asks for"
+            return Outcome(rule, "not judged", reason)
+        estimate = self._estimates[str(rule.call)]
+        if math.isnan(estimate.value):
+            return Outcome(rule, "not judged", f"{rule.call} is not defined on these rows")
+        if isinstance(rule.condition, Bound):
+            return self._bound(rule, rule.condition, estimate)
+        try:
+            return self._no_worse(rule, rule.condition, estimate)
+        except InputError as fault:
+            return Outcome(rule, "not judged", str(fault), estimate.value, signature=estimate.signature)
+
+    def _bound(self, rule: Rule, condition: Bound, estimate: Estimate) -> Outcome:
+        value = estimate.value
+        if condition.end != "value":
+            if estimate.interval is None:
+                return Outcome(rule, "not judged", f"{rule.call} has no interval on these rows", value)
+            value = estimate.interval.high if condition.end == "upper" else estimate.interval.low
+        left = condition.limit - value if condition.most else value - condition.limit
+        found = Outcome(rule, "passed", "", value, condition.limit, left, signature=estimate.signature)
+        what = str(rule.call) if condition.end == "value" else f"the {condition.end} end of {rule.call}"
+        if left >= 0:
+            return replace(found, reason=f"{what} is {value:.6g}, {left:.6g} within the limit")
+        beyond = f"{what} is {value:.6g}, {-left:.6g} beyond the limit of {condition.limit:g}"
+        if rule.call.metric.family != "error" or not condition.most:
+            return replace(found, status="broken", reason=beyond)
+        return self._beside_null(found, estimate, beyond)
+
+    def _beside_null(self, found: Outcome, estimate: Estimate, beyond: str) -> Outcome:
+        """Break a rule on a calibration error only if calibrated probabilities would not show as much."""
+        null = estimate.if_calibrated
+        if null is None:
+            reason = f"{beyond}, but it has no test of being more than calibrated probabilities would show"
+            return replace(found, status="not judged", reason=reason)
+        shown = f"calibrated probabilities would show {null.mean:.4g} ± {null.sd:.2g} (p {null.p_value:.3g})"
+        if null.p_value > self._alpha:
+            return replace(found, reason=f"{beyond}, which is chance: {shown}", p_value=null.p_value)
+        return replace(found, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
+
+    def _no_worse(self, rule: Rule, condition: NoWorse, estimate: Estimate) -> Outcome:
+        reference, value, evidence = self._against(rule.call)
+        sign = SIGNS[rule.call.metric.direction]
+        limit = reference + sign * condition.margin.of(reference)
+        left = limit - value if sign > 0 else value - limit
+        change = (
+            f"{rule.call} is {value:.6g}, {_apart(sign * (value - reference))} the baseline's {reference:.6g}"
+        )
+        found = Outcome(
+            rule,
+            "passed",
+            change,
+            value,
+            limit,
+            left,
+            reference,
+            signature=f"{estimate.signature}|{evidence.method}",
+        )
+        if math.isinf(value) and math.isinf(reference):
+            return replace(found, status="not judged", reason=f"{change}: no difference can be told")
+        if math.isinf(value) or math.isinf(reference):
+            worse = sign * (value - reference) > 0
+            return replace(found, status="broken" if worse else "passed", p_value=0.0 if worse else 1.0)
+        if condition.prove == "not worse":
+            p = evidence.p_not_worse(sign, condition.margin)
+        else:
+            p = evidence.p_worse(sign, condition.margin)
+        if math.isnan(p):
+            return replace(
+                found, status="not judged", reason=f"{change}; there is no test of their difference"
+            )
+        found = replace(found, p_value=p)
+        if condition.prove == "not worse":
+            proven = p <= self._alpha
+            reason = f"{change}; {'' if proven else 'not '}proven to be within {condition.margin} (p {p:.3g})"
+            return replace(found, status="passed" if proven else "broken", reason=reason)
+        if rule.call.metric.family == "error":
+            null = estimate.if_calibrated
+            if null is None:
+                reason = f"{change}; it has no test of being more than calibrated probabilities would show"
+                return replace(found, status="not judged", reason=reason)
+            # both must hold for the rule to break: the larger p-value decides
+            return replace(found, p_value=max(p, null.p_value))
+        return found
+
+    def _against(self, call: MetricCall) -> tuple[float, float, Evidence]:
+        """Return the values of baseline and candidate, and the evidence on their difference.
+
+        Raises
+        ------
+        InputError
+            If there is no baseline, or it does not have the metric.
+        """
+        if self._baseline is None or self._contest is None:
+            raise InputError("the rule compares with a baseline; give one with --baseline")
+        reference = self._baseline.reference
+        if isinstance(reference, Predictions):
+            first, second = self._contest.values(call)
+            return first, second, self._contest.evidence(call, 0, 1)
+        stored = self._stored(reference, call)
+        (value,) = self._contest.values(call)
+        if stored.interval is None:
+            return stored.value, value, Untested()
+        variances = _variance(stored.interval), self._contest.variance(call, 0)
+        return stored.value, value, Normal(stored.value, value, variances, 0.0, "unpaired-normal")
+
+    def _stored(self, report: StoredReport, call: MetricCall) -> StoredValue:
+        metrics = report.metrics.get(self._slice)
+        if metrics is None:
+            raise InputError(f"{report.path} has no results for the slice {self._slice}")
+        if str(call) not in metrics:
+            raise InputError(f"{report.path} has no {call}; evaluate the baseline with --metrics {call}")
+        if call.metric.family == "error":
+            raise InputError(
+                f"{report.path} is a report and holds no rows to test a difference of {call} with; give the "
+                "baseline's predictions"
+            )
+        return metrics[str(call)]
+
+
+def _members(baseline: Baseline, part: str) -> list[Predictions]:
+    """Return the baseline, if it has rows, and the candidate, of one slice."""
+    if isinstance(baseline.reference, StoredReport):
+        return [_part(baseline.candidate, part)]
+    if baseline.paired and part:
+        rows = _rows_of(baseline.candidate, part)
+        return [select(baseline.reference, rows), select(baseline.candidate, rows)]
+    return [_part(baseline.reference, part), _part(baseline.candidate, part)]
+
+
+def _apart(worse: float) -> str:
+    """Say how far a value is from another one; undefined where both are infinite."""
+    if not worse:
+        return "equal to"
+    return "beside" if math.isnan(worse) else f"{abs(worse):.6g} {'worse' if worse > 0 else 'better'} than"
+
+
+def _variance(interval: Interval) -> float:
+    """Return the variance that a normal interval would have come from."""
+    half = (interval.high - interval.low) / 2
+    return float((half / NORMAL.inv_cdf((1 + interval.level) / 2)) ** 2)
+
+
+def _part(predictions: Predictions, part: str) -> Predictions:
+    return select(predictions, _rows_of(predictions, part)) if part else predictions
+
+
+def _rows_of(predictions: Predictions, part: str) -> NDArray[np.bool_]:
+    """Return the (N,) booleans of a slice given as `column=value`."""
+    column, _, value = part.partition("=")
+    for found, rows in slice_rows(predictions, column):
+        if found.value == value:
+            return rows
+    raise InputError(f"{predictions.provenance.path} has no row with {column} = {value!r}")
+
+
+def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome]:
+    """Break the rules that Holm's correction leaves proven, and say so."""
+    adjusted = holm([found.p_value for found in tested.values()])
+    outcomes = {}
+    for (n, found), p in zip(tested.items(), adjusted.tolist(), strict=True):
+        condition = found.rule.condition
+        margin = condition.margin if isinstance(condition, NoWorse) else None
+        beyond = f"worse by more than {margin}" if margin and margin.of(found.baseline) else "worse"
+        many = f", corrected for {len(tested)} rules" if len(tested) > 1 else ""
+        broken = p <= alpha
+        reason = f"{found.reason}; {'' if broken else 'not '}proven {beyond} (p {p:.3g}{many})"
+        outcomes[n] = replace(found, status="broken" if broken else "passed", reason=reason, p_value=p)
+    return outcomes

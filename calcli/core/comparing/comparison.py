@@ -1,0 +1,358 @@
+"""Comparison of systems: differences of all metrics with what the data say about them, and rankings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from calcli import __version__
+from calcli.core.calibration.multiple import holm
+from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.evidence import Evidence, Untested
+from calcli.core.errors import UsageError
+from calcli.core.expressions import MetricCall, parse_metric
+from calcli.core.measure import Watch
+from calcli.core.predictions import Predictions
+from calcli.core.results import Evaluation, Interval, Settings
+from calcli.core.slices import Slice, select, slice_rows
+
+Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "untested"]
+
+SIGNS = {"lower": 1, "higher": -1, "zero": 0, "none": 0}  # of a change for the worse
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a metric differs between a baseline and a candidate.
+
+    Attributes
+    ----------
+    call
+        The metric.
+    baseline, candidate
+        Their values.
+    interval
+        Of candidate - baseline; None for calibration errors, which are biased upward near zero.
+    p_value
+        Two-sided, of no difference; nan without a test.
+    corrected_p
+        The same corrected for the number of slices (Holm).
+    margin
+        The largest difference that does not matter; 0 if none was given.
+    verdict
+        At the level of the interval.
+    signature
+        Everything the difference depends on, in one line.
+    """
+
+    call: MetricCall
+    baseline: float
+    candidate: float
+    interval: Interval | None
+    p_value: float
+    corrected_p: float
+    margin: float
+    verdict: Verdict
+    signature: str
+
+    @property
+    def value(self) -> float:
+        """Candidate minus baseline; nan if both are infinite."""
+        return self.candidate - self.baseline
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A system in a ranking.
+
+    Attributes
+    ----------
+    system
+        Its number, 0 for the baseline.
+    to_best
+        Its difference to the best system, corrected for the number of systems; None for the best.
+    among_best
+        Whether it is the best, or cannot be told from it.
+    """
+
+    system: int
+    to_best: Difference | None
+    among_best: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several systems on the same rows, or on those of one slice.
+
+    Attributes
+    ----------
+    part
+        The slice; None for all rows.
+    evaluations
+        One a system, the baseline first.
+    differences
+        Of each candidate to the baseline, by metric expression.
+    ranking
+        All systems, the best first.
+    ranked_by
+        The metric of the ranking.
+    accuracy_cost
+        Accuracy of the best system minus that of the most accurate one; None where accuracy was not computed.
+    most_accurate
+        The number of that system.
+    """
+
+    part: Slice | None
+    evaluations: tuple[Evaluation, ...]
+    differences: tuple[Mapping[str, Difference], ...]
+    ranking: tuple[Ranked, ...]
+    ranked_by: MetricCall
+    accuracy_cost: Difference | None
+    most_accurate: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How systems are compared.
+
+    Attributes
+    ----------
+    paired
+        Whether row i is the same case in all of them.
+    margins
+        Differences that do not matter, by metric expression.
+    ranked_by
+        Metric expression of the ranking.
+    by
+        Column whose values are compared one by one as well.
+    """
+
+    paired: bool = True
+    margins: Mapping[str, float] | None = None
+    ranked_by: str = "log_loss"
+    by: str | None = None
+
+
+def compare(
+    systems: Sequence[Predictions], settings: Settings, plan: Plan, watch: Watch | None = None
+) -> list[Comparison]:
+    """Compare candidates with a baseline, on all rows and on each slice.
+
+    Parameters
+    ----------
+    systems
+        The baseline first; paired ones have the same cases in the same order.
+    settings
+        Metrics, level, resamples, permutations (`draws`) and seed; the default metrics if it names none.
+    plan
+        How to compare.
+    watch
+        Called with the number of rows measured, of one system after the other.
+
+    Raises
+    ------
+    UsageError
+        If a metric is unknown, or the ranking's has no direction.
+    """
+    ranked_by = parse_metric(plan.ranked_by, settings.defaults)
+    if not SIGNS[ranked_by.metric.direction]:
+        raise UsageError(f"{ranked_by} is neither better high nor low, and ranks nothing; rank by log_loss")
+    metrics = settings.metrics or default_metrics(systems[0])
+    names = dict.fromkeys([*metrics, *(plan.margins or {}), str(ranked_by)])
+    settings = replace(settings, metrics=tuple(names))
+    parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
+    if plan.by is not None:
+        parts += _parts(systems, plan.by, plan.paired)
+    found = []
+    for part, members in parts:
+        contest = Contest(members, settings, plan.paired, watch if part is None else None)
+        found.append(_compared(contest, part, ranked_by, plan.margins or {}))
+    return [found[0], *_corrected(found[1:], settings.level)]
+
+
+def parse_margins(texts: Sequence[str], defaults: Mapping[str, str | int] | None = None) -> dict[str, float]:
+    """Return margins by canonical metric expression, from texts such as `log_loss=0.01`.
+
+    Raises
+    ------
+    UsageError
+        If a metric is unknown, or a margin is no number above 0.
+    """
+    margins = {}
+    for text in texts:
+        metric, equals, value = text.rpartition("=")
+        try:
+            margin = float(value)
+        except ValueError:
+            margin = math.nan
+        if not equals or not 0 < margin < math.inf:
+            raise UsageError(
+                f"{text!r} is no margin; expected a metric and a number above 0, as in 'log_loss=0.01'"
+            )
+        margins[str(parse_metric(metric, defaults))] = margin
+    return margins
+
+
+def default_metrics(predictions: Predictions) -> list[str]:
+    """Return the metrics that are compared if none are named."""
+    names = ["log_loss", "brier", "accuracy", "mean_gap", "ece", "ks", "cw_ece"]
+    rows, classes = predictions.scores.shape
+    if classes == 2 or rows * classes <= RANKED_LIMIT:
+        names.insert(3, "auroc")
+    return names
+
+
+RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for the AUROC
+
+
+def difference(
+    call: MetricCall,
+    baseline: float,
+    candidate: float,
+    evidence: Evidence,
+    settings: Settings,
+    margin: float = 0,
+) -> Difference:
+    """Return a difference with its interval, p-value and verdict."""
+    if math.isnan(candidate - baseline):  # both infinite, or undefined
+        evidence = Untested()
+    interval, p_value = evidence.interval(settings.level), evidence.p_value()
+    signature = f"{call}|difference|{evidence.method}|seed:{settings.seed}|version:{__version__}"
+    found = Difference(call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature)
+    return replace(found, verdict=_verdict(found, settings.level))
+
+
+def _verdict(found: Difference, level: float) -> Verdict:
+    sign = SIGNS[found.call.metric.direction]
+    if math.isinf(found.value):  # one infinite loss proves an infinite mean
+        return "worse" if sign * found.value > 0 else "better"
+    ends, margin = found.interval, found.margin
+    if ends is not None and margin and -margin < ends.low and ends.high < margin:
+        return "equivalent"
+    if math.isnan(found.corrected_p):
+        return "untested"
+    if found.corrected_p > 1 - level + 1e-12:
+        return "no evidence"
+    if sign == 0:
+        return "different"
+    return "worse" if sign * found.value > 0 else "better"
+
+
+def _parts(
+    systems: Sequence[Predictions], column: str, paired: bool
+) -> list[tuple[Slice | None, Sequence[Predictions]]]:
+    """Return the slices that all systems have; paired ones are sliced by the baseline's column."""
+    if paired:
+        return [
+            (part, [select(system, rows) for system in systems])
+            for part, rows in slice_rows(systems[0], column)
+        ]
+    tables = [dict(slice_rows(system, column)) for system in systems]
+    return [
+        (part, [select(system, table[part]) for system, table in zip(systems, tables, strict=True)])
+        for part in tables[0]
+        if all(part in table for table in tables)
+    ]
+
+
+def _compared(
+    contest: Contest, part: Slice | None, ranked_by: MetricCall, margins: Mapping[str, float]
+) -> Comparison:
+    level = contest.settings.level
+    candidates = range(1, len(contest.evaluations))
+    differences = tuple(
+        {
+            str(call): _between(contest, call, 0, candidate, margins.get(str(call), 0.0))
+            for call in contest.calls
+        }
+        for candidate in candidates
+    )
+    ranking = rank(contest, ranked_by, level)
+    best, top, cost = ranking[0].system, ranking[0].system, None
+    accuracy = next((call for call in contest.calls if str(call) == "accuracy"), None)
+    if accuracy is not None:
+        values = contest.values(accuracy)
+        top = int(np.argmax(values)) if values[best] < max(values) else best
+        cost = _between(contest, accuracy, top, best)
+    return Comparison(part, tuple(contest.evaluations), differences, tuple(ranking), ranked_by, cost, top)
+
+
+def _between(contest: Contest, call: MetricCall, first: int, second: int, margin: float = 0.0) -> Difference:
+    values = contest.values(call)
+    evidence = contest.evidence(call, first, second)
+    return difference(call, values[first], values[second], evidence, contest.settings, margin)
+
+
+def rank(contest: Contest, call: MetricCall, level: float) -> list[Ranked]:
+    """Rank all systems by a metric, with the set that cannot be told from the best.
+
+    The best is the one with the best value, undefined values come last. Its differences to the others are
+    tested with Holm's correction.
+    """
+    values = np.array(contest.values(call)) * SIGNS[call.metric.direction]
+    order = np.argsort(values, kind="stable").tolist()
+    best = order[0]
+    found = [_between(contest, call, best, other) for other in order[1:]]
+    corrected = _with_holm(found, level)
+    return [Ranked(best, None, True)] + [
+        Ranked(system, to_best, to_best.verdict != "worse")
+        for system, to_best in zip(order[1:], corrected, strict=True)
+    ]
+
+
+def _corrected(parts: Sequence[Comparison], level: float) -> list[Comparison]:
+    """Correct each metric of each candidate for the number of slices it was tested on."""
+    tables: list[list[dict[str, Difference]]] = [
+        [dict(found) for found in part.differences] for part in parts
+    ]
+    for candidate in range(len(tables[0]) if tables else 0):
+        for metric in tables[0][candidate]:
+            across = [table[candidate][metric] for table in tables]
+            for table, found in zip(tables, _with_holm(across, level), strict=True):
+                table[candidate][metric] = found
+    return [replace(part, differences=tuple(table)) for part, table in zip(parts, tables, strict=True)]
+
+
+def _with_holm(differences: Sequence[Difference], level: float) -> list[Difference]:
+    """Correct p-values for their number, and judge again; those without a test stay as they are."""
+    tested = [n for n, found in enumerate(differences) if not math.isnan(found.p_value)]
+    corrected = dict(zip(tested, holm([differences[n].p_value for n in tested]).tolist(), strict=True))
+    found = [replace(one, corrected_p=corrected.get(n, one.p_value)) for n, one in enumerate(differences)]
+    return [replace(one, verdict=_verdict(one, level)) for one in found]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A metric over several seeds of one model.
+
+    Attributes
+    ----------
+    call
+        The metric.
+    mean, sd
+        Over the seeds; the standard deviation has divisor n - 1 and is nan for a single seed.
+    least, greatest
+        The extreme values.
+    """
+
+    call: MetricCall
+    mean: float
+    sd: float
+    least: float
+    greatest: float
+
+
+def over_seeds(evaluations: Sequence[Evaluation]) -> list[Spread]:
+    """Return mean and spread of every metric over evaluations of one model trained with several seeds."""
+    found = []
+    for name, estimate in evaluations[0].estimates.items():
+        values = np.array([evaluation.estimates[name].value for evaluation in evaluations])
+        sd = float(values.std(ddof=1)) if len(values) > 1 and np.isfinite(values).all() else math.nan
+        found.append(
+            Spread(estimate.call, float(values.mean()), sd, float(values.min()), float(values.max()))
+        )
+    return found

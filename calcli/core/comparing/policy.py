@@ -1,0 +1,229 @@
+"""A policy: rules that predictions must keep, as data, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from calcli.core.comparing.evidence import Margin
+from calcli.core.errors import UsageError
+from calcli.core.expressions import MetricCall
+from calcli.core.scores.costs import Costs
+
+Severity = Literal["error", "warning"]
+End = Literal["value", "lower", "upper"]
+Proof = Literal["worse", "not worse"]
+Status = Literal["passed", "broken", "not judged"]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A metric, or an end of its interval, stays at or below a limit, or at or above it.
+
+    Attributes
+    ----------
+    limit
+        The greatest allowed value, or the least.
+    most
+        Whether it is the greatest.
+    end
+        What is compared with it.
+    """
+
+    limit: float
+    most: bool
+    end: End = "value"
+
+    def __str__(self) -> str:
+        what = "" if self.end == "value" else f" ({self.end} end)"
+        return f"{what} at {'most' if self.most else 'least'} {self.limit:g}"
+
+
+@dataclass(frozen=True)
+class NoWorse:
+    """A metric is no worse than the baseline's by more than a margin.
+
+    Attributes
+    ----------
+    margin
+        How much worse is allowed.
+    prove
+        What the data must prove: "worse" breaks the rule if the candidate is proven worse, "not worse"
+        breaks it unless the candidate is proven good enough.
+    """
+
+    margin: Margin
+    prove: Proof = "worse"
+
+    def __str__(self) -> str:
+        if self.prove == "not worse":
+            return f" proven within {self.margin} of baseline"
+        return (
+            " no worse than baseline"
+            if self.margin == Margin()
+            else f" at most {self.margin} worse than baseline"
+        )
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of a policy.
+
+    Attributes
+    ----------
+    call
+        The metric.
+    condition
+        What must hold of it.
+    part
+        The slice it is for, as `column=value`; "" for all rows.
+    severity
+        Whether breaking it fails the check.
+    min_rows
+        Fewer rows are no ground for a judgment.
+    name
+        A title of the user's own; "" for none.
+
+    Raises
+    ------
+    UsageError
+        If the metric cannot carry such a rule.
+    """
+
+    call: MetricCall
+    condition: Bound | NoWorse
+    part: str = ""
+    severity: Severity = "error"
+    min_rows: int = 1
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        error = self.call.metric.family == "error"
+        if isinstance(self.condition, Bound):
+            if error and self.condition.end != "value":
+                raise UsageError(
+                    f"{self.call} is a calibration error and has no interval; leave out bound: its value is "
+                    "compared with the limit and with what calibrated probabilities would show"
+                )
+            return
+        if self.call.metric.direction not in ("lower", "higher"):
+            raise UsageError(f"{self.call} is neither better high nor low; give it max and min")
+        if self.condition.prove == "not worse":
+            if error:
+                raise UsageError(
+                    f"{self.call} is a calibration error and has no interval, so that nothing can prove it "
+                    'is not worse; leave out prove = "not worse", or take a score such as log_loss'
+                )
+            if self.condition.margin == Margin():
+                raise UsageError(f'{self.call}: prove = "not worse" needs a margin above 0')
+
+    @property
+    def title(self) -> str:
+        """The rule in words, or the name it was given."""
+        part = f" [{self.part}]" if self.part else ""
+        return self.name or f"{self.call}{self.condition}{part}"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Rules and how they are judged.
+
+    Attributes
+    ----------
+    rules
+        In the order of the file.
+    level
+        Confidence of every interval and proof.
+    resamples, draws, seed
+        Of bootstrap, simulations and permutations; as many as the number of rules needs, at least.
+    costs
+        Costs of decisions that metrics may name.
+    """
+
+    rules: tuple[Rule, ...]
+    level: float = 0.95
+    resamples: int = 2000
+    draws: int = 1999
+    seed: int = 0
+    costs: tuple[Costs, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one rule.
+
+    Attributes
+    ----------
+    rule
+        Which.
+    status
+        "not judged" is no pass.
+    reason
+        A sentence with the numbers.
+    value, limit
+        What was compared; nan where there was nothing.
+    left
+        How far the value is from the limit, negative beyond it.
+    baseline
+        The baseline's value; nan without one.
+    p_value
+        Of the test that decided; corrected (Holm) where several rules were tested; nan without one.
+    signature
+        What the value depends on.
+    """
+
+    rule: Rule
+    status: Status
+    reason: str
+    value: float = float("nan")
+    limit: float = float("nan")
+    left: float = float("nan")
+    baseline: float = float("nan")
+    p_value: float = float("nan")
+    signature: str = ""
+
+    @property
+    def result(self) -> Literal["passed", "warning", "failed", "not judged"]:
+        """What it means for the check: a rule of severity warning never fails it."""
+        if self.status == "passed":
+            return "passed"
+        if self.rule.severity == "warning":
+            return "warning"
+        return "failed" if self.status == "broken" else "not judged"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A file after all rules were judged.
+
+    Attributes
+    ----------
+    path
+        The file.
+    rows
+        Its rows; 0 if it could not be read.
+    outcomes
+        One a rule; empty if it could not be read.
+    fault
+        Why it could not be read, or "".
+    notes
+        How it was compared with the baseline.
+    """
+
+    path: str
+    rows: int
+    outcomes: tuple[Outcome, ...]
+    fault: str = ""
+    notes: tuple[str, ...] = ()
+
+    def count(self, result: str) -> int:
+        """Return how many rules came out that way."""
+        return sum(outcome.result == result for outcome in self.outcomes)
+
+
+def exit_status(checked: Sequence[Checked]) -> int:
+    """Return 1 if a rule is broken, else 2 if a file or a rule could not be judged, else 0."""
+    if any(one.count("failed") for one in checked):
+        return 1
+    return 2 if any(one.fault or one.count("not judged") for one in checked) else 0

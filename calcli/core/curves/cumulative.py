@@ -1,0 +1,101 @@
+"""The numbers of KS graphs: cumulative and smoothed scores and outcomes against the fractile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibration.lenses import Problem
+from calcli.core.calibration.miscalibration import cumulative_gap
+from calcli.core.calibrators.spline import spline_basis
+from calcli.core.curves.views import row_weights
+
+Values = NDArray[np.float64]
+
+POINTS = 800  # more cannot be told apart in print
+KNOTS = 6  # of the spline, as in Gupta et al. 2021
+
+
+@dataclass(frozen=True)
+class Cumulative:
+    """Sums over the rows of the lowest scores, and the rates at which they grow.
+
+    Attributes
+    ----------
+    lens
+        The one-dimensional lens.
+    fractile
+        (p,) ascending share of the rows, from 0 to 1.
+    score_sum, outcome_sum
+        (p,) sum of the scores and of the outcomes over that share, divided by the weight of all rows.
+    score
+        (p,) the score at the fractile.
+    frequency
+        (p,) expected outcome at the fractile: score plus the slope of a spline through the difference of
+        the sums, clipped to [0, 1].
+    widest
+        Where the sums differ most: its index.
+    ks
+        The difference there (Gupta et al. 2021, eq. 12), in [0, 1].
+    """
+
+    lens: str
+    fractile: Values
+    score_sum: Values
+    outcome_sum: Values
+    score: Values
+    frequency: Values
+    widest: int
+    ks: float
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the graphs."""
+        return {
+            "fractile": self.fractile,
+            "score_sum": self.score_sum,
+            "outcome_sum": self.outcome_sum,
+            "score": self.score,
+            "frequency": self.frequency,
+        }
+
+
+def cumulative(problem: Problem, lens: str = "top-1") -> Cumulative:
+    """Return the cumulative curves of an ordered problem (Gupta et al. 2021, fig. 1).
+
+    Of many distinct scores some 800 are kept, with the one where the sums differ most among them. Equal
+    scores are one step.
+    """
+    ends = problem.run_ends
+    gap = cumulative_gap(problem)
+    widest = int(np.abs(gap).argmax())
+    kept = np.unique(np.append(np.linspace(0, len(ends) - 1, POINTS).astype(np.intp), widest))
+    score = problem.score.astype(np.float64, copy=False)
+    weights = row_weights(problem)
+    share = _sums_at(weights, ends[kept]) / problem.total_weight
+    score_sum = _sums_at(weights * score, ends[kept]) / problem.total_weight
+    gap_kept = np.append(0, gap[kept])
+    at = np.append(score[0], score[ends[kept] - 1])
+    return Cumulative(
+        lens,
+        share,
+        score_sum,
+        score_sum + gap_kept,
+        at,
+        np.clip(at + _slope(share, gap_kept), 0, 1),
+        int(np.searchsorted(kept, widest)) + 1,
+        float(abs(gap[widest])),
+    )
+
+
+def _sums_at(values: Values, ends: NDArray[np.intp]) -> Values:
+    return np.append(0, np.cumsum(values)[ends - 1])
+
+
+def _slope(share: Values, gap: Values) -> Values:
+    """Return the slope of the least-squares spline through the gap, as the mean over each step."""
+    grid = np.linspace(0, 1, POINTS)
+    heights = np.linalg.lstsq(spline_basis(grid, KNOTS, "natural"), np.interp(grid, share, gap))[0]
+    rise = np.diff(spline_basis(share, KNOTS, "natural") @ heights) / np.diff(share)
+    return np.append(rise[0], rise).astype(np.float64, copy=False)

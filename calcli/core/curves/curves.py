@@ -1,0 +1,146 @@
+"""Reliability without bins: the isotonic (CORP) curve and the kernel curve, each with a consistency band."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibration.consistency import outcome_sums
+from calcli.core.calibration.lenses import Problem
+from calcli.core.calibration.smooth import smooth_ece
+from calcli.core.calibrators.pav import isotonic_blocks, pool
+from calcli.core.curves.reliability import BAND
+
+Values = NDArray[np.float64]
+
+CELLS = 1000  # runs of nearly equal scores of which each curve under calibration is made
+GRID = 201  # points of a kernel curve
+TICKS = 150  # raw data shown on each side
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Observed frequency as a function of the score.
+
+    Attributes
+    ----------
+    lens
+        The one-dimensional lens.
+    bandwidth
+        Standard deviation of the kernel; None for the isotonic curve.
+    score
+        (p,) ascending scores.
+    frequency
+        (p,) estimated frequency of the outcome.
+    low, high
+        (p,) the band in which 90% of the curves lie, point by point, if the scores are calibrated.
+    misses, hits
+        Scores of some rows without and with the outcome, evenly thinned.
+    """
+
+    lens: str
+    bandwidth: float | None
+    score: Values
+    frequency: Values
+    low: Values
+    high: Values
+    misses: Values
+    hits: Values
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the curve."""
+        return {
+            "score": self.score,
+            "frequency": self.frequency,
+            "low_if_calibrated": self.low,
+            "high_if_calibrated": self.high,
+        }
+
+
+def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
+    """Return the isotonic reliability curve (CORP; Dimitriadis, Gneiting & Jordan 2021).
+
+    Each block of the isotonic fit is given at its lowest and its highest score.
+
+    Parameters
+    ----------
+    problem
+        Scores and outcomes.
+    lens
+        The lens' name.
+    draws
+        Curves of simulated outcomes behind the band.
+    rng
+        Draws the outcomes.
+    """
+    blocks = isotonic_blocks(problem)
+    score = np.stack([blocks.lower, blocks.upper], axis=1).ravel().astype(np.float64)
+    frequency = np.repeat(blocks.value, 2)
+    cells = _Cells(problem, draws, rng)
+    curves = np.empty(cells.simulated.shape)
+    for curve, hits in zip(curves, cells.simulated, strict=True):
+        first, block_hits, weight = pool(hits, cells.weight)
+        curve[:] = np.repeat(block_hits / weight, np.diff(first, append=len(hits)))
+    low, high = (np.interp(score, cells.score, bound) for bound in _band(curves))
+    return Curve(lens, None, score, frequency, low, high, *_raw(problem))
+
+
+def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
+    """Return the reliability curve of a Gaussian kernel that is reflected at 0 and 1.
+
+    Its bandwidth is the smooth calibration error, but at least a step of the grid (Blasiok & Nakkiran 2024).
+    The band has the same bandwidth and so the same bias: where it leaves the diagonal, a calibrated curve
+    would as well.
+
+    Parameters
+    ----------
+    problem
+        Scores and outcomes.
+    lens
+        The lens' name.
+    draws
+        Curves of simulated outcomes behind the band.
+    rng
+        Draws the outcomes.
+    """
+    bandwidth = max(smooth_ece(problem), 1 / (GRID - 1))
+    cells = _Cells(problem, draws, rng)
+    grid = np.linspace(cells.score[0], cells.score[-1], GRID)
+    images = np.stack([cells.score, -cells.score, 2 - cells.score])
+    kernel = np.exp(-0.5 * ((grid[:, None, None] - images) / bandwidth) ** 2).sum(1)
+    density = kernel @ cells.weight
+    # far from all scores every weight underflows and there is no estimate
+    seen = density > 1e-9 * density.max()
+    kernel, density = kernel[seen], density[seen]
+    low, high = _band(cells.simulated @ kernel.T / density)
+    frequency = kernel @ cells.hits / density
+    return Curve(lens, bandwidth, grid[seen], frequency, low, high, *_raw(problem))
+
+
+class _Cells:
+    """A problem summed over runs of nearly equal scores, and the same sums of simulated outcomes."""
+
+    def __init__(self, problem: Problem, draws: int, rng: np.random.Generator) -> None:
+        ends = np.append(0, problem.run_ends)
+        cuts = ends[np.unique(np.linspace(0, len(ends) - 1, CELLS + 1).astype(np.intp))]
+        bins = problem.binned(cuts)
+        full = bins.weight > 0
+        self.weight, self.hits = bins.weight[full], bins.outcome[full]
+        self.score = bins.score[full] / self.weight
+        self.simulated = outcome_sums(problem, cuts, draws, rng)[:, full]
+
+
+def _band(curves: Values) -> tuple[Values, Values]:
+    low, high = np.quantile(curves, [(1 - BAND) / 2, (1 + BAND) / 2], axis=0)
+    return low, high
+
+
+def _raw(problem: Problem) -> tuple[Values, Values]:
+    return _thinned(problem.score[~problem.outcome]), _thinned(problem.score[problem.outcome])
+
+
+def _thinned(score: NDArray[np.floating]) -> Values:
+    kept = np.unique(np.linspace(0, len(score) - 1, min(TICKS, len(score))).astype(np.intp))
+    return score[kept].astype(np.float64)

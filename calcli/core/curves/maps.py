@@ -1,0 +1,153 @@
+"""What a calibrator does to a score, and how the log-loss depends on a temperature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibration.lenses import ordered_problem
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.errors import InputError
+from calcli.core.logspace import log_softmax, log_sum_exp
+from calcli.core.predictions import Predictions
+from calcli.core.rows import Bins
+
+Values = NDArray[np.float64]
+
+ROWS = 20_000  # rows looked at, evenly thinned: a line in print shows no more
+BLOCK_ROWS = 1024
+POINTS = 201
+BINS = 15
+RUNS = 40
+SPREAD = 0.9  # share of the rows between the lower and the upper curve
+
+
+@dataclass(frozen=True)
+class CalibrationMap:
+    """The calibrated score against the score.
+
+    Attributes
+    ----------
+    lens
+        "class-1" for two classes; "top-1" for more: the predicted class before and after.
+    before, after
+        (p,) score, ascending, and its mean after calibration.
+    low, high
+        (p,) what 90% of the rows of about that score get; equal to `after` for two classes, where the
+        calibrated score is a function of the score.
+    bins
+        (m,) equal-width sums of the scores and outcomes of the data looked at.
+    """
+
+    lens: str
+    before: Values
+    after: Values
+    low: Values
+    high: Values
+    bins: Bins
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the map."""
+        return {"before": self.before, "after": self.after, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class TemperatureCurve:
+    """Log-loss of the scores divided by a temperature.
+
+    Attributes
+    ----------
+    temperature
+        (p,) ascending.
+    log_loss
+        (p,) mean log-loss in nats, of the rows looked at.
+    """
+
+    temperature: Values
+    log_loss: Values
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the curve."""
+        return {"temperature": self.temperature, "log_loss": self.log_loss}
+
+
+def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bool = False) -> CalibrationMap:
+    """Return what a fitted calibrator makes of the scores of some data, such as those of its fit.
+
+    Of more than 20,000 rows an evenly thinned part is looked at.
+
+    Parameters
+    ----------
+    calibrator
+        Fitted to these classes.
+    predictions
+        Scores and labels.
+    raw
+        Whether it takes raw logits, of which the calibrated score of two classes is no function.
+    """
+    scores, labels, weights = thinned_rows(predictions, ROWS)
+    probs = np.exp(log_softmax(scores))
+    if predictions.n_classes == 2:
+        lens, chosen = "class-1", np.ones(len(labels), np.intp)
+    else:
+        lens, chosen = "top-1", probs.argmax(1)
+    rows = np.arange(len(labels))
+    score, outcome = probs[rows, chosen], labels == chosen
+    if lens == "class-1" and not raw:
+        before = (np.arange(POINTS) + 0.5) / POINTS
+        after = low = high = calibrator.predict_proba(np.log(np.stack([1 - before, before], axis=1)))[:, 1]
+    else:
+        before, after, low, high = _summary(score, calibrator.predict_proba(scores)[rows, chosen])
+    problem = ordered_problem(score, outcome, weights)
+    return CalibrationMap(lens, before, after, low, high, problem.bins("equal-width", BINS))
+
+
+def _summary(before: Values, after: Values) -> tuple[Values, Values, Values, Values]:
+    """Return mean score, and mean and quantiles of the calibrated one, in runs of equal numbers of rows."""
+    order = np.argsort(before)
+    runs = np.array_split(order, min(len(order), max(1, len(order) // 50), RUNS))
+    tails = [(1 - SPREAD) / 2, (1 + SPREAD) / 2]
+    rows = [(before[run].mean(), after[run].mean(), *np.quantile(after[run], tails)) for run in runs]
+    mean, calibrated, low, high = np.array(rows).T
+    return mean, calibrated, low, high
+
+
+def temperature_curve(predictions: Predictions, widest: float = 8.0) -> TemperatureCurve:
+    """Return the log-loss against the temperature, from 1 / widest to widest.
+
+    Rows whose label has probability 0 would make it infinite everywhere and are left out.
+
+    Raises
+    ------
+    InputError
+        If no row is left.
+    """
+    scores, labels, weights = thinned_rows(predictions, ROWS)
+    log_probs = log_softmax(scores)
+    own = log_probs[np.arange(len(labels)), labels]
+    possible = np.isfinite(own)
+    if not possible.any():
+        raise InputError("every label has probability 0, at which no temperature changes the log-loss")
+    log_probs, own = log_probs[possible], own[possible]
+    weights = None if weights is None else weights[possible]
+    temperature = np.geomspace(1 / widest, widest, 61)
+    losses = [np.average(log_sum_exp(log_probs / t)[:, 0] - own / t, weights=weights) for t in temperature]
+    return TemperatureCurve(temperature, np.array(losses))
+
+
+def thinned_rows(predictions: Predictions, limit: int) -> tuple[Values, NDArray[np.intp], Values | None]:
+    """Return logits or log-probabilities, labels and weights of at most `limit` rows, evenly spaced."""
+    kept = np.unique(np.linspace(0, predictions.n_rows - 1, min(limit, predictions.n_rows)).astype(np.intp))
+    parts, start = [], 0
+    for block in predictions.scores.blocks(BLOCK_ROWS):
+        first, last = np.searchsorted(kept, [start, start + len(block)])
+        parts.append(block[kept[first:last] - start].astype(np.float64))
+        start += len(block)
+    scores = np.concatenate(parts)
+    if predictions.kind == "probs":
+        with np.errstate(divide="ignore"):
+            scores = np.log(scores)
+    weights = None if predictions.weights is None else predictions.weights[kept].astype(np.float64)
+    return scores, predictions.labels[kept].astype(np.intp), weights

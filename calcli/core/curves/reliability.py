@@ -1,0 +1,274 @@
+"""The numbers of reliability and deviation diagrams: bins, their gaps, and what calibration would allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibration.binning import equal_width_edges
+from calcli.core.calibration.consistency import Null, outcome_sums
+from calcli.core.calibration.estimators import null_distributions
+from calcli.core.calibration.lenses import Problem
+from calcli.core.calibration.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
+from calcli.core.expressions import MetricCall, parse_metric
+from calcli.core.results import Estimate
+from calcli.core.rows import Bins
+
+Values = NDArray[np.float64]
+
+FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
+BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
+HISTOGRAM_BINS = 20
+
+
+@dataclass(frozen=True)
+class Error:
+    """A calibration error shown beside a diagram.
+
+    Attributes
+    ----------
+    call
+        The metric expression.
+    value
+        The error, in [0, 1].
+    if_calibrated
+        Its distribution under perfect calibration, where that was computed.
+    """
+
+    call: MetricCall
+    value: float
+    if_calibrated: Null | None
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Observed frequency against predicted score, bin by bin.
+
+    Attributes
+    ----------
+    lens
+        The one-dimensional lens.
+    edges
+        (m + 1,) where the bins meet; those of equal-mass bins lie halfway between two scores.
+    bins
+        (m,) sums; empty bins are kept.
+    low, high
+        (m,) quantiles of the frequency if the scores were calibrated; nan for empty bins.
+    share_edges, share
+        (b + 1,) and (b,) share of the weight in equal-width bins of the score.
+    binned, ks
+        The error of these bins, and the one without bins.
+    """
+
+    lens: str
+    edges: Values
+    bins: Bins
+    low: Values
+    high: Values
+    share_edges: Values
+    share: Values
+    binned: Error
+    ks: Error
+
+    @cached_property
+    def mean_score(self) -> Values:
+        """(m,) mean score; nan for empty bins."""
+        return _ratio(self.bins.score, self.bins.weight)
+
+    @cached_property
+    def frequency(self) -> Values:
+        """(m,) frequency of the outcome; nan for empty bins."""
+        return _ratio(self.bins.outcome, self.bins.weight)
+
+    @cached_property
+    def thin(self) -> NDArray[np.bool_]:
+        """(m,) whether a bin has rows, but too few to say anything."""
+        return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
+
+    @property
+    def overall_score(self) -> float:
+        """Mean score over all rows."""
+        return float(self.bins.score.sum() / self.bins.weight.sum())
+
+    @property
+    def overall_frequency(self) -> float:
+        """Frequency of the outcome over all rows."""
+        return float(self.bins.outcome.sum() / self.bins.weight.sum())
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the diagram, a row a bin."""
+        return {
+            "lower_edge": self.edges[:-1],
+            "upper_edge": self.edges[1:],
+            "rows": self.bins.count,
+            "weight": self.bins.weight,
+            "mean_score": self.mean_score,
+            "frequency": self.frequency,
+            "gap": self.frequency - self.mean_score,
+            "low_if_calibrated": self.low,
+            "high_if_calibrated": self.high,
+        }
+
+
+def reliability(
+    problem: Problem,
+    lens: str = "top-1",
+    estimator: BinnedError | None = None,
+    estimates: Mapping[str, Estimate] | None = None,
+    draws: int = 999,
+    seed: int = 0,
+    region: str = "all",
+) -> Reliability:
+    """Return the reliability of an ordered problem.
+
+    Parameters
+    ----------
+    problem
+        Scores and outcomes of the lens.
+    lens
+        The lens' name.
+    estimator
+        How the scores are binned; 15 equal-width bins if None.
+    estimates
+        Estimates of an evaluation, by canonical expression, to be taken over where they are the same errors.
+    draws
+        Simulated data sets behind the consistency bars and the errors under calibration; 0 for neither.
+    seed
+        Their seed.
+    region
+        The part of the scores that the problem holds.
+    """
+    estimator = estimator or BinnedError()
+    cuts = problem.cuts(estimator.binning, estimator.bins)
+    bins = problem.bins(estimator.binning, estimator.bins)
+    if estimator.binning == "equal-width":
+        edges = equal_width_edges(estimator.bins)
+        share_edges, share = edges, bins.weight / problem.total_weight
+    else:
+        equal_mass = estimator.binning == "equal-mass"
+        edges = _edges_between(problem.score, cuts) if equal_mass else np.array(estimator.binning, np.float64)
+        share_edges = equal_width_edges(HISTOGRAM_BINS)
+        share = problem.bins("equal-width", HISTOGRAM_BINS).weight / problem.total_weight
+    low, high = consistency_band(problem, cuts, draws, np.random.default_rng([seed, 3]))
+    binning = estimator.binning if isinstance(estimator.binning, str) else "explicit"
+    ece = f"ece:binning={binning}:bins={estimator.bins}:norm={estimator.norm}"
+    errors = []
+    measures: dict[str, BinnedError | KolmogorovSmirnov] = {ece: estimator, "ks": KolmogorovSmirnov()}
+    for metric, measure in measures.items():
+        call = parse_metric(f"{metric}:lens={lens}:region={region}")
+        known = (estimates or {}).get(str(call))
+        if known is None:
+            errors.append(_error(call, measure, problem, draws, seed))
+        else:
+            errors.append(Error(call, known.value, known.if_calibrated))
+    return Reliability(lens, edges, bins, low, high, share_edges, share, *errors)
+
+
+def consistency_band(
+    problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
+) -> tuple[Values, Values]:
+    """Return the quantiles of each bin's frequency if outcomes were drawn from the scores.
+
+    Broecker & Smith 2007; Vaicenavicius et al. 2019, section 4.2.
+
+    Returns
+    -------
+    Two arrays (m,), nan for empty bins and without draws.
+    """
+    if not draws:
+        nothing = np.full(len(cuts) - 1, np.nan)
+        return nothing, nothing
+    tails = [(1 - BAND) / 2, (1 + BAND) / 2]
+    low, high = np.quantile(outcome_sums(problem, cuts, draws, rng), tails, axis=0)
+    weight = problem.binned(cuts).weight
+    return _ratio(low, weight), _ratio(high, weight)
+
+
+def _error(
+    call: MetricCall, estimator: BinnedError | KolmogorovSmirnov, problem: Problem, draws: int, seed: int
+) -> Error:
+    value = estimator.value(problem)
+    if not draws:
+        return Error(call, value, None)
+    rng = np.random.default_rng([seed, 2])  # as in an evaluation
+    return Error(call, value, null_distributions(problem, [estimator], [value], draws, rng)[0])
+
+
+def _edges_between(score: NDArray[np.floating], cuts: NDArray[np.intp]) -> Values:
+    inner = cuts[1:-1]
+    middle = (score[inner - 1].astype(np.float64) + score[inner]) / 2
+    return np.concatenate([[float(score[0])], middle, [float(score[-1])]])
+
+
+def _ratio(value: Values, weight: Values) -> Values:
+    return np.divide(value, weight, out=np.full(np.shape(weight), np.nan), where=weight > 0)
+
+
+@dataclass(frozen=True)
+class ClassReliability:
+    """Observed frequency against predicted probability, for every class and bin.
+
+    Attributes
+    ----------
+    classes
+        K names.
+    edges
+        (m + 1,) edges of the bins, the same for all classes.
+    bins
+        (K, m) sums.
+    error
+        (K,) L1 calibration error of each class's probability.
+    """
+
+    classes: tuple[str, ...]
+    edges: Values
+    bins: Bins
+    error: Values
+
+    @cached_property
+    def mean_score(self) -> Values:
+        """(K, m) mean probability; nan for empty bins."""
+        return _ratio(self.bins.score, self.bins.weight)
+
+    @cached_property
+    def frequency(self) -> Values:
+        """(K, m) frequency of the class; nan for empty bins."""
+        return _ratio(self.bins.outcome, self.bins.weight)
+
+    @cached_property
+    def thin(self) -> NDArray[np.bool_]:
+        """(K, m) whether a bin has rows, but too few to say anything."""
+        return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
+
+    @cached_property
+    def worst_first(self) -> NDArray[np.intp]:
+        """(K,) classes in descending order of their error."""
+        return np.argsort(-self.error, kind="stable")
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the figure, a row a class and bin, worst class first."""
+        worst, m = self.worst_first, len(self.edges) - 1
+        per_bin = {
+            "rows": self.bins.count,
+            "weight": self.bins.weight,
+            "mean_prob": self.mean_score,
+            "frequency": self.frequency,
+            "gap": self.frequency - self.mean_score,
+        }
+        return {
+            "class": np.repeat(np.array(self.classes)[worst], m),
+            "class_ece": np.repeat(self.error[worst], m),
+            "lower_edge": np.tile(self.edges[:-1], len(worst)),
+            "upper_edge": np.tile(self.edges[1:], len(worst)),
+            **{name: table[worst].ravel() for name, table in per_bin.items()},
+        }
+
+
+def class_reliability(bins: Bins, classes: Sequence[str]) -> ClassReliability:
+    """Return the reliability of every class from its equal-width sums, (K, m)."""
+    error = np.asarray(binned_error(bins, "1"))
+    return ClassReliability(tuple(classes), equal_width_edges(bins.count.shape[-1]), bins, error)

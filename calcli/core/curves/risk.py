@@ -1,0 +1,142 @@
+"""Risk curves: the cost of decisions against the threshold they are made at, and against abstention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibration.lenses import Problem
+from calcli.core.curves.reliability import FEW_ROWS
+from calcli.core.curves.views import row_weights
+
+Values = NDArray[np.float64]
+
+POINTS = 401
+WIDEST = 16.0  # log-odds: beyond, costs of one to nine million
+TAIL = 3.0  # log-odds shown beyond the most extreme score, where the risk falls to nothing
+
+
+@dataclass(frozen=True)
+class RiskCurve:
+    """Bayes risk of a two-class system against the threshold of its decisions.
+
+    At threshold t a false alarm costs t and a miss costs 1 - t, so that deciding for the class when its
+    probability is at least t is optimal for calibrated probabilities. Over the log-odds of the threshold
+    the area under the risk is the log-loss; over the threshold, four times the area is the Brier score
+    (Ferrer & Ramos 2024, section 2.3 and fig. 1; Brummer & du Preez 2006).
+
+    Attributes
+    ----------
+    log_odds
+        (p,) thresholds as natural log-odds, evenly spaced.
+    risk, constant_risk
+        (p,) mean cost of the system, and of always making the better decision, at those.
+    threshold
+        (q,) thresholds, evenly spaced from 0 to 1.
+    brier_risk, constant_brier_risk
+        (q,) four times the mean cost at those.
+    log_loss, brier
+        The areas: exact means over the rows, not sums over the points; the log-loss may be inf.
+    """
+
+    log_odds: Values
+    risk: Values
+    constant_risk: Values
+    threshold: Values
+    brier_risk: Values
+    constant_brier_risk: Values
+    log_loss: float
+    brier: float
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the curves: risk and threshold at both sets of points."""
+        from_odds = 1 / (1 + np.exp(-self.log_odds))
+        return {
+            "threshold": np.concatenate([from_odds, self.threshold]),
+            "risk": np.concatenate([self.risk, self.brier_risk / 4]),
+            "constant_risk": np.concatenate([self.constant_risk, self.constant_brier_risk / 4]),
+        }
+
+
+def risk_curve(problem: Problem) -> RiskCurve:
+    """Return the risk curves of the ordered problem of one of two classes."""
+    score = problem.score.astype(np.float64, copy=False)
+    weights = row_weights(problem)
+    inner = score[(score > 0) & (score < 1)]
+    ends = [0.5, *inner[:1], *inner[-1:], problem.outcome.mean()]
+    reach = max(abs(np.log(end) - np.log1p(-end)) for end in ends if 0 < end < 1) + TAIL
+    log_odds = np.linspace(-1, 1, POINTS) * min(reach, WIDEST)
+    threshold = np.linspace(0, 1, POINTS)
+    costs = _Costs(score, problem.outcome, weights)
+    risk, constant = costs.at(1 / (1 + np.exp(-log_odds)))
+    brier_risk, constant_brier = costs.at(threshold)
+    own = np.where(problem.outcome, score, 1 - score)
+    with np.errstate(divide="ignore"):
+        log_loss = float(np.average(-np.log(own), weights=weights))
+    brier = float(np.average(2 * (1 - own) ** 2, weights=weights))
+    return RiskCurve(log_odds, risk, constant, threshold, 4 * brier_risk, 4 * constant_brier, log_loss, brier)
+
+
+class _Costs:
+    """Weights of misses and false alarms at any threshold, from sums made once."""
+
+    def __init__(self, score: Values, outcome: NDArray[np.bool_], weights: Values) -> None:
+        self._score = score
+        self._hits = np.append(0, np.cumsum(weights * outcome)) / weights.sum()
+        self._others = np.append(0, np.cumsum(weights * ~outcome)) / weights.sum()
+
+    def at(self, threshold: Values) -> tuple[Values, Values]:
+        """Return the risk of the system and of the better constant decision."""
+        below = np.searchsorted(self._score, threshold, side="left")
+        alarms = threshold * (self._others[-1] - self._others[below])
+        risk = alarms + (1 - threshold) * self._hits[below]
+        return risk, np.minimum(threshold * self._others[-1], (1 - threshold) * self._hits[-1])
+
+
+@dataclass(frozen=True)
+class RejectionCurve:
+    """Error rate of the rows that are kept when the least sure ones are rejected.
+
+    Attributes
+    ----------
+    rejected
+        (p,) share of the weight that is rejected, ascending from 0.
+    error_rate
+        (p,) share of the kept weight whose predicted class is not the label.
+    promised
+        (p,) one minus the mean confidence of the kept rows: the error rate if they were calibrated.
+    """
+
+    rejected: Values
+    error_rate: Values
+    promised: Values
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return the table behind the curve."""
+        return {"rejected": self.rejected, "error_rate": self.error_rate, "promised": self.promised}
+
+
+def rejection_curve(problem: Problem) -> RejectionCurve:
+    """Return the error rate against the share of rows rejected, from the top-1 problem.
+
+    Rows of equal confidence are rejected together. The curve ends where fewer than ten rows would be kept
+    (risk and coverage; El-Yaniv & Wiener 2010).
+    """
+    ends = problem.run_ends
+    starts = np.append(0, ends[:-1])
+    starts = starts[: max(1, np.searchsorted(starts, len(problem.score) - FEW_ROWS, side="right"))]
+    kept = starts[np.unique(np.linspace(0, len(starts) - 1, POINTS).astype(np.intp))]
+    weights = row_weights(problem)
+    weight, errors, promised = (
+        _sums_from(values, kept)
+        for values in (weights, weights * ~problem.outcome, weights * (1 - problem.score.astype(np.float64)))
+    )
+    some = weight > 0
+    weight, errors, promised = weight[some], errors[some], promised[some]
+    return RejectionCurve(1 - weight / weight[0], errors / weight, promised / weight)
+
+
+def _sums_from(values: Values, starts: NDArray[np.intp]) -> Values:
+    return np.cumsum(values[::-1])[::-1][starts]

@@ -1,0 +1,83 @@
+"""What figures need of an evaluation: its metrics, and the induced problem of any one-dimensional lens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.blocks import sweep
+from calcli.core.calibration.lenses import Problem, find_scalar_lens, ordered_problem
+from calcli.core.curves.figures import FIGURES, FigureKind
+from calcli.core.errors import UsageError
+from calcli.core.evaluate import RECALIBRATION_LIMIT
+from calcli.core.expressions import parse_metric
+from calcli.core.predictions import Predictions
+from calcli.core.results import Evaluation, Settings
+from calcli.core.rows import RowTable
+
+
+def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Problem:
+    """Return the problem of a lens: the one at hand for top-1, else from another pass over the rows.
+
+    Parameters
+    ----------
+    evaluation
+        Whose rows are looked at.
+    lens
+        The name of a one-dimensional lens.
+    region
+        The scores to keep, such as "0.8..1", or "all".
+
+    Raises
+    ------
+    UsageError
+        If there is no such one-dimensional lens for that number of classes, or the region holds no row.
+    """
+    predictions = evaluation.predictions
+    owner = f"--region with {predictions.provenance.path}"
+    if lens == "top-1":
+        return evaluation.confidence.in_region(region, owner)
+    if lens in evaluation.settings.groups:
+        raise UsageError(
+            f"the lens {lens} has several outcomes; of three of them there is the figure simplex"
+        )
+    found = find_scalar_lens(lens, predictions.n_classes)
+    rows = RowTable(predictions.n_rows, found.statistics)
+    sweep(predictions, [rows], evaluation.settings.precision)
+    problem = ordered_problem(rows[found.score], rows[found.outcome], predictions.weights)
+    return problem.in_region(region, owner)
+
+
+def metrics_of(
+    figures: Sequence[FigureKind], predictions: Predictions, settings: Settings
+) -> tuple[str, ...]:
+    """Return the metrics an evaluation needs for its figures: those asked for, else those of each figure.
+
+    Calibration losses, which need fits, are left out where the default report leaves them out.
+
+    Parameters
+    ----------
+    figures
+        What is to be drawn.
+    predictions
+        Of what.
+    settings
+        Metrics asked for, and the costs whose risks are drawn beside other scores.
+    """
+    if settings.metrics:
+        return settings.metrics
+    names = [name for figure in figures for name in figure.metrics]
+    if FIGURES["scores"] in figures:
+        names += [f"normalized_bayes_risk:costs={costs.name}" for costs in settings.costs]
+    if predictions.n_rows * predictions.n_classes > RECALIBRATION_LIMIT:
+        names = [name for name in names if parse_metric(name).metric.family != "recalibration"]
+    return tuple(dict.fromkeys(names)) or ("accuracy",)
+
+
+def row_weights(problem: Problem) -> NDArray[np.float64]:
+    """Return the (n,) weights of a problem's rows: ones where there are none."""
+    if problem.weights is None:
+        return np.ones(len(problem.score))
+    return problem.weights.astype(np.float64, copy=False)

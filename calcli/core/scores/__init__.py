@@ -1,0 +1,1 @@
+"""Proper scores, risks of decisions, rankings, and what a recalibration would win back."""

@@ -1,0 +1,91 @@
+"""Trials of calibrators, and ranks over data sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from calcli.core.calibrators.methods import parse_method
+from calcli.core.comparing.benchmark import UNCALIBRATED, Trial, mean_ranks, run, task_of
+from calcli.core.errors import InputError
+from calcli.core.evaluate import evaluate
+from calcli.core.results import Settings
+
+SETTINGS = Settings(metrics=("log_loss", "ks"), resamples=0, draws=0)
+
+
+@pytest.fixture
+def halves(predict):
+    """Return two over-confident halves of the same data."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 400)
+    logits = 4 * (np.eye(3)[labels] + rng.normal(size=(400, 3)))
+    return predict(logits[:200], labels[:200], "logits"), predict(logits[200:], labels[200:], "logits")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_trial_is_fit_apply_evaluate(halves, predict, jobs):
+    cal, test = halves
+    found = run([task_of("m", cal, test)], ["temperature", "histogram:bins=5"], SETTINGS, jobs)
+    assert [trial.method for trial in found] == [UNCALIBRATED, "temperature", "histogram:bins=5"]
+    assert found[0].values["ks"] == evaluate(test, SETTINGS).estimates["ks"].value
+    for trial in found[1:]:
+        fitted = parse_method(trial.method).make().fit(cal.scores.array, cal.labels)
+        recalibrated = predict(fitted.apply(test.scores.array), test.labels, "log-probs")
+        estimates = evaluate(recalibrated, SETTINGS).estimates
+        assert {name: trial.values[name] for name in estimates} == pytest.approx(
+            {name: estimate.value for name, estimate in estimates.items()}, abs=1e-12
+        )
+    assert found[1].values["log_loss"] < found[0].values["log_loss"]
+    assert found[1].values["accuracy"] == found[0].values["accuracy"]
+
+
+def test_cross_validation_judges_every_row_of_the_one_file(halves):
+    (plain, temperature) = run([task_of("m", halves[0], None, folds=5)], ["temperature"], SETTINGS, 1)
+    assert plain.values["log_loss"] == evaluate(halves[0], SETTINGS).estimates["log_loss"].value
+    assert temperature.values["log_loss"] < plain.values["log_loss"]
+    assert temperature.apply_seconds == 0
+
+
+def test_the_failure_of_one_method_is_a_result(halves, monkeypatch):
+    from calcli.core.calibrators.temperature import Temperature
+
+    def fail(*_args, **_options):
+        raise FloatingPointError("nothing converges")
+
+    monkeypatch.setattr(Temperature, "fit", fail)
+    found = run([task_of("m", *halves)], ["temperature", "bias"], SETTINGS, 1)
+    assert found[1].fault == "FloatingPointError: nothing converges"
+    assert found[1].values == {}
+    assert found[2].fault == ""
+
+
+def test_progress_counts_trials(halves):
+    seen = []
+    run([task_of("a", *halves), task_of("b", *halves)], ["bias"], SETTINGS, 2, seen.append)
+    assert seen == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "accuracy", "mean_gap"])
+def test_mean_ranks_are_scipys(metric):
+    rng = np.random.default_rng(1)
+    values = np.round(rng.normal(size=(4, 5)), 1)
+    trials = [Trial(f"model {i}", f"method {j}", {metric: values[i, j]}) for i in range(4) for j in range(5)]
+    costs = {"log_loss": values, "accuracy": -values, "mean_gap": np.abs(values)}[metric]
+    expected = rankdata(costs, axis=1).mean(0)
+    assert list(mean_ranks(trials, metric).values()) == pytest.approx(expected.tolist())
+
+
+def test_methods_that_failed_rank_last():
+    trials = [
+        Trial("m", "a", {"brier": 0.3}),
+        Trial("m", "b", {}, fault="no"),
+        Trial("m", "c", {"brier": 0.1}),
+    ]
+    assert mean_ranks(trials, "brier") == {"a": 2, "b": 3, "c": 1}
+
+
+def test_both_files_of_a_model_must_have_the_same_classes(halves, predict):
+    with pytest.raises(InputError, match="2 classes where arrays has 3"):
+        task_of("m", halves[0], predict(np.eye(2), [0, 1]))

@@ -1,0 +1,92 @@
+"""Rows of two files are paired by order or by key, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calcli.core.comparing.pairing import pair, require_same_classes
+from calcli.core.errors import InputError, UsageError
+from calcli.core.evaluate import evaluate
+from calcli.core.results import Settings
+
+
+@pytest.fixture
+def files(predict):
+    """Return a baseline, and the same cases with other predictions in another order."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 50)
+    order = rng.permutation(50)
+    first = predict(rng.normal(size=(50, 3)), labels, "logits", rng.exponential(size=50))
+    scores = rng.normal(size=(50, 3))
+    second = predict(scores[order], labels[order], "logits", first.weights[order])
+    columns = {"id": np.arange(50) * 7, "site": np.array(["a", "b"] * 25)}
+    shuffled = {name: values[order] for name, values in columns.items()}
+    aligned = predict(scores, labels, "logits", first.weights)
+    return replace(first, columns=columns), replace(second, columns=shuffled), aligned
+
+
+def test_a_key_restores_the_order(files):
+    first, second, aligned = files
+    found = pair([first, second], "id", keep=["site"])
+    settings = Settings(resamples=0, draws=0)
+    for system, expected in zip(found.systems, (first, aligned), strict=True):
+        values = [evaluate(part, settings).estimates for part in (system, expected)]
+        assert {k: v.value for k, v in values[0].items()} == {k: v.value for k, v in values[1].items()}
+        assert system.labels.tolist() == first.labels.tolist()
+        assert system.columns["site"].tolist() == first.columns["site"].tolist()
+    assert found.unmatched == (0, 0)
+
+
+def test_rows_without_counterpart_are_counted_and_refused_unless_allowed(files):
+    from calcli.core.slices import select
+
+    first, second, _ = files
+    part = replace(select(second, np.arange(50) < 40), columns={"id": second.columns["id"][:40]})
+    with pytest.raises(InputError, match=r"10 of arrays; leave them out with --allow-unmatched"):
+        pair([first, part], "id")
+    found = pair([first, part], "id", allow_unmatched=True)
+    assert found.unmatched == (10, 0)
+    assert [system.n_rows for system in found.systems] == [40, 40]
+
+
+def test_a_key_that_repeats_is_refused(files):
+    first, second, _ = files
+    repeated = replace(second, columns={"id": np.where(second.columns["id"] == 14, 7, second.columns["id"])})
+    with pytest.raises(InputError, match="id 7 is there 2 times"):
+        pair([first, repeated], "id")
+
+
+def test_a_key_that_is_no_column_is_refused(files):
+    with pytest.raises(UsageError, match="--key uid: arrays has no such column; it has id, site"):
+        pair(files[:2], "uid")
+
+
+def test_files_in_another_order_are_noticed_by_their_labels(files):
+    with pytest.raises(InputError, match=r"different labels.*match them with --key COLUMN"):
+        pair(files[:2])
+
+
+def test_files_of_another_length_are_refused(files, predict):
+    with pytest.raises(InputError, match=r"has 2 rows and arrays has 50.*--key COLUMN.*--unpaired"):
+        pair([files[0], predict(np.eye(3)[:2], [0, 1])])
+
+
+def test_other_weights_are_refused(files):
+    first, _, aligned = files
+    with pytest.raises(InputError, match="different row weights"):
+        pair([first, replace(aligned, weights=None)])
+
+
+def test_other_classes_are_refused_by_name(predict):
+    first, second = predict(np.eye(3), [0, 1, 2]), predict(np.eye(3), [0, 1, 2])
+    for classes, message in (
+        (("0", "1", "x"), "class 'x' where arrays has '2'"),
+        (("2", "1", "0"), "different orders; give one order to all files with --classes 0,1,2"),
+    ):
+        with pytest.raises(InputError, match=message):
+            require_same_classes([first, replace(second, classes=classes)])
+    with pytest.raises(InputError, match="2 classes where arrays has 3"):
+        require_same_classes([first, predict(np.eye(2), [0, 1])])

@@ -1,0 +1,204 @@
+"""Rules: what breaks them, what can't be judged, and how often chance breaks them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calcli.core.comparing.checking import Baseline, StoredReport, StoredValue, check
+from calcli.core.comparing.evidence import Margin
+from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule, exit_status
+from calcli.core.errors import UsageError
+from calcli.core.evaluate import evaluate
+from calcli.core.expressions import parse_metric
+from calcli.core.results import Interval, Settings
+
+
+def rule(metric, condition, **more) -> Rule:
+    return Rule(parse_metric(metric), condition, **more)
+
+
+def judged(predictions, *rules, baseline=None, **policy):
+    quick = {"resamples": 200, "draws": 99, **policy}
+    return check(predictions, Policy(tuple(rules), **quick), baseline)
+
+
+def paired(first, second) -> Baseline:
+    return Baseline(first, second, paired=True)
+
+
+@pytest.fixture(scope="module")
+def right_in(predict):
+    """Return a builder: 200 rows of one confidence, of which a share is right."""
+
+    def build(share, confidence=0.8, rows=200):
+        labels = (np.arange(rows) >= share * rows).astype(int)
+        return predict(np.tile([confidence, 1 - confidence], (rows, 1)), labels)
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("condition", "left"),
+    [
+        (Bound(0.85, True), 0.05),
+        (Bound(0.8, True), 0.0),
+        (Bound(0.75, True), -0.05),
+        (Bound(0.75, False), 0.05),
+        (Bound(0.85, False), -0.05),
+    ],
+)
+def test_limits_on_the_value(right_in, condition, left):
+    (found,) = judged(right_in(0.8), rule("accuracy", condition)).outcomes
+    assert found.left == pytest.approx(left)
+    assert found.status == ("passed" if left > -1e-12 else "broken")
+    assert found.value == pytest.approx(0.8)
+
+
+def test_limits_on_an_end_of_the_interval(right_in):
+    system = right_in(0.8)
+    policy = {"resamples": 300, "seed": 3, "level": 0.9}
+    interval = (
+        evaluate(system, Settings(metrics=("accuracy",), resamples=300, seed=3, level=0.9))
+        .estimates["accuracy"]
+        .interval
+    )
+    rules = [rule("accuracy", Bound(0.8, False, end)) for end in ("lower", "value", "upper")]
+    found = judged(system, *rules, **policy).outcomes
+    assert [one.value for one in found] == pytest.approx([interval.low, 0.8, interval.high])
+    assert [one.status for one in found] == ["broken", "passed", "passed"]
+
+
+def test_an_error_that_calibrated_probabilities_would_show_breaks_no_rule(right_in):
+    by_chance, real = right_in(0.75, rows=40), right_in(0.5, rows=40)
+    strict = rule("ece", Bound(0.01, True))
+    (found,) = judged(by_chance, strict).outcomes
+    assert found.value == pytest.approx(0.05)
+    assert found.status == "passed"
+    assert "which is chance" in found.reason
+    (found,) = judged(real, strict).outcomes
+    assert found.status == "broken"
+    assert found.p_value <= 0.05
+
+
+def test_a_degraded_release_is_told_by_name_and_amount(right_in):
+    old, new = right_in(0.8), right_in(0.6)
+    rules = [rule("log_loss", NoWorse(Margin(0.05))), rule("accuracy", NoWorse(Margin(relative=0.05)))]
+    found = judged(new, *rules, baseline=paired(old, new))
+    # a fifth of the rows cost -ln 0.2 in place of -ln 0.8
+    assert found.outcomes[0].left == pytest.approx(0.05 - 0.2 * math.log(4))
+    assert found.outcomes[1].limit == pytest.approx(0.8 * 0.95)
+    assert [one.result for one in found.outcomes] == ["failed", "failed"]
+    assert exit_status([found]) == 1
+    assert exit_status([judged(old, *rules, baseline=paired(new, old))]) == 0
+
+
+def test_worse_within_the_margin_is_not_proven_beyond_it(right_in):
+    old, new = right_in(0.8), right_in(0.77)
+    found = judged(
+        new,
+        rule("accuracy", NoWorse(Margin(0.05))),
+        rule("accuracy", NoWorse(Margin())),
+        rule("accuracy", NoWorse(Margin(0.05), "not worse")),
+        rule("accuracy", NoWorse(Margin(0.031), "not worse")),
+        baseline=paired(old, new),
+    )
+    # six rows of 200 changed, all for the worse: that is proven, and so is that it is no more than 5 points
+    assert [one.status for one in found.outcomes] == ["passed", "broken", "passed", "broken"]
+
+
+def test_holm_corrects_over_the_rules(right_in):
+    old, new = right_in(0.8), right_in(0.78)
+    one = rule("accuracy", NoWorse(Margin()))
+    alone = judged(new, one, baseline=paired(old, new), resamples=4000).outcomes[0]
+    others = [rule("log_loss", NoWorse(Margin(1.0 + k))) for k in range(9)]
+    among = judged(new, one, *others, baseline=paired(old, new), resamples=4000).outcomes[0]
+    assert among.p_value == pytest.approx(10 * alone.p_value)
+
+
+def test_unjudged_rules_do_not_pass(right_in, predict):
+    system = right_in(0.8)
+    report = StoredReport("old.json", ("0", "1"), {"": {"accuracy": StoredValue(0.8, None)}})
+    cases = [
+        (rule("log_loss", NoWorse(Margin())), None, "give one with --baseline"),
+        (rule("log_loss", Bound(1, True), min_rows=1000), None, "200 rows are fewer than the 1,000"),
+        (rule("log_loss", Bound(1, True), part="site=a"), None, "no column 'site'"),
+        (rule("log_loss", NoWorse(Margin())), report, "old.json has no log_loss"),
+        (rule("accuracy", NoWorse(Margin())), report, "no test"),
+        (rule("log_loss", NoWorse(Margin()), part="site=a"), report, "site"),
+    ]
+    for one, reference, message in cases:
+        baseline = None if reference is None else Baseline(reference, system, paired=False)
+        found = judged(system, one, baseline=baseline)
+        assert found.outcomes[0].result == "not judged", message
+        assert message in found.outcomes[0].reason
+        assert exit_status([found]) == 2
+    one_class = predict(np.full((5, 2), 0.5), [0] * 5)
+    (found,) = judged(one_class, rule("auroc", Bound(0.5, False))).outcomes
+    assert found.result == "not judged"
+    assert "not defined" in found.reason
+
+
+def test_a_warning_never_fails_the_check(right_in):
+    system = right_in(0.8)
+    broken = rule("accuracy", Bound(0.9, False), severity="warning")
+    unjudged = rule("accuracy", NoWorse(Margin()), severity="warning")
+    found = judged(system, broken, unjudged)
+    assert [one.result for one in found.outcomes] == ["warning", "warning"]
+    assert exit_status([found]) == 0
+
+
+def test_a_slice_is_judged_by_its_rows(right_in):
+    system = right_in(0.8)
+    marked = replace(system, columns={"half": np.where(np.arange(200) < 100, "first", "second")})
+    whole, first, second = (
+        rule("accuracy", Bound(0.7, False), part=p) for p in ("", "half=first", "half=second")
+    )
+    found = judged(marked, whole, first, second).outcomes
+    assert [one.value for one in found] == pytest.approx([0.8, 1.0, 0.6])
+    assert [one.result for one in found] == ["passed", "passed", "failed"]
+
+
+def test_a_report_is_compared_unpaired(right_in):
+    old, new = right_in(0.8), right_in(0.78)
+    estimate = evaluate(old, Settings(metrics=("accuracy",))).estimates["accuracy"]
+    stored = StoredReport("old.json", old.classes, {"": {"accuracy": StoredValue(0.8, estimate.interval)}})
+    worse = rule("accuracy", NoWorse(Margin()))
+    found = judged(new, worse, baseline=Baseline(stored, new, paired=False))
+    assert found.outcomes[0].status == "passed"  # what pairs prove, a report does not
+    assert "holds no rows to pair" in found.notes[0]
+    much = judged(right_in(0.5), worse, baseline=Baseline(stored, right_in(0.5), paired=False))
+    assert much.outcomes[0].status == "broken"
+    tight = StoredReport("old.json", old.classes, {"": {"ece": StoredValue(0.0, Interval(0, 0, 0.95))}})
+    error = judged(new, rule("ece", NoWorse(Margin())), baseline=Baseline(tight, new, paired=False))
+    assert error.outcomes[0].result == "not judged"
+
+
+def test_rules_that_cannot_be_are_refused():
+    for metric, condition, message in (
+        ("ece", Bound(0.1, True, "upper"), "has no interval"),
+        ("ece", NoWorse(Margin(0.1), "not worse"), "has no interval"),
+        ("log_loss", NoWorse(Margin(), "not worse"), "needs a margin"),
+        ("mean_gap", NoWorse(Margin()), "give it max and min"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            rule(metric, condition)
+
+
+@pytest.mark.parametrize("metrics", [("log_loss", "accuracy", "brier"), ("ece",)])
+def test_equal_models_fail_as_seldom_as_the_level_says(metrics, predict):
+    """The chance that any of the rules breaks is 5% at most, as the policy's level says."""
+    rng = np.random.default_rng(4)
+    rules = [rule(metric, NoWorse(Margin())) for metric in metrics]
+    broken = 0
+    for _ in range(200):
+        truth = rng.dirichlet([0.7, 0.7, 0.7], 150)
+        labels = (rng.random((150, 1)) > truth.cumsum(1)).sum(1)
+        logits = [2 * np.log(truth + 1e-3) + rng.normal(0, 0.5, (150, 3)) for _ in range(2)]
+        old, new = (predict(table, labels, "logits") for table in logits)
+        broken += exit_status([judged(new, *rules, baseline=paired(old, new), resamples=150, draws=99)])
+    # 10 are expected at most; 20 or more happen once in 500 times
+    assert broken < 20

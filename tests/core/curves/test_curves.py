@@ -1,0 +1,128 @@
+"""Curves without bins against scikit-learn, direct sums and reference values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from calcli.core.calibration.lenses import ordered_problem
+from calcli.core.curves.cumulative import cumulative
+from calcli.core.curves.curves import corp_curve, kernel_curve
+
+NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
+
+
+def some_problem(n: int = 300, seed: int = 0, weighted: bool = False):
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.beta(4, 2, n), 3)
+    weights = rng.integers(1, 4, n).astype(float) if weighted else None
+    return ordered_problem(score, rng.random(n) < score**2, weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_isotonic_curve_is_that_of_scikit_learn(weighted):
+    problem = some_problem(weighted=weighted)
+    curve = corp_curve(problem, "top-1", 20, np.random.default_rng(0))
+    oracle = IsotonicRegression().fit(problem.score, problem.outcome, problem.weights)
+    np.testing.assert_allclose(curve.frequency, oracle.predict(curve.score), atol=1e-12)
+    assert np.all(np.diff(curve.frequency) >= 0)
+    assert curve.score[0] == problem.score[0]
+    assert curve.score[-1] == problem.score[-1]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_kernel_curve_is_the_direct_sum(weighted):
+    problem = some_problem(weighted=weighted)
+    curve = kernel_curve(problem, "top-1", 20, np.random.default_rng(0))
+    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+    for at, value in zip(curve.score[::20], curve.frequency[::20], strict=True):
+        kernel = sum(
+            np.exp(-((at - image) ** 2) / (2 * curve.bandwidth**2))
+            for image in (problem.score, -problem.score, 2 - problem.score)
+        )
+        assert value == pytest.approx(np.average(problem.outcome, weights=weights * kernel), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bandwidth_is_the_smooth_calibration_error(golden, evaluated, name):
+    curve = kernel_curve(evaluated(name).confidence, "top-1", 5, np.random.default_rng(0))
+    assert curve.bandwidth == pytest.approx(golden[name]["smece_top_own"], abs=1e-5)
+
+
+@pytest.mark.parametrize("draw_curve", [corp_curve, kernel_curve])
+def test_band_holds_nine_of_ten_calibrated_curves(draw_curve):
+    rng = np.random.default_rng(2)
+    inside = []
+    for _ in range(30):
+        score = rng.random(400)
+        curve = draw_curve(ordered_problem(score, rng.random(400) < score), "top-1", 99, rng)
+        middle = (curve.score > 0.1) & (curve.score < 0.9)
+        within = (curve.low - 1e-12 <= curve.frequency) & (curve.frequency <= curve.high + 1e-12)
+        inside.append(within[middle].mean())
+    assert 0.8 < np.mean(inside) < 0.98
+
+
+@pytest.mark.parametrize("draw_curve", [corp_curve, kernel_curve])
+def test_one_score_makes_one_frequency(draw_curve):
+    problem = ordered_problem(np.full(40, 1.0), np.arange(40) < 30)
+    curve = draw_curve(problem, "top-1", 20, np.random.default_rng(0))
+    assert set(curve.score) == {1.0}
+    np.testing.assert_allclose(curve.frequency, 0.75)
+    np.testing.assert_allclose(curve.low, 1.0)
+
+
+def test_raw_data_are_thinned():
+    problem = some_problem(5000)
+    curve = corp_curve(problem, "top-1", 5, np.random.default_rng(0))
+    for shown, side in ((curve.misses, ~problem.outcome), (curve.hits, problem.outcome)):
+        assert len(shown) <= 150
+        assert set(shown) <= set(problem.score[side])
+        assert shown[0] == problem.score[side].min()
+        assert shown[-1] == problem.score[side].max()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cumulative_curves_end_at_the_means_and_differ_by_ks(golden, evaluated, name):
+    result = cumulative(evaluated(name).confidence)
+    gap = np.abs(result.outcome_sum - result.score_sum)
+    assert gap.max() == pytest.approx(golden[name]["ks_top1_pct"] / 100, abs=1e-9)
+    assert result.widest == gap.argmax()
+    assert result.ks == pytest.approx(gap.max())
+    assert result.outcome_sum[-1] == pytest.approx(golden[name]["accuracy"], abs=1e-9)
+    assert result.score_sum[-1] == pytest.approx(golden[name]["mean_confidence"], abs=1e-9)
+    assert (result.fractile[0], result.fractile[-1]) == (0, pytest.approx(1))
+    assert len(result.fractile) <= 802
+
+
+def test_ties_are_one_step(toys):
+    toy = toys["ks_ties"]
+    result = cumulative(ordered_problem(np.array(toy["score"]), np.array(toy["hit"], bool)))
+    assert result.ks == pytest.approx(toy["ks_tie_pct"] / 100)
+    assert len(result.fractile) == 2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cumulative_sums_are_sums(weighted):
+    problem = some_problem(weighted=weighted)
+    result = cumulative(problem)
+    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+    for i in (1, len(result.score) // 2, len(result.score) - 1):
+        below = problem.score <= result.score[i]
+        total = weights.sum()
+        assert result.fractile[i] == pytest.approx(weights[below].sum() / total)
+        assert result.score_sum[i] == pytest.approx((weights * problem.score)[below].sum() / total)
+        assert result.outcome_sum[i] == pytest.approx((weights * problem.outcome)[below].sum() / total)
+
+
+def test_smoothed_frequency_finds_the_true_one():
+    rng = np.random.default_rng(5)
+    score = rng.random(200_000)
+    result = cumulative(ordered_problem(score, rng.random(200_000) < score**2))
+    inner = (result.fractile > 0.05) & (result.fractile < 0.95)
+    assert np.abs(result.frequency - result.score**2)[inner].max() < 0.03
+
+
+def test_smoothed_frequency_of_one_score_is_the_frequency():
+    result = cumulative(ordered_problem(np.full(100, 0.7), np.arange(100) < 40))
+    np.testing.assert_allclose(result.frequency, 0.4, atol=1e-9)

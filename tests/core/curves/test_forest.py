@@ -1,0 +1,52 @@
+"""Forest plots: every slice is what an evaluation of its rows alone says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calcli.core.curves.forest import forest
+from calcli.core.evaluate import Settings, evaluate
+from calcli.core.predictions import ArrayScores, Predictions
+
+
+@pytest.fixture
+def sliced():
+    """Return an evaluation with a column, and the scores, labels and values of that column."""
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=(900, 3)), rng.integers(0, 3, 900)
+    part = np.where(np.arange(900) < 50, "few", np.where(np.arange(900) % 3, "odd", "even"))
+    predictions = Predictions(ArrayScores(scores), "logits", labels, tuple("abc"), columns={"part": part})
+    settings = Settings(("log_loss", "accuracy", "ece"), resamples=50, draws=9)
+    return evaluate(predictions, settings), scores, labels, part
+
+
+def test_slices_are_evaluated_alone(sliced):
+    evaluation, scores, labels, part = sliced
+    found = forest(evaluation, ["part"], ["log_loss", "accuracy"])
+    assert list(found.slices) == ["part=even", "part=few", "part=odd"]
+    for name, estimates in found.slices.items():
+        rows = part == name.partition("=")[2]
+        assert found.rows[name] == rows.sum()
+        log_sum = np.log(np.exp(scores[rows]).sum(1))
+        loss = np.mean(log_sum - scores[rows, labels[rows]])
+        assert estimates["log_loss"].value == pytest.approx(loss)
+        assert estimates["accuracy"].value == pytest.approx(np.mean(scores[rows].argmax(1) == labels[rows]))
+    assert found.whole["log_loss"] is evaluation.estimates["log_loss"]
+
+
+@pytest.mark.parametrize(("metric", "sign"), [("log_loss", -1), ("accuracy", 1)])
+def test_the_worst_comes_first_and_slices_of_few_rows_last(sliced, metric, sign):
+    found = forest(sliced[0], ["part"], [metric])
+    *compared, last = found.worst_first
+    assert last == "part=few"
+    values = [sign * found.slices[name][metric].value for name in compared]
+    assert values == sorted(values)
+    assert [found.thin(name) for name in found.worst_first] == [False, False, True]
+
+
+def test_the_table_has_a_row_a_slice_and_metric(sliced):
+    table = forest(sliced[0], ["part"], ["log_loss", "ece"]).columns()
+    assert table["metric"].tolist() == ["log_loss", "ece"] * 3
+    assert table["slice"].tolist() == [f"part={p}" for p in ("even", "even", "few", "few", "odd", "odd")]
+    assert np.isnan(table["low"]).tolist() == [False, True] * 3

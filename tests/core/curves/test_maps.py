@@ -1,0 +1,129 @@
+"""Calibration maps and temperature curves against closed forms and reference values; courses of metrics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calcli.core.calibrators.softmax import VectorScaling
+from calcli.core.calibrators.temperature import Temperature
+from calcli.core.curves.figures import FIGURES, find_figure
+from calcli.core.curves.maps import calibration_map, temperature_curve, thinned_rows
+from calcli.core.curves.series import courses, score_sets, smooth
+from calcli.core.errors import InputError, UsageError
+from calcli.core.evaluate import Settings, evaluate
+from calcli.core.logspace import log_softmax
+from calcli.core.predictions import ArrayScores, Predictions
+
+
+@pytest.mark.parametrize("name", ["sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn"])
+def test_temperature_curve_has_its_minimum_at_the_fitted_temperature(golden, reference_predictions, name):
+    curve = temperature_curve(reference_predictions(name))
+    assert np.interp(1, curve.temperature, curve.log_loss) == pytest.approx(golden[name]["ce_nats"], abs=1e-9)
+    best = curve.log_loss.argmin()
+    step = curve.temperature[1] / curve.temperature[0]
+    assert abs(np.log(curve.temperature[best] / golden[name]["rcl_tot_ts_T"])) < np.log(step)
+    assert 0 <= curve.log_loss[best] - golden[name]["rcl_tot_ts_ce"] < 2e-3
+
+
+def test_map_of_a_temperature_is_a_sigmoid(golden, reference_predictions):
+    predictions = reference_predictions("sst2_gpt2")
+    temperature = golden["sst2_gpt2"]["rcl_tot_ts_T"]
+    calibrator = Temperature()
+    calibrator.fit(predictions.scores.array, predictions.labels)
+    result = calibration_map(calibrator, predictions)
+    expected = 1 / (1 + ((1 - result.before) / result.before) ** (1 / temperature))
+    np.testing.assert_allclose(result.after, expected, atol=1e-5)
+    assert result.lens == "class-1"
+    assert result.bins.count.sum() == predictions.n_rows
+
+
+def test_map_of_many_classes_follows_the_predicted_class(reference_predictions):
+    predictions = reference_predictions("agnews_gpt2")
+    calibrator = Temperature().fit(predictions.scores.array, predictions.labels)
+    result = calibration_map(calibrator, predictions)
+    probs = np.exp(log_softmax(thinned_rows(predictions, 10**6)[0]))
+    assert result.lens == "top-1"
+    assert result.before.mean() == pytest.approx(probs.max(1).mean(), abs=1e-3)
+    assert np.all(result.low <= result.high)
+    assert np.all(np.diff(result.before) > 0)
+
+
+@pytest.mark.parametrize("k", [3, 300])
+def test_thinned_rows_are_the_rows_they_stand_for(k):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(20_000 if k == 3 else 700, k))
+    predictions = Predictions(
+        ArrayScores(scores), "logits", rng.integers(0, k, len(scores)), tuple(map(str, range(k)))
+    )
+    kept, labels, _ = thinned_rows(predictions, 101)
+    rows = np.unique(np.linspace(0, len(scores) - 1, 101).astype(int))
+    np.testing.assert_array_equal(kept, scores[rows])
+    np.testing.assert_array_equal(labels, predictions.labels[rows])
+
+
+def test_map_of_raw_logits_sees_what_probabilities_do_not():
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(2000, 2))
+    labels = (rng.random(2000) < 1 / (1 + np.exp(logits[:, 0] + logits[:, 1]))).astype(int)
+    calibrator = VectorScaling(input="raw").fit(logits, labels)
+    predictions = Predictions(ArrayScores(logits), "logits", labels, ("a", "b"))
+    result = calibration_map(calibrator, predictions, raw=True)
+    assert result.lens == "class-1"
+    # rows of one score differ in the sum of their logits, on which the label depends
+    assert np.all(result.high - result.low > 0.1)
+
+
+def test_smoothing_weighs_neighbors():
+    np.testing.assert_allclose(smooth(np.array([1.0, 2.0, 6.0])), [4 / 3, 11 / 4, 14 / 3])
+    np.testing.assert_allclose(smooth(np.array([5.0])), [5.0])
+
+
+def test_courses_find_the_best_file_of_each_metric():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), 500)
+    labels = (probs.cumsum(1) < rng.random((500, 1))).sum(1)
+    series = []
+    for power in (0.2, 0.5, 1.0, 2.0, 4.0):  # calibrated in the middle
+        scores = power * np.log(probs)
+        predictions = Predictions(ArrayScores(scores), "logits", labels, ("a", "b", "c"))
+        metrics = ("log_loss", "accuracy", "mean_gap", "mean_confidence")
+        series.append(evaluate(predictions, Settings(metrics, draws=0, resamples=0)).estimates)
+    found = courses(series)
+    assert list(found) == ["log_loss", "accuracy", "mean_gap"]  # no confidence is better than another
+    assert found["log_loss"].value.tolist() == [estimates["log_loss"].value for estimates in series]
+    assert found["log_loss"].best == found["log_loss"].smoothed.argmin()
+    assert found["accuracy"].best == 0  # all the same: the first
+    assert found["mean_gap"].best == np.abs(found["mean_gap"].smoothed).argmin()
+    with pytest.raises(UsageError, match="no metric in common"):
+        courses([{}, {}])
+
+
+def test_score_sets_need_a_normalized_score():
+    predictions = Predictions(ArrayScores(np.eye(2)), "probs", np.array([0, 1]), ("a", "b"))
+    estimates = evaluate(predictions, Settings(("normalized_brier", "brier"), draws=0, resamples=0)).estimates
+    table = score_sets({"a": estimates})["a"].columns()
+    assert table["metric"].tolist() == ["normalized_brier"]
+    assert np.isnan(table["low"]).all()
+    with pytest.raises(UsageError, match="normalized_log_loss"):
+        score_sets({"a": {}})
+
+
+def test_score_sets_hold_what_all_systems_have():
+    predictions = Predictions(ArrayScores(np.eye(2)), "probs", np.array([0, 1]), ("a", "b"))
+    metrics = {"a": ("normalized_brier", "normalized_error_rate"), "b": ("normalized_error_rate",)}
+    settings = {system: Settings(names, draws=0, resamples=0) for system, names in metrics.items()}
+    sets = score_sets({system: evaluate(predictions, how).estimates for system, how in settings.items()})
+    for found in sets.values():
+        assert [str(estimate.call) for estimate in found.estimates] == ["normalized_error_rate"]
+
+
+def test_unknown_figures_suggest_the_nearest():
+    assert find_figure("ks") is FIGURES["ks"]
+    with pytest.raises(UsageError, match="did you mean 'reliability'"):
+        find_figure("reliabilty")
+
+
+def test_no_temperature_helps_where_every_label_has_probability_zero(predict):
+    with pytest.raises(InputError, match="every label has probability 0"):
+        temperature_curve(predict([[1, 0], [1, 0]], [1, 1]))

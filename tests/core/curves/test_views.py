@@ -1,0 +1,82 @@
+"""What figures need of an evaluation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calcli.core.curves.figures import find_figures, refuse_more_systems, standard_names
+from calcli.core.curves.views import metrics_of, problem_of
+from calcli.core.errors import UsageError
+from calcli.core.evaluate import Settings, evaluate
+from calcli.core.predictions import ArrayScores, Predictions
+from calcli.core.scores.costs import parse_cost_word
+
+
+def some_predictions(n: int = 300, k: int = 4) -> Predictions:
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet(np.ones(k), n)
+    return Predictions(ArrayScores(probs), "probs", rng.integers(0, k, n), tuple(map(str, range(k))))
+
+
+@pytest.mark.parametrize(
+    ("lens", "score"),
+    [
+        ("top-1", lambda probs: probs.max(1)),
+        ("class-2", lambda probs: probs[:, 2]),
+        ("top-2", lambda probs: np.sort(probs, axis=1)[:, -2]),
+    ],
+)
+def test_regions_of_any_lens(lens, score):
+    predictions = some_predictions()
+    evaluation = evaluate(predictions, Settings(("accuracy",), draws=0, resamples=0))
+    values = np.sort(score(predictions.scores.array))
+    np.testing.assert_allclose(problem_of(evaluation, lens).score, values)
+    inside = problem_of(evaluation, lens, "0.25..0.4").score
+    np.testing.assert_allclose(inside, values[(values >= 0.25) & (values < 0.4)])
+    with pytest.raises(UsageError, match="--region with arrays: no row has a score"):
+        problem_of(evaluation, lens, "0.9999..1")
+
+
+def test_lenses_of_several_outcomes_have_no_problem():
+    groups = {"pairs": {"0": "a", "1": "a", "2": "b", "3": "b"}}
+    evaluation = evaluate(some_predictions(), Settings(("accuracy",), draws=0, resamples=0, groups=groups))
+    for lens in ("canonical", "pairs"):
+        with pytest.raises(UsageError, match=f"the lens {lens} has several outcomes"):
+            problem_of(evaluation, lens)
+
+
+def test_metrics_are_those_of_the_figures_unless_asked_for():
+    predictions = some_predictions()
+    assert metrics_of(find_figures(["ks", "slices"]), predictions, Settings()) == ("log_loss",)
+    assert metrics_of(find_figures(["ks"]), predictions, Settings()) == ("accuracy",)
+    asked = Settings(("brier",))
+    assert metrics_of(find_figures(["scores"]), predictions, asked) == ("brier",)
+    costs = Settings(costs=(parse_cost_word("balanced"),))
+    found = metrics_of(find_figures(["scores"]), predictions, costs)
+    assert found[-1] == "normalized_bayes_risk:costs=balanced"
+    assert "relative_calibration_loss" in found
+
+
+def test_no_fits_for_figures_of_large_data():
+    large = some_predictions(1, 4)
+    wide = Predictions(
+        ArrayScores(np.broadcast_to(large.scores.array, (3_000_000, 4))), "probs", large.labels, large.classes
+    )
+    found = metrics_of(find_figures(["scores"]), wide, Settings())
+    assert "relative_calibration_loss" not in found
+    assert "normalized_log_loss" in found
+
+
+def test_standard_figures_look_through_the_lens():
+    assert standard_names(2) == ["reliability", "deviation", "ks", "risk"]
+    assert standard_names(3)[-2:] == ["class-wise", "simplex"]
+    assert standard_names(10, "class-3") == ["reliability", "deviation", "ks"]
+    assert standard_names(10, "class-wise") == ["class-wise"]
+
+
+def test_any_number_of_epochs_but_few_panels():
+    refuse_more_systems(find_figures(["epochs"]), 100)
+    refuse_more_systems(find_figures(["scores"]), 7)
+    with pytest.raises(UsageError, match="reliability shows at most 4 systems, not 5"):
+        refuse_more_systems(find_figures(["epochs", "reliability"]), 5)
