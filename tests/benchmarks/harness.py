@@ -19,7 +19,7 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "POLARS
 REPEATS = 3
 ROUNDS = 2  # so that what else the machine is doing falls on all contestants alike
 SLOW = 2.0  # processor seconds from which a contestant has one round
-SHORTEST, LONGEST = 0.5, 60.0  # seconds for all repeats: short jobs are repeated more, long ones less
+SHORTEST, LONGEST = 0.5, 10.0  # seconds for all repeats: short jobs are repeated more, long ones less
 PATIENCE = 240  # seconds after which a contestant is given up
 
 os.environ.update(dict.fromkeys(THREADS, "1"))  # for libraries that are loaded later, and in other processes
