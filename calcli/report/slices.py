@@ -103,7 +103,7 @@ def _table(whole: Result, parts: Sequence[Result], column: str, name: str) -> Ta
     rows = []
     for part in [*parts, whole]:
         compared = is_compared(part) or part is whole
-        value = (part.slice.value if part.slice else "all rows") + ("" if compared else FEW)
+        value = (part.slice.value or "(empty)" if part.slice else "all rows") + ("" if compared else FEW)
         found = [part.metrics[metric] for metric in metrics]
         cells = [cell(e if compared else replace(e, if_calibrated=None)) for e in found]
         rows.append((value, f"{part.input.rows:,}", *cells))

@@ -12,6 +12,7 @@ import numpy as np
 from calcli.core.calibration.classwise import class_wise_null
 from calcli.core.calibration.consistency import Null
 from calcli.core.calibration.estimators import (
+    KernelError,
     OfVectors,
     OneDimensional,
     find_estimator,
@@ -38,8 +39,8 @@ def calibration_errors(
 ) -> dict[str, Found]:
     """Return what is found out about every calibration error, by canonical expression.
 
-    The error of a region without rows is nan. Errors of one lens and region are tested on the same simulated
-    outcomes. Class-wise errors are tested only if the settings ask for every test.
+    The error of a region without rows is nan, and so is one of pairs where there are none. Errors of one lens
+    and region are tested on the same simulated outcomes, class-wise ones only if the settings say so.
 
     Raises
     ------
@@ -91,6 +92,8 @@ def _problem(measured: Measurements, call: MetricCall, region: str) -> Problem:
 
 def _of_vectors(measured: Measurements, call: MetricCall, estimator: OfVectors, settings: Settings) -> Found:
     problem = measured.vector_problem(call.lens)
+    if isinstance(estimator, KernelError) and len(problem.probs) < estimator.least_rows:
+        return Found(math.nan)
     value = estimator.value(problem)
     return Found(value, estimator.null(problem, settings.draws, _rng(settings)) if settings.draws else None)
 

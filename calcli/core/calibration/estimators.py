@@ -81,6 +81,11 @@ class KernelError:
     distance: KernelDistance
     seed: int = 0
 
+    @property
+    def least_rows(self) -> int:
+        """How many rows it needs: a pair, or two blocks of two."""
+        return 2 if self.estimator == "unbiased" else 4
+
     def value(self, problem: VectorProblem) -> float:
         """Return the error, in [-2, 2]."""
         kernel = median_kernel(problem.probs, self.distance)

@@ -47,6 +47,14 @@ def test_a_region_without_rows_has_no_error(binary):
     assert found["ks"].value == pytest.approx(0.4)
 
 
+def test_pairs_need_two_rows_and_blocks_four(predict):
+    names = ("skce", "skce:estimator=block")
+    for rows, defined in [(1, [False, False]), (2, [True, False]), (4, [True, True])]:
+        found = errors(predict([[0.6, 0.4]] * rows, [0] * rows), *names, draws=9)
+        assert [not math.isnan(found[name].value) for name in names] == defined
+        assert [found[name].if_calibrated is not None for name in names] == defined
+
+
 @given(st.lists(st.floats(0.5, 1), min_size=1, max_size=30), st.data())
 def test_the_sign_of_ks(binary, scores, data):
     labels = data.draw(st.lists(st.integers(0, 1), min_size=len(scores), max_size=len(scores)))
