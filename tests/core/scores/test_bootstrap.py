@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core import bootstrap, scoring
+from calcli.core.scores import bootstrap, scoring
 from calcli.core.scores.bootstrap import DEALS, Sums, deal_sums
 
 
