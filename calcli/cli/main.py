@@ -36,10 +36,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXIT_STATUSES,
 )
-app.command(epilog=f"Metrics: {', '.join(METRICS)}. {EXIT_STATUSES}")(evaluate)
-app.command(epilog=f"Methods: {', '.join(METHODS)}. {EXIT_STATUSES}")(fit)
+app.command(epilog=f"Metrics: {', '.join(METRICS)}.\n\n{EXIT_STATUSES}")(evaluate)
+app.command(epilog=f"Methods: {', '.join(METHODS)}.\n\n{EXIT_STATUSES}")(fit)
 app.command(epilog=EXIT_STATUSES)(apply)
-app.command(epilog=f"Figures: {', '.join(FIGURES)}. {EXIT_STATUSES}")(plot)
+app.command(epilog=f"Figures: {', '.join(FIGURES)}.\n\n{EXIT_STATUSES}")(plot)
 app.command(epilog=EXIT_STATUSES)(compare)
 app.command(epilog=EXIT_STATUSES)(check)
 app.command(epilog=EXIT_STATUSES)(simulate)
