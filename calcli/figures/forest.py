@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from calcli.core.curves.forest import Forest
 from calcli.core.results import Estimate, Interval
@@ -54,6 +55,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
             call = first.whole[metric].call
             axes.set_xlabel(f"{metric_name(call)} ({call.metric.unit})")
             axes.grid(axis="x", color=GRID)
+            axes.xaxis.set_major_locator(MaxNLocator(6))
             if metric == metrics[0]:
                 axes.set_title(f"{short(system)}\n(dashed: all rows)", loc="left")
     for axes in grid[:, 0]:
@@ -76,7 +78,7 @@ def _slice(axes: Axes, y: int, estimate: Estimate, result: Forest, name: str) ->
         return
     whole = result.whole[str(estimate.call)].value
     interval = _finite(estimate.interval)
-    apart = interval is not None and not interval.low <= whole <= interval.high
+    apart = interval is not None and math.isfinite(whole) and not interval.low <= whole <= interval.high
     color, alpha = SERIES[1] if apart else SERIES[0], FAINT if result.thin(name) else 1.0
     if interval is not None:
         axes.hlines(y, interval.low, interval.high, color=color, linewidth=1.4, alpha=alpha)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
@@ -13,6 +16,7 @@ from calcli.core.curves.forest import Forest
 from calcli.core.curves.maps import calibration_map as map_of
 from calcli.core.curves.reliability import class_reliability
 from calcli.core.curves.series import Course
+from calcli.core.results import Interval
 from calcli.figures import View, calibration_map, draw, epochs, forest
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, UNDER
@@ -216,6 +220,16 @@ def test_forest_has_a_line_and_an_interval_for_every_slice(two, three):
     np.testing.assert_array_equal(ends[:, :, 0], [(e.interval.low, e.interval.high) for e in found])
     assert marks[found.index(whole)].get_marker() == "o"  # the whole lies within its own interval
     assert marks[1 - found.index(whole)].get_marker() == "D"
+
+
+def test_no_slice_stands_out_of_an_infinite_whole(two):
+    finite = two.estimates["log_loss"]
+    infinite = replace(finite, value=math.inf, interval=Interval(0.4, math.inf, 0.95))
+    slices = {"a=1": {"log_loss": infinite}, "a=2": {"log_loss": finite}}
+    found = Forest({"log_loss": infinite}, slices, {"a=1": 800, "a=2": 800})
+    (axes,) = forest({"two.csv": found}).axes
+    assert [line.get_marker() for line in axes.lines] == ["o"]
+    assert [text.get_text() for text in axes.texts] == ["inf"]
 
 
 def test_temperature_curve_and_its_minimum(two):
