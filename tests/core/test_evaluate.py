@@ -118,14 +118,14 @@ EVERYTHING = Settings(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(prob_rows, st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_does_not_matter(rows, random):
     shuffled = random.sample(rows, len(rows))
     same(values(build(rows), EVERYTHING), values(build(shuffled), EVERYTHING))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(prob_rows)
 def test_a_weight_is_a_row_repeated(rows):
     repeated = [row for row in rows for _ in range(row[2])]
