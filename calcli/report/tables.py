@@ -38,7 +38,10 @@ from calcli.report.wording import (
     interval_head,
 )
 
-IDEALS = {"calibration_in_the_large": "0", "calibration_intercept": "0", "calibration_slope": "1"}
+IDEALS = {
+    "calibration_in_the_large": "0", "calibration_intercept": "0", "calibration_slope": "1",
+    "spiegelhalter_z": "0",
+}  # fmt: skip
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": ""}
 
 

@@ -120,3 +120,9 @@ def test_standard_deviations_have_a_column_where_they_are_asked_for(summarized):
         assert any(note.startswith("sd: ") for note in tables[title].notes)
     plain = by_title(result_tables([summarized(probs, labels, metrics=metrics)]))
     assert all(column.head != "sd" for table in plain.values() for column in table.columns)
+
+
+def test_what_was_not_tested_still_has_its_ideal(summarized):
+    result = summarized([[0.5, 0.5]] * 6, [0, 1] * 3, metrics=("spiegelhalter_z",))
+    (row,) = by_title(result_tables([result]))["Classical calibration of two classes"].rows
+    assert row[2:] == ("-", "0", "-")

@@ -1,6 +1,7 @@
 """Classical calibration of two classes: in the large, intercept and slope, Spiegelhalter's test.
 
-All of them look at the probability of one class; weights multiply a row's part of the log-likelihood.
+All of them look at the probability of one class; weights multiply a row's part of the log-likelihood. Standard
+errors of dependent rows are those of the cluster-robust sandwich (Liang & Zeger 1986).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from calcli.core.predictions import Array, Floats
 
 Doubles = NDArray[np.float64]
+Clusters = NDArray[np.intp]
 
 MAX_STEPS = 100
 TOLERANCE = 1e-10  # change of the parameters, relative to their size, at which Newton's method ends
@@ -45,7 +47,9 @@ class Coefficient:
 UNKNOWN = Coefficient(math.nan, math.nan)
 
 
-def in_the_large(score: Floats, outcome: Array, weights: Floats | None = None) -> Coefficient:
+def in_the_large(
+    score: Floats, outcome: Array, weights: Floats | None = None, clusters: Clusters | None = None
+) -> Coefficient:
     """Return the mean outcome minus the mean score: above 0 the class occurs more often than predicted.
 
     Parameters
@@ -56,18 +60,24 @@ def in_the_large(score: Floats, outcome: Array, weights: Floats | None = None) -
         (N,) whether it occurred.
     weights
         (N,) row weights.
+    clusters
+        (N,) numbers from 0 that dependent rows share.
     """
     gap = np.subtract(outcome, score, dtype=np.float64)
     share = np.full(len(gap), 1 / len(gap)) if weights is None else weights / weights.sum()
     mean = float(share @ gap)
-    variance = float(np.square(share) @ np.square(gap - mean))
+    influence = share * (gap - mean)
+    if clusters is not None:
+        share, influence = np.bincount(clusters, share), np.bincount(clusters, influence)
     effective = 1 / float(share @ share)
-    if effective <= 1:
+    if effective <= 1 + ROUNDING:
         return Coefficient(mean, math.nan)
-    return Coefficient(mean, math.sqrt(variance * effective / (effective - 1)))
+    return Coefficient(mean, math.sqrt(float(influence @ influence) * effective / (effective - 1)))
 
 
-def calibration_intercept(log_odds: Floats, outcome: Array, weights: Floats | None = None) -> Coefficient:
+def calibration_intercept(
+    log_odds: Floats, outcome: Array, weights: Floats | None = None, clusters: Clusters | None = None
+) -> Coefficient:
     """Return a of log-odds(outcome) = a + log-odds(score): 0 if right on average (Cox 1958).
 
     Parameters
@@ -78,6 +88,8 @@ def calibration_intercept(log_odds: Floats, outcome: Array, weights: Floats | No
         (N,) whether it occurred.
     weights
         (N,) row weights.
+    clusters
+        (N,) numbers from 0 that dependent rows share.
     """
     if outcome.all() or not outcome.any():
         return Coefficient(math.inf if outcome.all() else -math.inf, math.nan)
@@ -93,11 +105,16 @@ def calibration_intercept(log_odds: Floats, outcome: Array, weights: Floats | No
         previous, a = a, newton if low <= newton <= high else (low + high) / 2
         if abs(a - previous) <= TOLERANCE * max(1, abs(a)):
             break
-    spread = float(np.sum(curvature if weights is None else np.square(residual)))
+    if weights is None and clusters is None:
+        spread = steepness
+    else:
+        spread = float(_score_covariance(residual[:, None], clusters)[0, 0])
     return Coefficient(a, math.sqrt(spread) / steepness if steepness > 0 else math.nan)
 
 
-def calibration_slope(log_odds: Floats, outcome: Array, weights: Floats | None = None) -> Coefficient:
+def calibration_slope(
+    log_odds: Floats, outcome: Array, weights: Floats | None = None, clusters: Clusters | None = None
+) -> Coefficient:
     """Return b of log-odds(outcome) = a + b log-odds(score) (Cox 1958).
 
     Below 1 the scores are too extreme, over-confident; above 1 they are too timid.
@@ -110,6 +127,8 @@ def calibration_slope(log_odds: Floats, outcome: Array, weights: Floats | None =
         (N,) whether it occurred.
     weights
         (N,) row weights.
+    clusters
+        (N,) numbers from 0 that dependent rows share.
     """
     hits, misses = log_odds[outcome.astype(bool)], log_odds[~outcome.astype(bool)]
     if not len(hits) or not len(misses) or log_odds.min() == log_odds.max():
@@ -119,14 +138,17 @@ def calibration_slope(log_odds: Floats, outcome: Array, weights: Floats | None =
             return Coefficient(sign * math.inf, math.nan)
     # a centered feature leaves a well-conditioned Hessian and the same slope
     centered = log_odds - np.average(log_odds, weights=weights)
-    return _fit_line(np.stack([np.ones(len(log_odds)), centered], axis=1), outcome, weights)
+    features = np.stack([np.ones(len(log_odds)), centered], axis=1)
+    return _fit_line(features, outcome, weights, clusters)
 
 
-def _fit_line(features: Doubles, outcome: Array, weights: Floats | None) -> Coefficient:
+def _fit_line(
+    features: Doubles, outcome: Array, weights: Floats | None, clusters: Clusters | None
+) -> Coefficient:
     """Fit P(outcome) = sigmoid(features @ x) by Newton's method with step halving; return the last of x.
 
-    The standard error is that of the inverse Hessian; with weights, of the sandwich, in which every row is
-    one observation.
+    The standard error is that of the inverse Hessian; with weights or clusters, of the sandwich, in which
+    every row or every cluster is one observation.
     """
     weight = np.ones(len(outcome)) if weights is None else weights
     x = np.zeros(features.shape[1])
@@ -141,10 +163,19 @@ def _fit_line(features: Doubles, outcome: Array, weights: Floats | None) -> Coef
         if np.abs(step).max() <= TOLERANCE * max(1, np.abs(x).max()):
             break
     covariance = np.linalg.inv(features.T @ (curvature[:, None] * features))
-    if weights is not None:
-        scores = residual[:, None] * features
-        covariance = covariance @ (scores.T @ scores) @ covariance
+    if weights is not None or clusters is not None:
+        covariance = covariance @ _score_covariance(residual[:, None] * features, clusters) @ covariance
     return Coefficient(float(x[-1]), math.sqrt(covariance[-1, -1]))
+
+
+def _score_covariance(scores: Doubles, clusters: Clusters | None) -> Doubles:
+    """Return the (d, d) summed products of the (N, d) scores of rows, or of whole clusters; nan of only one."""
+    if clusters is None:
+        return scores.T @ scores
+    sums = np.stack([np.bincount(clusters, column) for column in scores.T], axis=1)
+    if len(sums) < 2:
+        return np.full((sums.shape[1], sums.shape[1]), math.nan)
+    return len(sums) / (len(sums) - 1) * (sums.T @ sums)
 
 
 def _logistic_loss(logit: Floats, outcome: Array, weight: Floats) -> tuple[float, Floats, Floats]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibration.classical import (
+    Clusters,
     Coefficient,
     calibration_intercept,
     calibration_slope,
@@ -23,7 +24,9 @@ from calcli.core.predictions import Array, Floats
 from calcli.core.results import Estimate, Interval, Settings
 from calcli.core.signatures import signature
 
-FITS: dict[str, Callable[[Floats, Array, Floats | None], Coefficient]] = {
+Fit = Callable[[Floats, Array, Floats | None, Clusters | None], Coefficient]
+
+FITS: dict[str, Fit] = {
     "calibration_intercept": calibration_intercept,
     "calibration_slope": calibration_slope,
 }
@@ -34,7 +37,8 @@ def classical_estimates(
 ) -> dict[str, Estimate]:
     """Return the estimates of the family "classical", of the probability of the second class.
 
-    They have no interval and no test where rows depend on each other.
+    Intervals take dependent rows together; Spiegelhalter's test, whose variance is that of independent
+    outcomes, is left out where there are any.
 
     Raises
     ------
@@ -56,19 +60,23 @@ def _estimate(measured: Measurements, call: MetricCall, settings: Settings) -> E
     if call.metric.name == "spiegelhalter_z":
         test = spiegelhalter_test(score, outcome, weights)
         line = signature(call, measured, settings)
-        null = None if settings.cluster else Null(0.0, 1.0, test.p_value)
+        untested = settings.cluster is not None or math.isnan(test.z)
+        null = None if untested else Null(0.0, 1.0, test.p_value)
         return Estimate(call, test.z, line, if_calibrated=null)
+    clusters = None
+    if settings.cluster is not None:
+        clusters = np.unique(measured.predictions.column(settings.cluster), return_inverse=True)[1]
     if call.metric.name == "calibration_in_the_large":
-        found = in_the_large(score, outcome, weights)
+        found = in_the_large(score, outcome, weights, clusters)
         line = signature(call, measured, settings, "interval:wald")
     else:
         line = signature(call, measured, settings, f"clip:{settings.clip:g}", "interval:wald")
         log_odds = _finite(measured.rows["log_odds"], settings.clip)
         found = Coefficient(math.nan, math.nan)
         if log_odds is not None:
-            found = FITS[call.metric.name](log_odds, outcome, weights)
+            found = FITS[call.metric.name](log_odds, outcome, weights, clusters)
     interval = None
-    if not (settings.cluster or math.isnan(found.standard_error)):
+    if not math.isnan(found.standard_error):
         interval = Interval(*found.interval(settings.level), settings.level)
     return Estimate(call, found.value, line, interval)
 

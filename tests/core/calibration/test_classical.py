@@ -109,6 +109,58 @@ def test_the_interval_is_the_normal_one():
     assert (low, high) == pytest.approx(norm.interval(0.95, 1, 0.5))
 
 
+@pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept, in_the_large])
+class TestClusters:
+    """Standard errors of rows that depend on each other."""
+
+    @staticmethod
+    def dependent(rng, clusters=60, rows=6):
+        """Return log-odds and outcomes whose error is shared within a cluster, and the clusters."""
+        number = np.repeat(np.arange(clusters), rows)
+        truth = rng.normal(scale=1.5, size=clusters)[number] + rng.normal(scale=0.5, size=len(number))
+        seen = truth + rng.normal(scale=0.8, size=clusters)[number]
+        return seen, rng.random(len(number)) < expit(truth), number
+
+    @staticmethod
+    def estimate(estimator, log_odds, outcome, weights=None, clusters=None):
+        score = expit(log_odds) if estimator is in_the_large else log_odds
+        return estimator(score, outcome, weights, clusters)
+
+    def test_copies_of_a_row_are_one_observation(self, estimator, sample):
+        log_odds, outcome, _ = sample
+        copies = np.repeat(np.arange(400), 3)
+        found = self.estimate(estimator, log_odds[copies], outcome[copies], clusters=copies)
+        alone = self.estimate(estimator, log_odds, outcome, np.ones(400))
+        # the sandwich of weighted rows has no correction for their number; the mean has it anyway
+        correction = 1 if estimator is in_the_large else np.sqrt(400 / 399)
+        assert found.value == pytest.approx(alone.value, abs=1e-9)
+        assert found.standard_error == pytest.approx(correction * alone.standard_error, rel=1e-9)
+
+    def test_against_the_jackknife_of_clusters(self, estimator):
+        log_odds, outcome, clusters = self.dependent(np.random.default_rng(6))
+        whole = self.estimate(estimator, log_odds, outcome, clusters=clusters)
+        without = [
+            self.estimate(estimator, log_odds[clusters != left], outcome[clusters != left]).value
+            for left in range(60)
+        ]
+        jackknife = np.sqrt(59 / 60 * np.square(without - np.mean(without)).sum())
+        assert whole.standard_error == pytest.approx(jackknife, rel=0.06)
+
+    def test_they_are_the_spread_over_samples(self, estimator):
+        rng = np.random.default_rng(7)
+        samples = [self.dependent(rng) for _ in range(300)]
+        found = [self.estimate(estimator, *one[:2], clusters=one[2]) for one in samples]
+        apart = [self.estimate(estimator, *one[:2]) for one in samples]
+        spread = np.std([own.value for own in found])
+        assert np.mean([own.standard_error for own in found]) == pytest.approx(spread, rel=0.15)
+        assert np.mean([own.standard_error for own in apart]) < 0.9 * spread
+
+    def test_one_cluster_has_no_spread(self, estimator, sample):
+        log_odds, outcome, _ = sample
+        found = self.estimate(estimator, log_odds, outcome, clusters=np.zeros(400, np.intp))
+        assert np.isnan(found.standard_error)
+
+
 class TestUndetermined:
     def test_outcomes_told_apart_have_an_infinite_slope(self):
         log_odds, outcome = np.array([-1.0, 0, 0, 2]), np.array([False, False, True, True])
