@@ -1,7 +1,8 @@
 """Bootstrap of means: rows are resampled, or deals of rows where there are many, or clusters of rows.
 
 Everything resampled is a function of weighted means of row statistics, so that a resample is a product of
-counts and sums, and no row is read again.
+counts and sums, and no row is read again. Where all rows hit, or none, every resample would say the same:
+there the share is drawn by Wilson's score interval.
 """
 
 from __future__ import annotations
@@ -129,13 +130,20 @@ class Sums:
             self._sums = np.stack([grouping.sums(weight), *sums, *map(grouping.sums, marks)], axis=1)
         self._classes = _ClassSums(labels, n_classes, weights, grouping)
         self.units = len(self._sums)
+        counted = slice(None) if weights is None else weights > 0
+        hits = {name: values[counted] for name, values in columns.items() if values.dtype == np.bool_}
+        self._certain = {name: bool(v[0]) for name, v in hits.items() if (v == v[0]).all()}
+        self._effective = _effective_number(weight, clusters) if self._certain else 0.0
 
     def means(self) -> Means:
         """Return the means of the sample itself."""
         return self._means(np.ones((1, self.units)), squeeze=True)
 
     def resampled(self, resamples: int, rng: np.random.Generator) -> Means:
-        """Return the means of `resamples` samples drawn with replacement, on a leading axis."""
+        """Return the means of `resamples` samples drawn with replacement, on a leading axis.
+
+        Shares of rows that are exactly 0 or 1 are no means of resamples: see `certain_shares`.
+        """
         parts = []
         step = max(1, CHUNK // self.units)
         for start in range(0, resamples, step):
@@ -145,6 +153,8 @@ class Sums:
                 counts[row] = np.bincount(drawn, minlength=self.units)
             parts.append(self._means(counts))
         columns = {name: np.concatenate([part[name] for part in parts]) for name in self._names}
+        for name, hit in self._certain.items():
+            columns[name] = certain_shares(hit, self._effective, resamples, rng)
         return Means(columns, np.concatenate([part.priors for part in parts]))
 
     def _means(self, counts: NDArray[np.float64], squeeze: bool = False) -> Means:
@@ -161,6 +171,37 @@ class Sums:
         if squeeze:
             return Means({name: values[0] for name, values in means.items()}, priors[0])
         return Means(means, priors)
+
+
+def certain_shares(
+    hit: bool, effective: float, resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw shares of which the sample says that they are 1, or 0: (B,) values.
+
+    With z normally distributed and n rows, n / (n + max(z, 0)^2) has as its quantiles, at every level, the
+    ends of the score interval of n hits in n rows (Wilson 1927); a bootstrap would draw nothing but ones.
+
+    Parameters
+    ----------
+    hit
+        Whether the share is 1 or 0.
+    effective
+        Number of rows, or how many of equal weight tell as much.
+    resamples
+        How many to draw.
+    rng
+        Source of chance.
+    """
+    squares = np.square(np.maximum(rng.standard_normal(resamples), 0))
+    return (effective if hit else squares) / (effective + squares)
+
+
+def _effective_number(weight: Floats, clusters: Array | None) -> float:
+    """Return the number of rows, or clusters, of equal weight that tell as much (Kish 1965)."""
+    if clusters is None:
+        return float(weight.sum() ** 2 / np.square(weight).sum())
+    together = np.bincount(np.unique(clusters, return_inverse=True)[1], weight).astype(np.float64)
+    return _effective_number(together, None)
 
 
 def _centred(values: Array, labels: Array, weights: Floats, n_classes: int) -> NDArray[np.float64]:

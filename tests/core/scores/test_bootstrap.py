@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from calcli.core.scores import bootstrap, scoring
 from calcli.core.scores.bootstrap import DEALS, Sums, deal_sums
@@ -104,3 +105,40 @@ def test_deals_of_clusters_keep_the_spread_between_clusters(monkeypatch):
     assert spreads[0] == pytest.approx(spreads[1], rel=0.1)
     rows_alone = Sums(columns, labels, 3).resampled(1000, np.random.default_rng(5))
     assert rows_alone["log_loss"].std() < 0.8 * spreads[0]
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("share", [0, 1])
+def test_a_share_of_all_or_no_rows_has_wilsons_interval(share, level):
+    hit = np.full(40, bool(share))
+    draws = Sums({"hit": hit}, np.arange(40) % 2, 2).resampled(100_000, np.random.default_rng(0))["hit"]
+    ends = binomtest(40 * share, 40).proportion_ci(level, method="wilson")
+    found = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    assert found == pytest.approx([ends.low, ends.high], abs=0.002)
+
+
+def test_rows_that_count_for_a_share_of_all_rows():
+    """Copies of a row, or of a cluster, tell no more than one; rows without weight tell nothing."""
+
+    def lowest(rows, weights=None, clusters=None, hit=True):
+        columns = {"hit": np.full(rows, hit)}
+        columns["hit"][:5] = True
+        sums = Sums(columns, np.zeros(rows, int), 2, weights, clusters=clusters)
+        return np.quantile(sums.resampled(50_000, np.random.default_rng(0))["hit"], 0.025)
+
+    alone = pytest.approx(lowest(50), abs=0.002)
+    assert lowest(50, np.full(50, 3.0)) == alone
+    assert lowest(150, clusters=np.repeat(np.arange(50), 3)) == alone
+    assert lowest(90, np.repeat([1.0, 0.0], [50, 40])) == alone
+    assert lowest(50, np.repeat([1.0, 0.0], [5, 45]), hit=False) == pytest.approx(lowest(5), abs=0.01)
+    assert lowest(50, np.repeat([9.0, 1.0], [25, 25])) < lowest(40)
+
+
+def test_certain_hits_leave_a_gap_between_confidence_and_accuracy_open():
+    """Thirty hits in a row are no proof against a confidence of 0.97: that happens in 40% of the cases."""
+    rng = np.random.default_rng(0)
+    columns = {"hit": np.ones(30, bool), "confidence": rng.uniform(0.96, 0.98, 30)}
+    means = Sums(columns, np.arange(30) % 3, 3).resampled(2000, rng)
+    low, high = np.quantile(scoring.mean_gap(means), [0.025, 0.975])
+    assert low < -0.02
+    assert high > 0
