@@ -19,6 +19,7 @@ Doubles: TypeAlias = NDArray[np.float64]
 Positions: TypeAlias = NDArray[np.intp]
 
 FEW = 64  # so few blocks are pooled faster one by one
+MANY_TIES = 0.002  # share of rows in the middle of mixed ties from which looking up each takes longer
 
 
 class Blocks(NamedTuple):
@@ -122,12 +123,15 @@ def pool(hits: Doubles, weight: Doubles) -> tuple[Positions, Doubles, Doubles]:
 def _run_starts(problem: Problem) -> Positions:
     """Return where each run of equal outcomes begins; equal scores with both outcomes are a run of their own.
 
-    Within equal scores the rows without weights are in ascending order of outcome.
+    Within equal scores the rows without weights are in ascending order of outcome. Where scores are often
+    equal, every run of equal scores is one.
     """
     score, outcome = problem.score, problem.outcome
     change = np.flatnonzero(outcome[1:] != outcome[:-1]) + 1
     start = np.append(0, change)
     mixed = change[score[change] == score[change - 1]]
+    if len(mixed) > MANY_TIES * len(score):
+        return np.append(0, problem.run_ends[:-1])
     if len(mixed):
         left, right = np.searchsorted(score, score[mixed]), np.searchsorted(score, score[mixed], side="right")
         start = np.setdiff1d(np.concatenate([start, left, right]), np.append(mixed, len(score)))
