@@ -5,25 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import sweep
-from calcli.core.calibration.estimators import OfVectors, OneDimensional, find_estimator
+from calcli.core.calibration.estimators import KernelError, OfVectors, OneDimensional, find_estimator
+from calcli.core.calibration.vectors import VectorProblem
 from calcli.core.comparing.evidence import Evidence, Normal, Permuted, Resampled, Untested
+from calcli.core.comparing.kernelswaps import swapped_kernel_error
 from calcli.core.comparing.permutation import (
     ClassUnits,
     Side,
+    Statistic,
+    Swapped,
+    Units,
+    binned_losses_statistic,
     class_wise_statistic,
+    deal,
     permuted_differences,
     swapped_sums,
-    unit_counts,
 )
+from calcli.core.comparing.recalibrated import resampled_losses
+from calcli.core.comparing.recomputed import Held, in_memory, recomputed_differences
 from calcli.core.evaluate import assess, measure
 from calcli.core.expressions import MetricCall, parse_metrics
 from calcli.core.measure import Measurements, Watch, from_sums
-from calcli.core.predictions import Predictions
+from calcli.core.predictions import Array, Predictions
 from calcli.core.results import Evaluation, Settings
 
 Values = NDArray[np.float64]
@@ -31,24 +40,33 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _System:
-    """What is kept of one system: nothing that grows with the number of classes times rows.
+    """What is kept of one system.
 
     Attributes
     ----------
+    predictions
+        As they were measured.
+    units
+        Rows that are resampled and change sides together.
     draws
         (B,) resampled values of each score.
     influences
-        (N,) influences of the rows on the AUROC, or None.
+        (units,) influences on the AUROC, or None.
     sides
         Scores and outcomes of each lens.
     class_units
         Sums of the class-wise bins of each unit, by number of bins.
+    vectors
+        Whole problems of the lenses of kernel errors, which need all pairs of rows.
     """
 
+    predictions: Predictions
+    units: Units
     draws: Mapping[str, Values]
     influences: Values | None
     sides: Mapping[str, Side]
     class_units: Mapping[int, Values]
+    vectors: Mapping[str, VectorProblem]
 
 
 class Contest:
@@ -59,7 +77,8 @@ class Contest:
     predictions
         Of each system; paired ones have the same cases in the same order.
     settings
-        Metrics, resamples, permutations (`draws`) and seed.
+        Metrics, resamples, permutations (`draws`), seed, and the column of dependent rows (`cluster`): of
+        paired systems, that of the baseline.
     paired
         Whether row i is the same case in all of them.
     watch
@@ -85,26 +104,22 @@ class Contest:
         self.evaluations: list[Evaluation] = []
         self._paired = paired
         self._systems: list[_System] = []
-        rows = [system.n_rows for system in predictions]
         plain = replace(settings, resamples=0, draws=0)
+        predictions = self._with_clusters(predictions)
+        units = [Units.of(system.n_rows, self._clusters(system)) for system in predictions]
         done = 0
         for number, system in enumerate(predictions):
             measured = measure(system, plain, _counting_on(watch, done))
             self.evaluations.append(assess(measured, plain))
-            units = {
-                bins: ClassUnits(
-                    unit_counts(rows, 3 * system.n_classes * bins)[number], system.n_classes, bins
-                )
-                for bins in self._class_wise_bins()
-            }
-            if units and settings.draws:
-                sweep(measured.predictions, units.values(), settings.precision)
             self._systems.append(
                 _System(
+                    measured.predictions,
+                    units[number],
                     self._resampled(measured, number),
-                    self._influences(measured),
-                    dict(self._sides(measured)),
-                    {bins: collector.sums for bins, collector in units.items()},
+                    self._influences(measured, units[number]),
+                    dict(self._sides(measured, units[number])),
+                    self._class_units(measured, units, number),
+                    dict(self._vectors(measured)),
                 )
             )
             done += system.n_rows
@@ -120,11 +135,17 @@ class Contest:
             return Resampled(first.draws[str(call)], second.draws[str(call)], self._paired)
         if call.metric.family == "ranking" and first.influences is not None and second.influences is not None:
             return self._normal(call, baseline, candidate, first.influences, second.influences)
-        draws = self._permuted(call, first, second) if self.settings.draws else None
-        if draws is None:
-            return Untested()
         values = self.values(call)
-        return Permuted(values[candidate] - values[baseline], values[baseline], draws, self._paired)
+        swapped = None
+        if (
+            self.settings.draws
+            and call.metric.family not in ("score", "ranking")
+            and np.isfinite(values).all()
+        ):
+            swapped = self._swapped(call, baseline, candidate)
+        if swapped is None:
+            return Untested()
+        return Permuted(values[candidate] - values[baseline], values[baseline], swapped, self._paired)
 
     def variance(self, call: MetricCall, system: int) -> float:
         """Return the variance of a score or AUROC of one system; nan where there is none."""
@@ -136,31 +157,76 @@ class Contest:
             return float(found.influences @ found.influences)
         return math.nan
 
-    def _class_wise_bins(self) -> set[int]:
-        errors = [call for call in self.calls if call.metric.family == "error"]
-        estimators = [self._estimator(call) for call in errors if call.is_class_wise]
-        return {estimator.bins for estimator in estimators if from_sums(estimator)}
+    def _with_clusters(self, systems: Sequence[Predictions]) -> Sequence[Predictions]:
+        """Give all paired systems the baseline's column of clusters: their rows are the same cases."""
+        name = self.settings.cluster
+        if name is None or not self._paired:
+            return systems
+        column = systems[0].column(name)
+        return [replace(system, columns={**system.columns, name: column}) for system in systems]
+
+    def _clusters(self, predictions: Predictions) -> Array | None:
+        return None if self.settings.cluster is None else predictions.column(self.settings.cluster)
 
     def _estimator(self, call: MetricCall) -> OneDimensional | OfVectors:
         return find_estimator(call, self.settings.edges)
 
+    def _bins(self, call: MetricCall) -> int:
+        """Return how many equal-width bins of each class a metric is made of; 0 if it is not."""
+        if call.metric.family == "decomposition":
+            return int(call.arguments.get("bins", 0))
+        if call.metric.family != "error" or not call.is_class_wise:
+            return 0
+        estimator = self._estimator(call)
+        return estimator.bins if from_sums(estimator) else 0
+
     def _resampled(self, measured: Measurements, number: int) -> dict[str, Values]:
         """Resample the scores; the same seed draws the same rows of paired systems."""
-        if not measured.scores or not self.settings.resamples or measured.predictions.n_rows < 2:
+        if not self.settings.resamples or measured.predictions.n_rows < 2:
             return {}
-        sums = measured.score_sums()
         seed = [self.settings.seed, 1] if self._paired else [self.settings.seed, 1, number]
-        means = sums.resampled(self.settings.resamples, np.random.default_rng(seed))
-        return {name: score.value(means) for name, score in measured.scores.items()}
+        clusters = self._clusters(measured.predictions)
+        found = resampled_losses(measured, self.calls, self.settings, seed, clusters)
+        if measured.scores:
+            sums = measured.score_sums(clusters)
+            means = sums.resampled(self.settings.resamples, np.random.default_rng(seed))
+            found |= {name: score.value(means) for name, score in measured.scores.items()}
+        return found
 
-    def _influences(self, measured: Measurements) -> Values | None:
-        ranked = any(call.metric.family == "ranking" for call in self.calls)
-        return measured.roc_influences()[1] if ranked else None
+    def _influences(self, measured: Measurements, units: Units) -> Values | None:
+        if not any(call.metric.family == "ranking" for call in self.calls):
+            return None
+        of_rows = measured.roc_influences()[1]
+        return np.bincount(units.of_row, of_rows, units.number).astype(np.float64, copy=False)
 
-    def _sides(self, measured: Measurements) -> Iterator[tuple[str, Side]]:
+    def _sides(self, measured: Measurements, units: Units) -> Iterator[tuple[str, Side]]:
         for name in {call.lens for call in self.calls}:
             if measured.is_scalar(name):
-                yield name, Side(*measured.columns(name), measured.predictions.weights)
+                yield name, Side(*measured.columns(name), units, measured.predictions.weights)
+
+    def _class_units(self, measured: Measurements, units: Sequence[Units], number: int) -> dict[int, Values]:
+        """Sum the bins of every class by unit, for each number of bins that is asked for."""
+        if not self.settings.draws:
+            return {}
+        classes = measured.predictions.n_classes
+        collectors = {
+            bins: ClassUnits(deal(units, 3 * classes * bins)[number], classes, bins)
+            for bins in {self._bins(call) for call in self.calls} - {0}
+        }
+        if collectors:
+            sweep(measured.predictions, collectors.values(), self.settings.precision)
+        return {bins: collector.sums for bins, collector in collectors.items()}
+
+    def _vectors(self, measured: Measurements) -> Iterator[tuple[str, VectorProblem]]:
+        for call in self.calls:
+            if self._paired and call.metric.name == "skce":
+                yield call.lens, measured.vector_problem(call.lens)
+
+    @cached_property
+    def _held(self) -> list[Held]:
+        return in_memory(
+            [system.predictions for system in self._systems], [system.units for system in self._systems]
+        )
 
     def _normal(
         self, call: MetricCall, baseline: int, candidate: int, first: Values, second: Values
@@ -174,24 +240,35 @@ class Contest:
             f"{'paired' if self._paired else 'unpaired'}-delong",
         )
 
-    def _permuted(self, call: MetricCall, first: _System, second: _System) -> Values | None:
-        """Swap predictions; None for errors of vectors or of a region, for which that is not done."""
-        if call.metric.family != "error" or call.region != "all":
+    def _swapped(self, call: MetricCall, baseline: int, candidate: int) -> Swapped | None:
+        """Swap predictions, by the quickest way there is; None for systems with other classes."""
+        first, second = self._systems[baseline], self._systems[candidate]
+        rng, draws = np.random.default_rng([self.settings.seed, 3]), self.settings.draws
+        estimator = self._estimator(call) if call.metric.family == "error" else None
+        if estimator is not None and call.lens in first.sides and call.lens in second.sides:
+            before, after = (system.sides[call.lens].within(call.region) for system in (first, second))
+            found = permuted_differences(before, after, estimator, draws, rng, self._paired)
+            if found is not None:
+                return found
+        if first.predictions.n_classes != second.predictions.n_classes:
             return None
+        if isinstance(estimator, KernelError):
+            if not self._paired:
+                return None  # every permutation would have to look at all pairs of rows
+            problems = first.vectors[call.lens], second.vectors[call.lens]
+            return swapped_kernel_error(*problems, estimator, first.units, draws, rng)
+        if bins := self._bins(call):
+            units = first.class_units[bins], second.class_units[bins]
+            return swapped_sums(*units, self._class_statistic(call), draws, rng, self._paired)
+        held = self._held[baseline], self._held[candidate]
+        return recomputed_differences(*held, call, self.settings, rng, self._paired)
+
+    def _class_statistic(self, call: MetricCall) -> Statistic:
+        if call.metric.family == "decomposition":
+            return binned_losses_statistic(call)
         estimator = self._estimator(call)
-        rng = np.random.default_rng([self.settings.seed, 3])
-        draws = self.settings.draws
-        if isinstance(estimator, OfVectors):
-            return None
-        if call.lens in first.sides:
-            sides = first.sides[call.lens], second.sides[call.lens]
-            return permuted_differences(*sides, estimator, draws, rng, self._paired)
-        if from_sums(estimator):
-            units = first.class_units[estimator.bins], second.class_units[estimator.bins]
-            if units[0].shape[1:] == units[1].shape[1:]:
-                statistic = class_wise_statistic(estimator, call.over_classes)
-                return swapped_sums(*units, statistic, draws, rng, self._paired)
-        return None
+        assert from_sums(estimator)
+        return class_wise_statistic(estimator, call.over_classes)
 
 
 def _counting_on(watch: Watch | None, done: int) -> Watch | None:

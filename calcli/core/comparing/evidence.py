@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.comparing.permutation import Swapped
 from calcli.core.results import Interval
 
 Values = NDArray[np.float64]
@@ -156,21 +157,30 @@ class Normal:
 
 @dataclass(frozen=True)
 class Permuted:
-    """Differences after the two systems' predictions were swapped at random, (B,), for calibration errors.
+    """A difference beside those that arise when the two systems' predictions are swapped at random.
 
-    They tell what differences arise between systems that are equally miscalibrated; they give no interval, as
-    an error is biased upward near zero. A margin is compared with the difference itself, beside the test.
+    They tell what differences arise between systems that are equally good; they give no interval, as an error
+    is biased upward near zero. A margin is compared with the difference itself, beside the test.
+
+    Attributes
+    ----------
+    difference, baseline
+        The difference and the baseline's value.
+    swapped
+        The tested statistic, which for some metrics rests on cells or a kernel that both systems share.
+    paired
+        Whether predictions were swapped within a row.
     """
 
     difference: float
     baseline: float
-    draws: Values
+    swapped: Swapped
     paired: bool
 
     @property
     def method(self) -> str:
         """Kind and number of permutations."""
-        return f"{'paired' if self.paired else 'unpaired'}-permutation:{len(self.draws)}"
+        return f"{'paired' if self.paired else 'unpaired'}-permutation:{len(self.swapped.draws)}"
 
     def interval(self, level: float) -> Interval | None:
         """Return None: there is no sound interval."""
@@ -178,21 +188,26 @@ class Permuted:
 
     def p_value(self) -> float:
         """Return the share of permutations with a difference as large, the observed one among them."""
-        return _share(np.abs(self.draws) >= abs(self.difference) - self._rounding)
+        return self._share(np.abs(self.swapped.draws), abs(self.swapped.observed))
 
     def p_worse(self, sign: int, margin: Margin) -> float:
         """Return the one-sided p-value of no difference; 1 while the difference is within the margin."""
         if sign * self.difference <= margin.of(self.baseline):
             return 1.0
-        return _share(sign * self.draws >= sign * self.difference - self._rounding)
+        return self._share(sign * self.swapped.draws, sign * self.swapped.observed)
 
     def p_not_worse(self, sign: int, margin: Margin) -> float:
         """Return nan: without an interval nothing is proven to be small."""
         return math.nan
 
-    @property
-    def _rounding(self) -> float:
-        return 1e-12  # equal sums may differ in the last bits
+    def least_p(self) -> float:
+        """Return the least p-value that so many permutations can show."""
+        return 1 / (1 + len(self.swapped.draws))
+
+    def _share(self, draws: Values, observed: float) -> float:
+        if math.isnan(observed) or not len(draws):
+            return math.nan
+        return _share(draws >= observed - 1e-12)  # equal sums may differ in the last bits
 
 
 @dataclass(frozen=True)

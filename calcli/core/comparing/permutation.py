@@ -8,36 +8,97 @@ deals of rows change sides together; the test is as exact, and no row is visited
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import Block
-from calcli.core.calibration.binning import equal_width_index
-from calcli.core.calibration.estimators import OneDimensional
-from calcli.core.calibration.lenses import ordered_problem
+from calcli.core.calibration.binning import bin_index, equal_width_index
+from calcli.core.calibration.estimators import OfVectors, OneDimensional
 from calcli.core.calibration.miscalibration import (
     BinnedError,
     KolmogorovSmirnov,
     binned_error,
     class_wise_error,
 )
-from calcli.core.measure import from_sums
+from calcli.core.expressions import MetricCall, region_ends
 from calcli.core.predictions import Array, Floats
 from calcli.core.rows import Bins
+from calcli.core.scores.decomposition import binned_losses
 
 Values = NDArray[np.float64]
+Positions = NDArray[np.intp]
 Statistic = Callable[[Bins], Any]
 
 ROW_LIMIT = 20_000  # rows of a system up to which each may change sides by itself
 FEWEST_DEALS = 200
 BUDGET = 6_000_000  # sums held in memory for each system
-CELLS = 500  # steps of the cumulative gap, if there are more distinct scores
+CELLS = 500  # steps of the score, if it has more distinct values
+STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
 CHUNK = 5_000_000  # memberships held in memory at once
-VISITS = 20_000_000  # rows sorted again and again by estimators that need their order
-FEWEST_DRAWS = 199
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """Differences of a statistic, candidate minus baseline.
+
+    Attributes
+    ----------
+    observed
+        Of the systems as they are.
+    draws
+        (B,) with predictions swapped at random.
+    """
+
+    observed: float
+    draws: Values
+
+
+@dataclass(frozen=True)
+class Units:
+    """Which rows of a system change sides together.
+
+    Attributes
+    ----------
+    of_row
+        (n,) the unit of each row.
+    number
+        How many units there are.
+    """
+
+    of_row: Positions
+    number: int
+
+    @classmethod
+    def of(cls, rows: int, clusters: Array | None) -> Units:
+        """Return the units of rows that depend on no other, or of clusters of rows."""
+        if clusters is None:
+            return cls(np.arange(rows), rows)
+        names, unit = np.unique(clusters, return_inverse=True)
+        return cls(unit, len(names))
+
+    def dealt(self, number: int) -> Units:
+        """Return fewer units, into which these are dealt like cards."""
+        return self if number == self.number else Units(self.of_row % number, number)
+
+
+def deal(units: Sequence[Units], sums: int) -> list[Units]:
+    """Return the units of each system, dealt into as few as there is room for.
+
+    Units of all systems have about the same size, so that they can change sides.
+
+    Parameters
+    ----------
+    units
+        Of each system.
+    sums
+        Kept of each unit.
+    """
+    most = min(ROW_LIMIT, max(FEWEST_DEALS, BUDGET // sums))
+    size = -(-max(one.number for one in units) // most)
+    return [one.dealt(max(1, one.number // size)) for one in units]
 
 
 @dataclass(frozen=True)
@@ -46,18 +107,29 @@ class Side:
 
     score: Floats
     outcome: Array
+    units: Units
     weights: Floats | None = None
+
+    def within(self, region: str) -> Side:
+        """Return the rows whose score lies in a region such as "0.8..1"; "all" for every row."""
+        if region == "all":
+            return self
+        low, high = map(np.float64, region_ends(region))  # not to be rounded to single precision
+        inside = (self.score >= low) & ((self.score < high) | (high >= 1))
+        weights = None if self.weights is None else self.weights[inside]
+        units = replace(self.units, of_row=self.units.of_row[inside])
+        return Side(self.score[inside], self.outcome[inside], units, weights)
 
 
 def permuted_differences(
     baseline: Side,
     candidate: Side,
-    estimator: OneDimensional,
+    estimator: OneDimensional | OfVectors,
     draws: int,
     rng: np.random.Generator,
     paired: bool = True,
-) -> Values:
-    """Return differences of an estimator, candidate minus baseline, with predictions swapped at random.
+) -> Swapped | None:
+    """Return differences of an estimator with predictions swapped at random.
 
     Parameters
     ----------
@@ -66,7 +138,7 @@ def permuted_differences(
     estimator
         A calibration error.
     draws
-        How many permutations; fewer where every one of them has to sort very many rows.
+        How many permutations.
     rng
         Source of randomness.
     paired
@@ -74,34 +146,18 @@ def permuted_differences(
 
     Returns
     -------
-    (draws,) differences. Those of the KS error follow steps of the score where there are very many.
+    The differences. Those of the KS error and of equal-mass bins follow steps of the score where it has very
+    many values. None for estimators that are not made of sums over cells of the score.
     """
     cells = _Cells.of(estimator, baseline, candidate)
     if cells is None:
-        return _sorted_again(baseline, candidate, estimator, draws, rng, paired)
-    units = unit_counts([len(side.score) for side in (baseline, candidate)], 3 * cells.number)
+        return None
+    units = deal([baseline.units, candidate.units], 3 * cells.number)
     sums = [
-        _unit_sums(side, index, cells.number, unit)
-        for side, index, unit in zip((baseline, candidate), cells.indices, units, strict=True)
+        _unit_sums(replace(side, units=own), index, cells.number)
+        for side, index, own in zip((baseline, candidate), cells.indices, units, strict=True)
     ]
     return swapped_sums(sums[0], sums[1], cells.statistic, draws, rng, paired)
-
-
-def unit_counts(rows: Sequence[int], sums: int) -> list[int]:
-    """Return into how many units the rows of each system are dealt: every row is one if there is room.
-
-    Units of all systems have about the same size, so that they can change sides.
-
-    Parameters
-    ----------
-    rows
-        Of each system.
-    sums
-        Kept of each unit.
-    """
-    most = min(ROW_LIMIT, max(FEWEST_DEALS, BUDGET // sums))
-    size = -(-max(rows) // most)
-    return [max(1, n // size) for n in rows]
 
 
 def swapped_sums(
@@ -111,7 +167,7 @@ def swapped_sums(
     draws: int,
     rng: np.random.Generator,
     paired: bool = True,
-) -> Values:
+) -> Swapped:
     """Return differences of a statistic of sums, with units swapped between the systems at random.
 
     Parameters
@@ -120,28 +176,27 @@ def swapped_sums(
         (units, 3, ...) sums of weight, score and outcome over the bins, of each unit.
     statistic
         Of the sums over all units, (B, ...).
-
-    Returns
-    -------
-    (draws,) differences, candidate minus baseline.
     """
     pooled = np.concatenate([baseline, candidate])
     flat = pooled.reshape(len(pooled), -1)
     total = flat.sum(0)
+
+    def differences(sides: Values) -> Values:
+        first = sides @ flat
+        both = [sums.reshape(len(sides), *pooled.shape[1:]) for sums in (first, total - first)]
+        before, after = (statistic(_as_bins(sums)) for sums in both)
+        return np.asarray(after - before)
+
+    as_they_are = np.repeat([[1.0, 0.0]], [len(baseline), len(candidate)], axis=1)
     parts = []
     step = max(1, CHUNK // len(flat))
     for start in range(0, draws, step):
         size = min(step, draws - start)
-        sides = _memberships(size, len(baseline), len(candidate), rng, paired)
-        first = sides @ flat
-        values = [
-            statistic(_as_bins(sums.reshape(size, *pooled.shape[1:]))) for sums in (first, total - first)
-        ]
-        parts.append(values[1] - values[0])
-    return np.concatenate(parts)
+        parts.append(differences(memberships(size, len(baseline), len(candidate), rng, paired)))
+    return Swapped(float(differences(as_they_are)[0]), np.concatenate(parts))
 
 
-def _memberships(draws: int, baseline: int, candidate: int, rng: np.random.Generator, paired: bool) -> Values:
+def memberships(draws: int, baseline: int, candidate: int, rng: np.random.Generator, paired: bool) -> Values:
     """Return (draws, units) ones for the units that play the baseline, zeros for the others."""
     if paired:
         kept = rng.integers(0, 2, size=(draws, baseline)).astype(np.float64)
@@ -160,24 +215,41 @@ class _Cells:
     """Fixed cells of the score, of which the estimator is a function of sums."""
 
     number: int
-    indices: tuple[NDArray[np.intp], NDArray[np.intp]]
+    indices: tuple[Positions, Positions]
     statistic: Statistic
 
     @classmethod
-    def of(cls, estimator: OneDimensional, baseline: Side, candidate: Side) -> _Cells | None:
-        """Return the cells; None where the estimator depends on the order of the rows."""
+    def of(cls, estimator: OneDimensional | OfVectors, baseline: Side, candidate: Side) -> _Cells | None:
+        """Return the cells; None where the estimator is no function of such sums."""
         scores = (baseline.score, candidate.score)
-        if from_sums(estimator):
-            norm = estimator.norm
-            first, second = (equal_width_index(score, estimator.bins) for score in scores)
-            return cls(estimator.bins, (first, second), lambda bins: binned_error(bins, norm))
         if isinstance(estimator, KolmogorovSmirnov):
-            steps = np.unique(np.concatenate(scores))
-            if len(steps) > CELLS:
-                steps = steps[np.linspace(0, len(steps) - 1, CELLS).astype(np.intp)]
-            first, second = (np.searchsorted(steps, score) for score in scores)
-            return cls(len(steps), (first, second), _largest_cumulative_gap)
-        return None
+            return cls._steps(scores, CELLS, _largest_cumulative_gap)
+        if not isinstance(estimator, BinnedError) or estimator.debiased:
+            return None
+        norm, bins, binning = estimator.norm, estimator.bins, estimator.binning
+        if binning == "equal-mass":
+            whole = baseline.weights is None or not np.mod(baseline.weights, 1).any()
+            return cls._steps(
+                scores,
+                max(CELLS, STEPS_OF_A_BIN * bins),
+                lambda sums: binned_error(_of_equal_mass(sums, bins, whole), norm),
+            )
+        if binning == "equal-width":
+            first, second = (equal_width_index(score, bins) for score in scores)
+        else:
+            edges = np.array(binning)
+            first, second = (bin_index(score, edges) for score in scores)
+            bins = len(edges) - 1
+        return cls(bins, (first, second), lambda sums: binned_error(sums, norm))
+
+    @classmethod
+    def _steps(cls, scores: tuple[Floats, Floats], most: int, statistic: Statistic) -> _Cells:
+        """Return a cell for each value of the score, or for as many runs of them as allowed."""
+        steps = np.unique(np.concatenate(scores))
+        if len(steps) > most:
+            steps = steps[np.linspace(0, len(steps) - 1, most).astype(np.intp)]
+        first, second = (np.searchsorted(steps, score) for score in scores)
+        return cls(len(steps), (first, second), statistic)
 
 
 def _largest_cumulative_gap(bins: Bins) -> Values:
@@ -185,12 +257,28 @@ def _largest_cumulative_gap(bins: Bins) -> Values:
     return np.abs(gap).max(-1) / bins.weight.sum(-1)
 
 
-def _unit_sums(side: Side, index: NDArray[np.intp], cells: int, units: int) -> Values:
+def _of_equal_mass(cells: Bins, bins: int, whole: bool) -> Bins:
+    """Return the sums over bins of about equal weight, made of cells; see `binning.equal_mass_cuts`."""
+    mass = np.cumsum(cells.weight, axis=-1)
+    total = mass[:, -1:]
+    extra = total % bins if whole else np.zeros_like(total)
+    number = np.arange(1, bins + 1)
+    targets = number * ((total - extra) / bins) + np.minimum(number, extra)
+    last = np.array([np.searchsorted(own, target) for own, target in zip(mass, targets, strict=True)])
+    np.minimum(last, mass.shape[1] - 1, out=last)
+    sums: list[Any] = [
+        np.diff(np.take_along_axis(cumulative, last, axis=-1), axis=-1, prepend=0)
+        for cumulative in (mass, np.cumsum(cells.score, axis=-1), np.cumsum(cells.outcome, axis=-1))
+    ]
+    return Bins(sums[0], *sums)
+
+
+def _unit_sums(side: Side, index: Positions, cells: int) -> Values:
     """Return (units, 3, cells) sums of weight, score and outcome."""
-    n = len(side.score)
-    place = np.resize(np.arange(units) * cells, n)
+    units = side.units.number
+    place = side.units.of_row * cells
     place += index
-    weights = np.ones(n) if side.weights is None else side.weights
+    weights = np.ones(len(place)) if side.weights is None else side.weights
     sums = [
         np.bincount(place, values, units * cells).reshape(units, cells)
         for values in (weights, weights * side.score, weights * side.outcome)
@@ -198,58 +286,30 @@ def _unit_sums(side: Side, index: NDArray[np.intp], cells: int, units: int) -> V
     return np.stack(sums, axis=1)
 
 
-def _sorted_again(
-    baseline: Side,
-    candidate: Side,
-    estimator: OneDimensional,
-    draws: int,
-    rng: np.random.Generator,
-    paired: bool,
-) -> Values:
-    """Permute the rows themselves and compute the estimator anew each time."""
-    sides = (baseline, candidate)
-    score = np.concatenate([side.score for side in sides])
-    outcome = np.concatenate([side.outcome for side in sides])
-    weights = None
-    if baseline.weights is not None and candidate.weights is not None:
-        weights = np.concatenate([baseline.weights, candidate.weights])
-    rows = len(baseline.score), len(candidate.score)
-    differences = np.empty(min(draws, max(FEWEST_DRAWS, VISITS // sum(rows))))
-    for draw in range(len(differences)):
-        chosen = _memberships(1, *rows, rng, paired)[0] > 0
-        first, second = (
-            estimator.value(
-                ordered_problem(score[part], outcome[part], None if weights is None else weights[part])
-            )
-            for part in (chosen, ~chosen)
-        )
-        differences[draw] = second - first
-    return differences
-
-
 class ClassUnits:
     """Collector of every class's equal-width bins by unit: (units, 3, K, bins) sums.
 
     Parameters
     ----------
-    units, n_classes, bins
+    units
+        Of the rows.
+    n_classes, bins
         Their numbers.
     """
 
-    def __init__(self, units: int, n_classes: int, bins: int) -> None:
-        self.sums = np.zeros((units, 3, n_classes, bins))
+    def __init__(self, units: Units, n_classes: int, bins: int) -> None:
+        self._unit = units.of_row
+        self.sums = np.zeros((units.number, 3, n_classes, bins))
 
     def add(self, block: Block) -> None:
         """Add one block to the sums."""
-        units, _, classes, bins = self.sums.shape
-        probs = block.exp / block.per_row(block.total)
-        probs = probs.T if block.class_axis == 0 else probs
-        rows = np.arange(block.rows.start, block.rows.stop) % units
-        weights = np.ones(len(rows)) if block.weights is None else block.weights
+        _, _, classes, bins = self.sums.shape
+        probs = block.probs.T
+        weights = np.ones(len(probs)) if block.weights is None else block.weights
         index = equal_width_index(probs.ravel(), bins).reshape(probs.shape)
-        places = (rows[:, None] * 3 * classes + np.arange(classes)) * bins + index
+        places = (self._unit[block.rows][:, None] * 3 * classes + np.arange(classes)) * bins + index
         flat = self.sums.reshape(-1)
-        own = places[np.arange(len(rows)), block.labels]
+        own = places[np.arange(len(probs)), block.labels]
         np.add.at(flat, places, np.broadcast_to(weights[:, None], probs.shape))
         np.add.at(flat, places + classes * bins, weights[:, None] * probs)
         np.add.at(flat, own + 2 * classes * bins, weights)
@@ -258,3 +318,15 @@ class ClassUnits:
 def class_wise_statistic(estimator: BinnedError, over: str) -> Statistic:
     """Return the error over the classes, norm 1, 2 or max, as a function of (..., K, bins) sums."""
     return lambda bins: class_wise_error(binned_error(bins, estimator.norm), over)
+
+
+def binned_losses_statistic(call: MetricCall) -> Statistic:
+    """Return a binned calibration or refinement loss as a function of (..., K, bins) sums."""
+    part = "calibration" if call.metric.name == "binned_calibration_loss" else "refinement"
+    score: Any = call.arguments["score"]
+
+    def statistic(bins: Bins) -> Values:
+        each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
+        return np.array([getattr(binned_losses(sums, score), part) for sums in each])
+
+    return statistic

@@ -93,8 +93,12 @@ class Study:
 
     def calibration_loss(self, score: Score, before: Array) -> CalibrationLoss:
         """Return the score before and after, given the (N,) losses before of all rows."""
-        after = self._losses(self.log_probs, self.rows.labels, score)
-        return CalibrationLoss(_mean(before[self.kept], self.rows.weights), _mean(after, self.rows.weights))
+        means = (_mean(losses, self.rows.weights) for losses in (before[self.kept], self.losses(score)))
+        return CalibrationLoss(*means)
+
+    def losses(self, score: Score) -> Doubles:
+        """Return the (n,) losses of the recalibrated posteriors."""
+        return self._losses(self.log_probs, self.rows.labels, score)
 
     def resampled_losses(
         self, score: Score, before: Array, resamples: int, rng: np.random.Generator

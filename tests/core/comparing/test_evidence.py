@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from calcli.core.comparing.evidence import Margin, Normal, Permuted, Resampled, Untested
+from calcli.core.comparing.permutation import Swapped
 
 NONE = Margin()
 
@@ -75,13 +76,23 @@ def test_equal_systems_without_spread_are_no_evidence():
 
 
 def test_permutations_at_least_as_extreme_are_counted():
-    evidence = Permuted(0.3, 0.1, np.array([-0.4, -0.3, 0.1, 0.3]), True)
+    evidence = Permuted(0.3, 0.1, Swapped(0.3, np.array([-0.4, -0.3, 0.1, 0.3])), True)
+    assert evidence.least_p() == 1 / 5
     assert evidence.p_value() == (1 + 3) / 5
     assert evidence.p_worse(1, NONE) == (1 + 1) / 5
     assert evidence.p_worse(1, Margin(0.3)) == 1
     assert evidence.p_worse(1, Margin(0.2)) == (1 + 1) / 5
     assert evidence.interval(0.95) is None
     assert math.isnan(evidence.p_not_worse(1, Margin(1)))
+
+
+def test_a_margin_is_of_the_difference_and_the_test_of_what_was_swapped():
+    evidence = Permuted(0.3, 0.1, Swapped(0.2, np.array([-0.4, 0.1, 0.25, 0.3])), True)
+    assert evidence.p_value() == (1 + 3) / 5
+    assert evidence.p_worse(1, Margin(0.25)) == (1 + 2) / 5
+    assert evidence.p_worse(1, Margin(0.3)) == 1
+    assert math.isnan(Permuted(0.1, 0.1, Swapped(math.nan, np.zeros(3)), True).p_value())
+    assert math.isnan(Permuted(0.1, 0.1, Swapped(0.1, np.empty(0)), True).p_value())
 
 
 def test_without_a_test_nothing_is_said():

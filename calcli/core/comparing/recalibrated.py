@@ -1,0 +1,70 @@
+"""Resampled calibration losses, for the difference of two systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.expressions import MetricCall
+from calcli.core.measure import Measurements
+from calcli.core.predictions import Array
+from calcli.core.results import Settings
+from calcli.core.scores.bootstrap import Sums
+from calcli.core.scores.calibration_loss import Companions, Studies
+
+ABSOLUTE, RELATIVE = "calibration_loss", "relative_calibration_loss"
+
+
+def resampled_losses(
+    measured: Measurements,
+    calls: Sequence[MetricCall],
+    settings: Settings,
+    seed: Sequence[int],
+    clusters: Array | None = None,
+) -> dict[str, NDArray[np.float64]]:
+    """Return (B,) resampled values of every calibration loss, by metric expression.
+
+    Rows are resampled with the recalibrated posteriors they have; no transform is fitted again. As the
+    score after recalibration is at its least over the parameters of the transform, what these vary by
+    changes it in second order only.
+
+    Parameters
+    ----------
+    measured
+        One system; all systems must have the same rows, if their draws are to be paired.
+    calls
+        Metrics, of which others are passed over.
+    settings
+        How to recalibrate, and how many resamples.
+    seed
+        Of the resamples.
+    clusters
+        (N,) values that dependent rows share, or None.
+    """
+    calls = [call for call in calls if call.metric.name in (ABSOLUTE, RELATIVE)]
+    if not calls:
+        return {}
+    predictions = measured.predictions
+    folds = None if settings.fold_column is None else predictions.column(settings.fold_column)
+    studies = Studies(predictions, Companions(), settings.seed, settings.clip, clusters, folds)
+    found = {}
+    for call in calls:
+        study, score = studies.of(call), _score(call)
+        if study is None:
+            continue
+        columns = {"before": measured.rows[score][study.kept], "after": study.losses(score)}
+        sums = Sums(
+            columns, study.rows.labels, predictions.n_classes, study.rows.weights, None, study.clusters
+        )
+        means = sums.resampled(settings.resamples, np.random.default_rng(seed)).columns
+        with np.errstate(invalid="ignore"):  # of infinite losses nothing is won
+            won = means["before"] - means["after"]
+            found[str(call)] = won / means["before"] if call.metric.name == RELATIVE else won
+    return found
+
+
+def _score(call: MetricCall) -> Any:
+    return call.arguments["score"]
