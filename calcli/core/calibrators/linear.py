@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from calcli.core.calibrators.newton import Vector
-from calcli.core.calibrators.training import Training
+from calcli.core.calibrators.training import NEVER, Training
 from calcli.core.logspace import BLOCK_BYTES, row_blocks, row_max
 from calcli.core.predictions import Floats
 
@@ -308,6 +308,7 @@ class SoftmaxLoss:
         for _, x, _, _ in self._blocks():
             t = np.empty_like(x)
             self.map.forward(x, v, out=t)
+            t[x <= NEVER] = 0
             t -= t.mean(axis=1, keepdims=True)
             largest = max(largest, float(t.max()), -float(t.min()))
         return largest

@@ -62,7 +62,8 @@ class Dirichlet(MatrixScaling):
     """Dirichlet calibration: `MatrixODIR` whose penalties are chosen by cross-validated log-loss.
 
     For each intercept penalty the off-diagonal penalties are tried from the strongest on, each fit starting
-    from the one before, until the held-out log-loss rises.
+    from the one before, until the held-out log-loss rises. A row of weight 2 is in one fold, where the row
+    twice could be in two: the penalties chosen may differ.
 
     Parameters
     ----------

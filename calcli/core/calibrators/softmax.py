@@ -14,7 +14,7 @@ from calcli.core.calibrators.linear import AffineMap, BiasMap, LinearMap, Matrix
 from calcli.core.calibrators.newton import Minimum, Vector, minimize
 from calcli.core.calibrators.settings import check_choice
 from calcli.core.calibrators.temperature import first_guess
-from calcli.core.calibrators.training import Training, prepare, smallest_log_prob
+from calcli.core.calibrators.training import Training, lifted, prepare, smallest_log_prob
 from calcli.core.errors import InputError
 from calcli.core.logspace import log_softmax
 from calcli.core.predictions import Array, Floats
@@ -28,7 +28,8 @@ class LinearSoftmax(Calibrator):
 
     The optimum is at infinity when a class has no row, or when the map can separate the labels. Then, and
     only then, the parameters are drawn towards the identity by a ridge with the weight of one row,
-    ``|theta - identity|^2 / (2 n)``, and a note says so.
+    ``|theta - identity|^2 / (2 n)``, and a note says so. `prepare` says what becomes of
+    probabilities of exactly 0.
     """
 
     @abstractmethod
@@ -48,7 +49,7 @@ class LinearSoftmax(Calibrator):
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
         """Return the rows prepared for the fit."""
-        return prepare(scores, labels, weights, normalize=True)
+        return prepare(scores, labels, weights, normalize=True, keep_zeros=True)
 
     def learn(
         self,
@@ -123,12 +124,13 @@ class BiasOnly(LinearSoftmax):
         return np.asarray(parameters["beta"])
 
     def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
-        return {"beta": theta - theta.mean()}
+        return {"beta": theta - theta.mean(), **rows.floored()}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
-        """Return log-probabilities, (N, K); a probability of 0 stays 0."""
+        """Return log-probabilities, (N, K); see `prepare` for those of 0."""
         beta = self.learned("beta")
         self._known_classes(scores, len(beta))
+        scores = lifted(scores, self.parameters)
         return log_softmax(scores.astype(np.float64, copy=False) + beta)
 
 
@@ -151,13 +153,13 @@ class DPAffine(LinearSoftmax):
         return np.concatenate([[parameters["alpha"]], np.asarray(parameters["beta"])])
 
     def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
-        return {"alpha": float(theta[0]), "beta": theta[1:] - theta[1:].mean()}
+        return {"alpha": float(theta[0]), "beta": theta[1:] - theta[1:].mean(), **rows.floored()}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
-        """Return log-probabilities, (N, K); a probability of 0 stays 0, even where alpha is not positive."""
+        """Return log-probabilities, (N, K); a 0 without a floor stays 0, even where alpha is not positive."""
         alpha, beta = self.learned("alpha"), self.learned("beta")
         self._known_classes(scores, len(beta))
-        scores = scores.astype(np.float64, copy=False)
+        scores = lifted(scores, self.parameters).astype(np.float64, copy=False)
         scaled = np.full(scores.shape, -np.inf)
         np.multiply(scores, alpha, out=scaled, where=scores > -np.inf)
         return log_softmax(scaled + beta)
@@ -174,7 +176,11 @@ class _FeatureSoftmax(LinearSoftmax):
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
         """Return the rows prepared for the fit."""
-        return prepare(scores, labels, weights, normalize=self.input == "log-probs")
+        return prepare(scores, labels, weights, normalize=self.input == "log-probs", keep_zeros=False)
+
+    def _floor(self, rows: Training) -> float:
+        """Return what stands for the logarithm of 0; rows to come may have one even if these have none."""
+        return smallest_log_prob(rows.scores) if rows.floor is None else rows.floor
 
     def _features(self, scores: Array, classes: int) -> Floats:
         self._known_classes(scores, classes)
@@ -205,7 +211,7 @@ class VectorScaling(_FeatureSoftmax):
 
     def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
         scale, intercept = theta.reshape(-1, 2).T.copy()
-        floor = smallest_log_prob(rows.scores)
+        floor = self._floor(rows)
         return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": floor}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
@@ -238,7 +244,7 @@ class MatrixScaling(_FeatureSoftmax):
         classes = rows.scores.shape[1]
         matrix, intercept = self._map(classes).split(theta)
         common = (matrix.sum(axis=0) - matrix.diagonal()) / (classes - 1)
-        floor = smallest_log_prob(rows.scores)
+        floor = self._floor(rows)
         return {"matrix": matrix - common, "intercept": intercept - intercept.mean(), "floor": floor}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:

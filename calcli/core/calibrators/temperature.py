@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.mixture import mixture_weights
-from calcli.core.calibrators.training import Training, prepare
+from calcli.core.calibrators.training import NEVER, Training, lifted, prepare
 from calcli.core.logspace import log_softmax, row_blocks, row_max
 from calcli.core.predictions import Array
 
@@ -37,7 +37,8 @@ class Temperature(Calibrator):
     Adding a constant to a row of scores changes nothing, so that logits and log-probabilities give the same
     T. If every label has the largest score, T would run to 0: then 1/T is drawn towards 1 by the weight of
     one row. If the scores say nothing about the labels, T would be infinite or negative: it stays where the
-    largest score leads the mean of its row by T / 1,000 on average.
+    largest score leads the mean of its row by T / 1,000 on average. A probability of 0 stays 0, unless it is
+    that of the true class in a row of the fit: then it counts as half the smallest positive one.
 
     References
     ----------
@@ -54,16 +55,17 @@ class Temperature(Calibrator):
         start: Parameters | None,
     ) -> None:
         """Learn the temperature; see `Calibrator.fit`."""
-        rows = prepare(scores, labels, weights, normalize=False)
+        rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
         self.notes = list(rows.notes)
         alpha = 1 / float(start["temperature"]) if start else first_guess(rows)
         alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
         self.notes += notes
-        self.parameters = {"temperature": 1 / alpha}
+        self.parameters = {"temperature": 1 / alpha, **rows.floored()}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
-        """Return log-probabilities, (N, K); a probability of 0 stays 0."""
-        return scaled_log_softmax(scores, 1 / self.learned("temperature"))
+        """Return log-probabilities, (N, K); see `prepare` for those of 0."""
+        scale = 1 / self.learned("temperature")
+        return scaled_log_softmax(lifted(scores, self.parameters), scale)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -88,19 +90,20 @@ class EnsembleTemperature(Calibrator):
         start: Parameters | None,
     ) -> None:
         """Learn the temperature and the three weights; see `Calibrator.fit`."""
-        rows = prepare(scores, labels, weights, normalize=False)
+        rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
         alpha = 1 / float(start["temperature"]) if start else first_guess(rows)
         alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
         members = np.exp([_label_log_probs(rows, alpha), _label_log_probs(rows, 1.0)]).T
         uniform = np.full((len(members), 1), 1 / rows.scores.shape[1])
         mixture = mixture_weights(np.hstack([members, uniform]), rows.weights)
         self.notes = [*rows.notes, *notes]
-        self.parameters = {"temperature": 1 / alpha, "weights": mixture}
+        self.parameters = {"temperature": 1 / alpha, "weights": mixture, **rows.floored()}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""
         with np.errstate(divide="ignore"):
             scaled, plain, uniform = np.log(self.learned("weights"))
+        scores = lifted(scores, self.parameters)
         mixed = np.logaddexp(
             scaled_log_softmax(scores, 1 / self.learned("temperature")) + scaled,
             scaled_log_softmax(scores, 1.0) + plain,
@@ -125,8 +128,11 @@ def _sample(rows: Training) -> Training:
 
 
 def _smallest_alpha(rows: Training) -> float:
-    scores = _sample(rows).scores
-    lead = float((row_max(scores)[:, 0] - scores.mean(axis=1)).mean())
+    lead = 0.0
+    for block in row_blocks(rows.scores):
+        x = rows.scores[block]
+        behind = row_max(x) - x
+        lead += float(rows.weights[block] @ behind.mean(axis=1, where=behind < -NEVER))
     return FLATTEST / lead if lead > 0 else FLATTEST
 
 

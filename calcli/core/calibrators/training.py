@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import DOUBLE_LIMIT
+from calcli.core.calibrators.base import Parameters
 from calcli.core.logspace import as_floats, log_softmax
 from calcli.core.predictions import Array, Floats
 
 LOG_2 = float(np.log(2))
+NEVER = -1e30  # in place of -inf: its exponential is 0 just as well, and 0 times it is 0 and not nan
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,9 @@ class Training:
         (N,) positive weights that sum to 1.
     total
         Sum of the weights as given; the number of rows when none were.
+    floor
+        What the logarithm of a probability of 0 counts as, and is to count as when the fit is applied; None
+        where there is no 0, or a 0 stays one and its logarithm is `NEVER`.
     notes
         What had to be done to the scores; a sentence each.
     """
@@ -36,6 +41,7 @@ class Training:
     labels: NDArray[np.intp]
     weights: NDArray[np.float64]
     total: float
+    floor: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -51,6 +57,10 @@ class Training:
         weight of one row, which fades as rows are added.
         """
         return 1 / self.total
+
+    def floored(self) -> dict[str, float]:
+        """Return the floor as a parameter to be learned; nothing if there is none."""
+        return {} if self.floor is None else {"floor": self.floor}
 
     def absent_classes(self) -> NDArray[np.intp]:
         """Return the classes without a row."""
@@ -69,12 +79,15 @@ class Training:
         )
 
 
-def prepare(scores: Array, labels: Array, weights: Array | None, *, normalize: bool) -> Training:
+def prepare(
+    scores: Array, labels: Array, weights: Array | None, *, normalize: bool, keep_zeros: bool
+) -> Training:
     """Return the rows to fit to; log-probabilities if `normalize`, else the scores as they are.
 
-    Rows of weight 0 are left out. A probability of exactly 0 has no finite logarithm: in the fit it counts
-    as half the smallest positive probability of the data, the customary stand-in for a value below a
-    limit of detection.
+    Rows of weight 0 are left out. A probability of exactly 0 has no finite logarithm. With `keep_zeros` it
+    stays 0, as long as it is never that of the true class: then the scores as they are, are one of the fits
+    that are compared, and none is worse on these rows. Otherwise it counts as half the smallest positive
+    probability of the data, the customary stand-in for a value below a limit of detection.
     """
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
     if not weights.all():
@@ -84,14 +97,12 @@ def prepare(scores: Array, labels: Array, weights: Array | None, *, normalize: b
     if values.size <= DOUBLE_LIMIT:
         values = values.astype(np.float64, copy=False)
     has_zeros = bool(values.min() == -np.inf)
-    if normalize or has_zeros:
+    if normalize or (keep_zeros and has_zeros):
         values = log_softmax(values)
     labels = labels.astype(np.intp, copy=False)
-    notes: tuple[str, ...] = ()
-    if has_zeros:
-        values, notes = _without_zeros(values, labels)
     total = float(weights.sum())
-    return Training(np.ascontiguousarray(values), labels, weights / total, total, notes)
+    rows = Training(np.ascontiguousarray(values), labels, weights / total, total)
+    return _without_zeros(rows, keep_zeros) if has_zeros else rows
 
 
 def smallest_log_prob(scores: Floats) -> float:
@@ -99,12 +110,25 @@ def smallest_log_prob(scores: Floats) -> float:
     return float(scores.min(where=scores > -np.inf, initial=np.inf)) - LOG_2
 
 
-def _without_zeros(log_probs: Floats, labels: NDArray[np.intp]) -> tuple[Floats, tuple[str, ...]]:
-    zero = log_probs == -np.inf
-    of_label = int(zero[np.arange(len(labels)), labels].sum())
-    note = (
-        f"{zero.sum()} probabilities are exactly 0, {of_label} of them of the true class; "
-        "the fit takes each for half the smallest positive one"
+def lifted(scores: Array, parameters: Parameters) -> Array:
+    """Return log-probabilities with those of 0 at the fitted floor; scores as they are if there is none."""
+    if "floor" not in parameters or scores.min() > -np.inf:
+        return scores
+    log_probs = log_softmax(scores)
+    return np.where(log_probs == -np.inf, parameters["floor"], log_probs)
+
+
+def _without_zeros(rows: Training, keep: bool) -> Training:
+    zero = rows.scores == -np.inf
+    of_label = int(zero[np.arange(len(zero)), rows.labels].sum())
+    found = f"{zero.sum()} probabilities are exactly 0, {of_label or 'none'} of them of the true class"
+    stay = keep and not of_label
+    floor = None if stay else smallest_log_prob(rows.scores)
+    filled: Floats = np.where(zero, NEVER if floor is None else floor, rows.scores)
+    rule = "they stay 0" if stay else "each counts as half the smallest positive one"
+    return replace(
+        rows,
+        scores=filled.astype(rows.scores.dtype, copy=False),
+        floor=floor,
+        notes=(f"{found}; {rule}",),
     )
-    filled: Floats = np.where(zero, smallest_log_prob(log_probs), log_probs)
-    return filled.astype(log_probs.dtype, copy=False), (note,)

@@ -245,26 +245,6 @@ def test_constant_column_and_equal_scores_are_no_obstacle(method):
     np.testing.assert_allclose(equal[0], np.bincount(labels) / 300, atol=1e-6)
 
 
-@every_method
-def test_probability_zero_is_finite_in_the_fit_and_noted(method):
-    logits, labels = drawn(300, 3)
-    probs = special.softmax(logits, axis=1).round(2)
-    probs /= probs.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        log_probs = np.log(probs)
-    fitted = method().fit(log_probs, labels)
-    assert "exactly 0" in fitted.notes[0]
-    half = np.log(np.where(probs == 0, probs[probs > 0].min() / 2, probs))
-    same = method().fit(special.log_softmax(log_probs, axis=1), labels)
-    np.testing.assert_allclose(fitted.apply(half), same.apply(half), atol=1e-9)
-    calibrated = fitted.predict_proba(log_probs)
-    assert not np.isnan(calibrated).any()
-    if method in (BiasOnly, DPAffine):
-        np.testing.assert_array_equal(calibrated == 0, probs == 0)
-    else:
-        assert np.all(calibrated > 0)
-
-
 @pytest.mark.parametrize("calibrator", [DPAffine(), VectorScaling(input="raw"), MatrixScaling(input="raw")])
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 def test_logits_of_any_scale_reach_the_optimum(calibrator, scale):

@@ -131,21 +131,6 @@ def test_scores_that_mislead_are_flattened_and_noted(scale):
     np.testing.assert_allclose(fitted.predict_proba(-scale * logits), 1 / 3, atol=0.01)
 
 
-def test_probability_zero_stays_zero_and_is_noted():
-    logits, labels = drawn(300, 3)
-    probs = special.softmax(logits, axis=1).round(1)
-    probs /= probs.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        log_probs = np.log(probs)
-    fitted = Temperature().fit(log_probs, labels)
-    assert f"{(probs == 0).sum()} probabilities are exactly 0" in fitted.notes[0]
-    calibrated = fitted.predict_proba(log_probs)
-    np.testing.assert_array_equal(calibrated == 0, probs == 0)
-    # the same as if each 0 had been half the smallest positive probability
-    half = np.where(probs == 0, probs[probs > 0].min() / 2, probs)
-    assert fitted.parameters == pytest.approx(Temperature().fit(np.log(half), labels).parameters, rel=1e-7)
-
-
 def test_large_single_precision_input_reaches_the_optimum():
     logits, labels = drawn(60_000, 100, temperature=1.5)
     single = Temperature().fit(logits.astype(np.float32), labels)
