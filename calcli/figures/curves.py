@@ -17,7 +17,7 @@ from calcli.figures.wording import words
 CURVE: Look = {"color": UNDER, "linewidth": 1.6}
 IDEAL: Look = {"color": MUTED, "linewidth": 0.8, "linestyle": (0, (4, 2))}
 TICK = 0.028  # height of a raw datum
-FEW_POINTS = 60  # that are marked one by one
+MANY_POINTS = 4000  # above which vector formats keep a curve as an image
 
 
 @styled
@@ -51,11 +51,10 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
 
 
 def _curve(axes: Axes, result: Curve) -> None:
-    many = len(result.score) > 2000
+    many = len(result.score) > MANY_POINTS
     axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=1.5, rasterized=many)
     axes.plot([0, 1], [0, 1], **IDEAL)
-    few = len(result.score) <= FEW_POINTS or result.score[0] == result.score[-1]
-    marker: Look = {"marker": "o", "markersize": 2.5} if few else {}
+    marker: Look = {"marker": "o", "markersize": 3} if result.score[0] == result.score[-1] else {}
     axes.plot(result.score, result.frequency, **CURVE, **marker, rasterized=many, clip_on=False)
     ticks: Look = {"color": INK, "linewidth": 0.4, "alpha": 0.6}
     axes.vlines(result.hits, 1 - TICK, 1, **ticks)

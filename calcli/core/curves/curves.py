@@ -62,7 +62,7 @@ class Curve:
 def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
     """Return the isotonic reliability curve (CORP; Dimitriadis, Gneiting & Jordan 2021).
 
-    Each block of the isotonic fit is given at its lowest and its highest score.
+    It is given at the lowest and the highest score of each block, and in between often enough for the band.
 
     Parameters
     ----------
@@ -76,9 +76,10 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
         Draws the outcomes.
     """
     blocks = isotonic_blocks(problem)
-    score = np.stack([blocks.lower, blocks.upper], axis=1).ravel().astype(np.float64)
-    frequency = np.repeat(blocks.value, 2)
+    ends = np.stack([blocks.lower, blocks.upper], axis=1).ravel().astype(np.float64)
     cells = _Cells(problem, draws, rng)
+    score = np.union1d(ends, cells.score)
+    frequency = np.interp(score, ends, np.repeat(blocks.value, 2))
     curves = np.empty(cells.simulated.shape)
     for curve, hits in zip(curves, cells.simulated, strict=True):
         first, block_hits, weight = pool(hits, cells.weight)
@@ -90,9 +91,9 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
 def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
     """Return the reliability curve of a Gaussian kernel that is reflected at 0 and 1.
 
-    Its bandwidth is the smooth calibration error, but at least a step of the grid (Blasiok & Nakkiran 2024).
-    The band has the same bandwidth and so the same bias: where it leaves the diagonal, a calibrated curve
-    would as well.
+    It is the score plus the smoothed gap, outcome minus score, clipped to [0, 1]: smoothing the gap in place
+    of the outcome keeps calibrated curves on the diagonal however wide the kernel is. The bandwidth is the
+    smooth calibration error, but at least a step of the grid (Blasiok & Nakkiran 2024).
 
     Parameters
     ----------
@@ -113,10 +114,11 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     density = kernel @ cells.weight
     # far from all scores every weight underflows and there is no estimate
     seen = density > 1e-9 * density.max()
-    kernel, density = kernel[seen], density[seen]
-    low, high = _band(cells.simulated @ kernel.T / density)
-    frequency = kernel @ cells.hits / density
-    return Curve(lens, bandwidth, grid[seen], frequency, low, high, *_raw(problem))
+    grid, mean = grid[seen], kernel[seen] / density[seen, None]
+    expected = cells.weight * cells.score
+    frequency = np.clip(grid + mean @ (cells.hits - expected), 0, 1)
+    low, high = _band(np.clip(grid + (cells.simulated - expected) @ mean.T, 0, 1))
+    return Curve(lens, bandwidth, grid, frequency, low, high, *_raw(problem))
 
 
 class _Cells:

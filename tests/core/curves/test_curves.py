@@ -41,7 +41,28 @@ def test_kernel_curve_is_the_direct_sum(weighted):
             np.exp(-((at - image) ** 2) / (2 * curve.bandwidth**2))
             for image in (problem.score, -problem.score, 2 - problem.score)
         )
-        assert value == pytest.approx(np.average(problem.outcome, weights=weights * kernel), abs=1e-9)
+        gap = np.average(problem.outcome - problem.score, weights=weights * kernel)
+        assert value == pytest.approx(np.clip(at + gap, 0, 1), abs=1e-9)
+
+
+def test_a_wide_kernel_leaves_calibrated_curves_on_the_diagonal():
+    rng = np.random.default_rng(3)
+    score = rng.beta(6, 1, 4000)
+    curve = kernel_curve(ordered_problem(score, rng.random(4000) < score**4), "top-1", 99, rng)
+    assert curve.bandwidth > 0.1
+    assert np.all((curve.low - 0.002 <= curve.score) & (curve.score <= curve.high + 0.002))
+
+
+def test_isotonic_band_is_that_of_isotonic_fits():
+    rng = np.random.default_rng(4)
+    problem = some_problem(200)
+    curve = corp_curve(problem, "top-1", 400, rng)
+    drawn = rng.random((400, 200)) < problem.score
+    fits = [IsotonicRegression().fit(problem.score, hits).predict(curve.score) for hits in drawn]
+    low, high = np.quantile(fits, [0.05, 0.95], axis=0)
+    middle = (curve.score > 0.4) & (curve.score < 0.9)
+    np.testing.assert_allclose(curve.low[middle], low[middle], atol=0.06)
+    np.testing.assert_allclose(curve.high[middle], high[middle], atol=0.06)
 
 
 @pytest.mark.parametrize("name", NAMES)
