@@ -88,7 +88,8 @@ def parse_metric(text: str, defaults: Mapping[str, str | int] | None = None) -> 
         key, equals, value = pair.partition("=")
         if not equals or key not in arguments:
             known = ", ".join(metric.arguments) or "none"
-            raise UsageError(f"metric {name!r} has no argument {pair!r}; it takes: {known}")
+            hint = DEBIASED if key == "debiased" else ""
+            raise UsageError(f"metric {name!r} has no argument {pair!r}; it takes: {known}{hint}")
         arguments[key] = _value(name, key, value)
     return MetricCall(metric, arguments)
 
@@ -124,6 +125,7 @@ CHOICES = {
     "recalibrator": RECALIBRATORS,
 }
 NUMBERS = ("a", "b")
+DEBIASED = "; what can be debiased is the squared error, as in ece_l2:debiased=true"
 GREATEST = 1000.0  # a sharper density of thresholds is one threshold
 
 

@@ -23,7 +23,7 @@ RECALIBRATED = {"score": "log_loss", "recalibrator": "dp", "training": "cross-va
 SCALAR: dict[str, str | int] = {"lens": "top-1", "region": "all"}
 BINNED: dict[str, str | int] = {**SCALAR, "binning": "equal-width", "bins": 15}
 VECTORS: dict[str, str | int] = {
-    "lens": "canonical", "binning": "recursive", "bins": 15,
+    "lens": "canonical", "region": "all", "binning": "recursive", "bins": 15,
     "min_rows": 1000, "distance": "tv",
 }  # fmt: skip
 
@@ -332,7 +332,7 @@ def _errors() -> list[Metric]:
             "squared kernel calibration error of whole vectors, without bins and without bias",
             "mean over pairs of k(q, q') <e_y - q, e_y' - q'>", "Widmann et al. 2019",
             "its size means little; its p-value does. All pairs of rows: estimator=block for many rows",
-            {"lens": "canonical", "estimator": "unbiased", "distance": "tv"},
+            {"lens": "canonical", "region": "all", "estimator": "unbiased", "distance": "tv"},
         ),
     ]  # fmt: skip
 

@@ -122,8 +122,8 @@ def _clusters(evaluation: Evaluation) -> Iterator[Warning]:
     if cluster is not None:
         yield Warning(
             "untested",
-            f"Rows of one {cluster} depend on each other: intervals take them together, and calibration is not "
-            "tested, because the tests take outcomes for independent.",
+            f"Rows of one {cluster} depend on each other: intervals take them together, and calibration is "
+            "not tested, because the tests take outcomes for independent.",
         )
 
 

@@ -12,14 +12,13 @@ import numpy as np
 from calcli.core.calibration.classwise import class_wise_null
 from calcli.core.calibration.consistency import Null
 from calcli.core.calibration.estimators import (
-    KernelError,
     OfVectors,
     OneDimensional,
     find_estimator,
     null_distributions,
 )
 from calcli.core.calibration.lenses import Problem
-from calcli.core.calibration.miscalibration import KolmogorovSmirnov
+from calcli.core.calibration.miscalibration import BinnedError, KolmogorovSmirnov
 from calcli.core.errors import UsageError
 from calcli.core.expressions import MetricCall, region_ends
 from calcli.core.measure import Measurements
@@ -39,8 +38,8 @@ def calibration_errors(
 ) -> dict[str, Found]:
     """Return what is found out about every calibration error, by canonical expression.
 
-    The error of a region without rows is nan, and so is one of pairs where there are none. Errors of one lens
-    and region are tested on the same simulated outcomes, class-wise ones only if the settings say so.
+    The error of a region without rows is nan, and so is one of pairs where there are none. Errors of one
+    lens and region are tested on the same simulated outcomes, class-wise ones only if the settings say so.
 
     Raises
     ------
@@ -57,9 +56,9 @@ def calibration_errors(
             found[str(call)] = _class_wise(measured, call, estimator, settings)
         else:
             scalar.setdefault((call.lens, call.region), []).append((call, estimator))
-    for (_, region), pairs in scalar.items():
-        problem = _problem(measured, pairs[0][0], region)
-        if not len(problem.score):
+    for pairs in scalar.values():
+        problem = _problem(measured, pairs[0][0])
+        if not problem.total_weight:
             found |= {str(call): Found(math.nan) for call, _ in pairs}
             continue
         estimators = [estimator for _, estimator in pairs]
@@ -73,26 +72,36 @@ def calibration_errors(
 
 
 def _parts(estimator: OneDimensional, problem: Problem) -> dict[str, float]:
-    return {"signed": estimator.signed(problem)} if isinstance(estimator, KolmogorovSmirnov) else {}
+    if isinstance(estimator, KolmogorovSmirnov):
+        return {"signed": estimator.signed(problem)}
+    if isinstance(estimator, BinnedError) and estimator.debiased:
+        return {"squared": estimator.debiased_square(problem)}  # of which the value is the root
+    return {}
 
 
 def _rng(settings: Settings) -> np.random.Generator:
     return np.random.default_rng([settings.seed, 2])
 
 
-def _problem(measured: Measurements, call: MetricCall, region: str) -> Problem:
+def _problem(measured: Measurements, call: MetricCall) -> Problem:
     if not measured.is_scalar(call.lens):
         raise UsageError(
             f"{call}: the lens {call.lens} has several outcomes; look at them with expected_miscalibration, "
             f"worst_miscalibration or skce"
         )
     problem = measured.problem(call.lens)
-    return problem if region == "all" else problem.within(*region_ends(region))
+    return problem if call.region == "all" else problem.within(*region_ends(call.region))
 
 
 def _of_vectors(measured: Measurements, call: MetricCall, estimator: OfVectors, settings: Settings) -> Found:
-    problem = measured.vector_problem(call.lens)
-    if isinstance(estimator, KernelError) and len(problem.probs) < estimator.least_rows:
+    if measured.is_scalar(call.lens):
+        problem = _problem(measured, call).as_vectors()
+    else:
+        problem = measured.vector_problem(call.lens)
+        if call.region != "all":
+            problem = problem.within(*region_ends(call.region))
+    problem = problem.with_weight()
+    if len(problem.probs) < estimator.least_rows:
         return Found(math.nan)
     value = estimator.value(problem)
     return Found(value, estimator.null(problem, settings.draws, _rng(settings)) if settings.draws else None)

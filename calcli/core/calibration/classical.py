@@ -1,7 +1,7 @@
 """Classical calibration of two classes: in the large, intercept and slope, Spiegelhalter's test.
 
-All of them look at the probability of one class; weights multiply a row's part of the log-likelihood. Standard
-errors of dependent rows are those of the cluster-robust sandwich (Liang & Zeger 1986).
+All of them look at the probability of one class; weights multiply a row's part of the log-likelihood. The
+standard errors of dependent rows are those of the cluster-robust sandwich (Liang & Zeger 1986).
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ def _fit_line(
     return Coefficient(float(x[-1]), math.sqrt(covariance[-1, -1]))
 
 
-def _score_covariance(scores: Doubles, clusters: Clusters | None) -> Doubles:
-    """Return the (d, d) summed products of the (N, d) scores of rows, or of whole clusters; nan of only one."""
+def _score_covariance(scores: Floats, clusters: Clusters | None) -> Floats:
+    """Return the (d, d) summed products of (N, d) scores of rows, or of clusters; nan of only one."""
     if clusters is None:
         return scores.T @ scores
     sums = np.stack([np.bincount(clusters, column) for column in scores.T], axis=1)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from calcli.core.calibration.confidence import ConfidenceShare
 from calcli.core.calibration.consistency import Null, binned_nulls, ks_null
 from calcli.core.calibration.kernels import KernelDistance, median_kernel, skce, skce_blocks, skce_test
-from calcli.core.calibration.lenses import NamedBinning, Problem
+from calcli.core.calibration.lenses import Binning, NamedBinning, Problem
 from calcli.core.calibration.miscalibration import (
     BinnedError,
     KolmogorovSmirnov,
@@ -46,8 +46,9 @@ class VectorMiscalibration:
     norm: Norm
     distance: Distance
     min_rows: int
-    binning: Literal["recursive", "equal-width", "equal-mass"] = "recursive"
+    binning: Literal["recursive"] | Binning = "recursive"
     bins: int = 15
+    least_rows: ClassVar[int] = 1
 
     def value(self, problem: VectorProblem) -> float:
         """Return the error; see `calcli.core.calibration.partitions.miscalibration`."""
@@ -65,7 +66,7 @@ class VectorMiscalibration:
         if self.binning == "recursive":
             return recursive_partition(problem.probs, self.min_rows, problem.weights)
         if problem.probs.shape[1] > 2:
-            raise UsageError(f"{self.binning} bins are of one score; vectors take binning=recursive")
+            raise UsageError("vectors of several outcomes take binning=recursive; others are of one score")
         first = problem.probs[:, 0]
         order = np.argsort(first, kind="stable")
         weights = None if problem.weights is None else problem.weights[order]
@@ -113,6 +114,9 @@ OfVectors = VectorMiscalibration | KernelError
 
 Edges = Mapping[str, tuple[float, ...]]
 
+VECTORIAL = ("expected_miscalibration", "worst_miscalibration", "skce")
+RECURSIVE = "recursive"
+
 
 def find_estimator(call: MetricCall, edges: Edges | None = None) -> OneDimensional | OfVectors:
     """Return the estimator that a metric expression asks for.
@@ -127,11 +131,13 @@ def find_estimator(call: MetricCall, edges: Edges | None = None) -> OneDimension
     Raises
     ------
     UsageError
-        If the binning is unknown.
+        If the binning is unknown, or the lens is not for that estimator.
     """
     given: dict[str, Any] = {**call.arguments, **call.metric.fixed}
     of_lens = {"lens", "region"}
     arguments = {key: value for key, value in given.items() if key not in of_lens}
+    if "binning" in arguments:
+        arguments["binning"] = _binning(call, str(arguments["binning"]), edges or {})
     match call.metric.name:
         case "ks":
             return KolmogorovSmirnov()
@@ -139,20 +145,34 @@ def find_estimator(call: MetricCall, edges: Edges | None = None) -> OneDimension
             return Smoothed(smooth_ece, smooth_ece_null)
         case "kde_ece":
             return Smoothed(kde_ece, kde_ece_null)
-        case "skce":
-            return KernelError(**arguments)
-        case "expected_miscalibration" | "worst_miscalibration":
-            return VectorMiscalibration(**arguments)
-    named = str(arguments["binning"])
-    known = (*get_args(NamedBinning), *(edges or ()))
-    if named not in known:
-        nearest = nearest_name(named, known)
-        raise UsageError(f"{call}: binning must be one of {', '.join(known)}, not {named!r}{nearest}")
-    if edges and named in edges:
-        arguments["binning"] = edges[named]
+    if call.metric.name in VECTORIAL:
+        if call.is_class_wise:
+            raise UsageError(
+                f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
+                "such as canonical or class-0"
+            )
+        return KernelError(**arguments) if call.metric.name == "skce" else VectorMiscalibration(**arguments)
     if "side" in arguments:
         return ConfidenceShare(**arguments | {"significant": arguments["significant"] == "true"})
     return BinnedError(**arguments | {"debiased": arguments.get("debiased") == "true"})
+
+
+def _binning(call: MetricCall, named: str, edges: Edges) -> Any:
+    """Return the binning of that name: the name itself, or its explicit edges."""
+    if named in edges:
+        return edges[named]
+    known = [*get_args(NamedBinning), *edges]
+    if call.metric.name in VECTORIAL:
+        known.append(RECURSIVE)
+    elif named == RECURSIVE:
+        raise UsageError(
+            f"{call}: recursive bins are those of expected_miscalibration and worst_miscalibration, as in "
+            "expected_miscalibration:lens=top-1"
+        )
+    if named not in known:
+        nearest = nearest_name(named, known)
+        raise UsageError(f"{call}: binning must be one of {', '.join(known)}, not {named!r}{nearest}")
+    return named
 
 
 def null_distributions(

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibration.debiased import concentration, debiased_l2
+from calcli.core.calibration.debiased import concentration, debiased_l2, debiased_square
 from calcli.core.calibration.lenses import Binning, Problem
 from calcli.core.rows import Bins
 
@@ -81,6 +81,11 @@ class BinnedError:
         if self.debiased:
             return debiased_l2(bins, concentration(problem, problem.cuts(self.binning, self.bins)))
         return binned_error(bins, self.norm)
+
+    def debiased_square(self, problem: Problem) -> float:
+        """Return the debiased square, which may be negative where the value is zero."""
+        shares = concentration(problem, problem.cuts(self.binning, self.bins))
+        return float(debiased_square(problem.bins(self.binning, self.bins), shares))
 
 
 @dataclass(frozen=True)

@@ -56,25 +56,28 @@ def classical_estimates(
 
 def _estimate(measured: Measurements, call: MetricCall, settings: Settings) -> Estimate:
     score, outcome = measured.columns("class-1")
-    weights = measured.predictions.weights
+    log_odds, weights, clusters = measured.rows["log_odds"], measured.predictions.weights, None
+    if settings.cluster is not None:
+        clusters = np.unique(measured.predictions.column(settings.cluster), return_inverse=True)[1]
+    if weights is not None and not weights.all():
+        counts = weights > 0  # others would hide that the rest have one outcome or one score only
+        score, outcome, log_odds, weights = (values[counts] for values in (score, outcome, log_odds, weights))
+        clusters = None if clusters is None else np.unique(clusters[counts], return_inverse=True)[1]
     if call.metric.name == "spiegelhalter_z":
         test = spiegelhalter_test(score, outcome, weights)
         line = signature(call, measured, settings)
         untested = settings.cluster is not None or math.isnan(test.z)
         null = None if untested else Null(0.0, 1.0, test.p_value)
         return Estimate(call, test.z, line, if_calibrated=null)
-    clusters = None
-    if settings.cluster is not None:
-        clusters = np.unique(measured.predictions.column(settings.cluster), return_inverse=True)[1]
     if call.metric.name == "calibration_in_the_large":
         found = in_the_large(score, outcome, weights, clusters)
         line = signature(call, measured, settings, "interval:wald")
     else:
         line = signature(call, measured, settings, f"clip:{settings.clip:g}", "interval:wald")
-        log_odds = _finite(measured.rows["log_odds"], settings.clip)
+        finite = _finite(log_odds, settings.clip)
         found = Coefficient(math.nan, math.nan)
-        if log_odds is not None:
-            found = FITS[call.metric.name](log_odds, outcome, weights, clusters)
+        if finite is not None:
+            found = FITS[call.metric.name](finite, outcome, weights, clusters)
     interval = None
     if not math.isnan(found.standard_error):
         interval = Interval(*found.interval(settings.level), settings.level)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calcli.core.blocks import Block
 from calcli.core.errors import UsageError
@@ -30,6 +31,22 @@ class VectorProblem:
     probs: Floats
     labels: Array
     weights: Floats | None = None
+
+    def within(self, low: float, high: float) -> VectorProblem:
+        """Return the rows whose largest probability lies in [low, high], in [low, high) below 1."""
+        # as doubles: the ends must not be rounded to the precision of the probabilities
+        confidence = self.probs.max(1).astype(np.float64, copy=False)
+        return self._chosen((confidence >= low) & ((confidence < high) | (high >= 1)))
+
+    def with_weight(self) -> VectorProblem:
+        """Return the rows that count: without those of weight 0."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self._chosen(self.weights > 0)
+
+    def _chosen(self, rows: NDArray[np.bool_]) -> VectorProblem:
+        weights = None if self.weights is None else self.weights[rows]
+        return VectorProblem(self.probs[rows], self.labels[rows], weights)
 
 
 @dataclass(frozen=True)

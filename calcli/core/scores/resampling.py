@@ -43,7 +43,7 @@ def bootstrap_sd(
     rows = max(1, GATHER // predictions.n_classes)
     scores = np.concatenate([block.copy() for block in predictions.scores.blocks(rows)])
     whole = replace(predictions, scores=ArrayScores(scores), columns={})
-    draw = _drawer(predictions.n_rows, clusters)
+    draw = _drawer(predictions, clusters)
     found = [values(_taken(whole, draw(rng))) for _ in range(SD_RESAMPLES)]
     return {name: _sd([one[name] for one in found]) for name in found[0]}
 
@@ -79,7 +79,7 @@ def resampled_nulls(
     sweep(predictions, [table])
     scores = ArrayScores(np.ascontiguousarray(table.problem.probs))
     whole = replace(predictions, scores=scores, kind="probs", columns={})
-    draw = _drawer(predictions.n_rows, None)
+    draw = _drawer(predictions)
 
     found = []
     for _ in range(draws):
@@ -89,13 +89,25 @@ def resampled_nulls(
     return {name: compare(value, np.array([one[name] for one in found])) for name, value in observed.items()}
 
 
-def _drawer(n: int, clusters: Array | None) -> Callable[[np.random.Generator], Rows]:
-    """Return what draws the numbers of n rows with replacement, or of the rows of as many clusters."""
-    if clusters is None:
-        return lambda rng: np.sort(rng.integers(0, n, n))
-    codes = np.unique(clusters, return_inverse=True)[1]
-    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    return lambda rng: np.concatenate([members[code] for code in rng.integers(0, len(members), len(members))])
+def _drawer(whole: Predictions, clusters: Array | None = None) -> Callable[[np.random.Generator], Rows]:
+    """Return what draws as many rows as there are, or as many clusters, with replacement.
+
+    Where rows may have weight 0, draws without any weight are repeated: they are no data.
+    """
+    n, weights = whole.n_rows, whole.weights
+    members: list[Rows] = []
+    if clusters is not None:
+        codes = np.unique(clusters, return_inverse=True)[1]
+        members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+
+    def draw(rng: np.random.Generator) -> Rows:
+        if clusters is None:
+            rows = np.sort(rng.integers(0, n, n))
+        else:
+            rows = np.concatenate([members[code] for code in rng.integers(0, len(members), len(members))])
+        return rows if weights is None or weights[rows].any() else draw(rng)
+
+    return draw
 
 
 def _taken(whole: Predictions, rows: Rows, labels: Array | None = None) -> Predictions:
