@@ -152,6 +152,7 @@ def _baseline(predictions: Predictions, against: Against | None, policy: Policy)
     if isinstance(reference, StoredReport) or against.unpaired or against.allow_other_classes:
         return Baseline(reference, predictions, paired=False)
     columns = {rule.part.partition("=")[0] for rule in policy.rules if rule.part}
+    columns |= {policy.settings.cluster} if policy.settings.cluster else set()
     pairing = pair(
         [reference, predictions],
         against.key,

@@ -48,6 +48,9 @@ def compare(
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Compare on every value of this column as well.")
     ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Rows that share a value depend on each other.")
+    ] = None,
     select: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Say which of the systems to ship, by this metric.")
     ] = None,
@@ -72,7 +75,7 @@ def compare(
     from calcli.io.read import read
     from calcli.report.progress import progress
 
-    settings = computing.settings()
+    settings = replace(computing.settings(), cluster=cluster)
     if len(files) < 2:
         raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
     systems: Sequence[Predictions] = [read(file, reading.read_options()) for file in files]
@@ -88,7 +91,9 @@ def compare(
     plan = Plan(not (unpaired or allow_other_classes), margins, select or "log_loss", by)
     unmatched: Sequence[int] = [0] * len(systems)
     if plan.paired:
-        pairing = pair(systems, key, allow_unmatched=allow_unmatched, keep=[by] if by else [])
+        pairing = pair(
+            systems, key, allow_unmatched=allow_unmatched, keep=[name for name in (by, cluster) if name]
+        )
         systems, unmatched = pairing.systems, pairing.unmatched
     with progress(shown=not talking.quiet) as watcher:
         watch = watcher("comparing", sum(system.n_rows for system in systems)) if watcher else None

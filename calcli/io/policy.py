@@ -10,15 +10,19 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from calcli.core.comparing.evidence import Margin
-from calcli.core.comparing.policy import Bound, End, NoWorse, Policy, Proof, Rule, Severity
+from calcli.core.comparing.policy import DEFAULTS, Bound, End, NoWorse, Policy, Proof, Rule, Severity
 from calcli.core.errors import CalcliError, InputError, UsageError
 from calcli.core.expressions import nearest_name, parse_metric
-from calcli.core.scores.costs import Costs
-from calcli.io.costs import read_costs
+from calcli.core.results import Settings
+from calcli.io.costs import read_costs, read_priors
+from calcli.io.named import parse_edges, read_class_groups
 
-T = TypeVar("T", int, float, str)
+T = TypeVar("T", int, float, str, bool)
 
-GENERAL = ("level", "min_rows", "resamples", "draws", "seed", "costs", "rules")
+GENERAL = (
+    "level", "min_rows", "resamples", "draws", "seed", "costs", "class_groups", "edges", "priors",
+    "shift_to_priors", "clip", "cluster", "rules",
+)  # fmt: skip
 OF_RULE = (
     "metric", "max", "min", "bound", "max_increase", "max_decrease", "prove", "slice", "severity", "min_rows",
     "name",
@@ -60,18 +64,10 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
     """
     faults: list[str] = []
     rules: list[Rule] = []
-    general: dict[str, Any] = {}
+    settings, min_rows = DEFAULTS, 1
     try:
         _refuse_unknown(table, GENERAL)
-        level = _get(table, "level", float, 0.95)
-        if not 0 < level < 1:
-            raise UsageError(f"level is {level:g}; expected a number between 0 and 1, such as 0.95")
-        counts = {key: _get(table, key, int, default) for key, default in COUNTS.items()}
-        negative = next((key for key, count in counts.items() if count < 0), None)
-        if negative:
-            raise UsageError(f"{negative} is {counts[negative]}; expected a number of at least 0")
-        general = {"level": level, **{key: counts[key] for key in ("resamples", "draws", "seed")}}
-        general["costs"] = _costs(table.get("costs", []))
+        settings, min_rows = _settings(table), _count(table, "min_rows", 1)
     except CalcliError as fault:
         faults.append(str(fault))
     entries = table.get("rules", [])
@@ -82,21 +78,51 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
         entries = []
     for number, entry in enumerate(entries, 1):
         try:
-            rules += _rules(entry, _get(table, "min_rows", int, 1))
+            rules += _rules(entry, min_rows)
         except CalcliError as fault:
             faults.append(f"rule {number} ({entry.get('name') or entry.get('metric', 'no metric')}): {fault}")
     if faults:
         raise InputError(f"{path}: {'; '.join(faults)}")
-    return Policy(tuple(rules), **general)
+    return Policy(tuple(rules), settings)
 
 
-COUNTS = {"resamples": 2000, "draws": 1999, "seed": 0, "min_rows": 1}
+def _settings(table: Mapping[str, Any]) -> Settings:
+    """Return what a policy says of all rules, with the words of the command line's options."""
+    level, clip = _get(table, "level", float, DEFAULTS.level), _get(table, "clip", float, DEFAULTS.clip)
+    if not 0 < level < 1:
+        raise UsageError(f"level is {level:g}; expected a number between 0 and 1, such as 0.95")
+    if not 0 <= clip < 1:
+        raise UsageError(f"clip is {clip:g}; expected a small probability, such as 1e-12")
+    priors, shifted = _get(table, "priors", str, ""), _get(table, "shift_to_priors", bool, False)
+    if shifted and not priors:
+        raise UsageError('shift_to_priors moves to the priors of priors = "0.9,0.1"; give them as well')
+    return Settings(
+        level=level,
+        resamples=_count(table, "resamples", DEFAULTS.resamples),
+        draws=_count(table, "draws", DEFAULTS.draws),
+        seed=_count(table, "seed", DEFAULTS.seed),
+        clip=clip,
+        costs=read_costs(_texts(table, "costs", "abstain:0.1")),
+        groups=read_class_groups(_texts(table, "class_groups", "kind=cat+dog,cow+horse")),
+        edges=parse_edges(_texts(table, "edges", "mine=0,0.5,0.9,1")),
+        priors=read_priors(priors) if priors else None,
+        shift_to_priors=shifted,
+        cluster=_get(table, "cluster", str, "") or None,
+    )
 
 
-def _costs(texts: Any) -> tuple[Costs, ...]:
+def _count(table: Mapping[str, Any], key: str, default: int) -> int:
+    count = _get(table, key, int, default)
+    if count < 0:
+        raise UsageError(f"{key} is {count}; expected a number of at least 0")
+    return count
+
+
+def _texts(table: Mapping[str, Any], key: str, example: str) -> tuple[str, ...]:
+    texts = table.get(key, [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise UsageError(f'costs is {texts!r}; expected a list of words and files, such as ["abstain:0.1"]')
-    return read_costs(tuple(texts))
+        raise UsageError(f'{key} is {texts!r}; expected a list of text, such as ["{example}"]')
+    return tuple(texts)
 
 
 def _rules(entry: Mapping[str, Any], min_rows: int) -> list[Rule]:
@@ -108,7 +134,7 @@ def _rules(entry: Mapping[str, Any], min_rows: int) -> list[Rule]:
     common = {
         "part": _slice(_get(entry, "slice", str, "")),
         "severity": _choice(entry, "severity", get_args(Severity)),
-        "min_rows": _get(entry, "min_rows", int, min_rows),
+        "min_rows": _count(entry, "min_rows", min_rows),
         "name": _get(entry, "name", str, ""),
     }
     conditions: list[Bound | NoWorse] = []
@@ -160,8 +186,9 @@ def _get(table: Mapping[str, Any], key: str, kind: type[T], default: T) -> T:
     """Return the value of a key, which must be of a kind; whole numbers are numbers."""
     value = table.get(key, default)
     allowed = (int, float) if kind is float else kind
-    if isinstance(value, bool) or not isinstance(value, allowed) or value != value:  # nan differs from itself
-        what = {int: "a whole number", float: "a number", str: "text"}[kind]
+    wrong_bool = isinstance(value, bool) and kind is not bool
+    if wrong_bool or not isinstance(value, allowed) or value != value:  # nan differs from itself
+        what = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[kind]
         raise UsageError(f"{key} is {value!r}; expected {what}")
     return kind(value)
 

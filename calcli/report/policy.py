@@ -96,11 +96,11 @@ def verdict_sentence(one: Checked) -> str:
 
 def check_object(checked: Sequence[Checked], policy: Policy, path: str) -> dict[str, Any]:
     """Return checks as JSON values."""
-    settings = {key: value for key, value in vars(policy).items() if key != "rules"}
     report = {
         "schema": SCHEMA,
         "calcli": __version__,
-        "policy": {"path": path, **settings},
+        "policy": path,
+        "settings": asdict(policy.settings),
         "exit_status": exit_status(checked),
         "results": [
             {

@@ -53,7 +53,7 @@ def false_alarms() -> dict[str, float]:
     alarms = {}
     for metrics in (("log_loss",), ("log_loss", "brier", "accuracy"), ("ece",), ("ks",)):
         rules = tuple(Rule(parse_metric(metric), NoWorse(Margin())) for metric in metrics)
-        policy = Policy(rules, resamples=500, draws=199)
+        policy = Policy(rules, Settings(resamples=500, draws=199))
         count = 0
         for _ in range(CASES):
             old, new = systems(ROWS, rng, (2.0, 2.0))

@@ -46,7 +46,8 @@ def test_everything_a_policy_can_say():
         max_decrease = 0
         """
     )
-    assert (found.level, found.resamples, found.draws, found.seed) == (0.9, 500, 99, 7)
+    settings = found.settings
+    assert (settings.level, settings.resamples, settings.draws, settings.seed) == (0.9, 500, 99, 7)
     assert [one.condition for one in found.rules] == [
         Bound(0.5, True, "upper"),
         Bound(0.1, False, "upper"),
@@ -152,8 +153,48 @@ def test_costs_that_metrics_may_name():
         max = 0.5
         """
     )
-    assert [(one.name, one.amount) for one in found.costs] == [("abstain", 0.1), ("balanced", 1.0)]
-    with pytest.raises(InputError, match=r"costs is 'abstain:0.1'; expected a list of words and files"):
+    assert [(one.name, one.amount) for one in found.settings.costs] == [("abstain", 0.1), ("balanced", 1.0)]
+    with pytest.raises(InputError, match=r"costs is 'abstain:0.1'; expected a list of text"):
         policy('costs = "abstain:0.1"\n[[rules]]\nmetric = "log_loss"\nmax = 1')
     with pytest.raises(InputError, match="'nonsense' are no costs"):
         policy('costs = ["nonsense"]\n[[rules]]\nmetric = "log_loss"\nmax = 1')
+
+
+def test_what_metrics_may_name_has_the_words_of_the_options():
+    found = policy(
+        """
+        class_groups = ["kind=cat+dog,cow"]
+        edges = ["mine=0,0.5,1"]
+        priors = "0.2,0.3,0.5"
+        shift_to_priors = true
+        clip = 1e-6
+        cluster = "video"
+
+        [[rules]]
+        metric = "ece:binning=mine"
+        max = 0.5
+        """
+    ).settings
+    assert found.groups == {"kind": {"cat": "cat+dog", "dog": "cat+dog", "cow": "cow"}}
+    assert found.edges == {"mine": (0, 0.5, 1)}
+    assert (found.priors.values, found.shift_to_priors) == ((0.2, 0.3, 0.5), True)
+    assert (found.clip, found.cluster) == (1e-6, "video")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('class_groups = "kind=a+b"', r"class_groups is 'kind=a\+b'; expected a list of text"),
+        ("edges = [1]", r"edges is \[1\]; expected a list of text"),
+        ('edges = ["mine=1,0"]', "expected numbers that ascend from 0 to 1"),
+        ("priors = 0.5", "priors is 0.5; expected text"),
+        ("shift_to_priors = true", "give them as well"),
+        ("shift_to_priors = 1", "shift_to_priors is 1; expected true or false"),
+        ("clip = 2", "clip is 2; expected a small probability"),
+        ("min_rows = -1", "min_rows is -1; expected a number of at least 0"),
+        ("cluster = 3", "cluster is 3; expected text"),
+    ],
+)
+def test_mistakes_in_what_metrics_may_name_are_told(line, message):
+    with pytest.raises(InputError, match=message):
+        policy(f'{line}\n[[rules]]\nmetric = "log_loss"\nmax = 1')

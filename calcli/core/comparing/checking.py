@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibration.multiple import holm
 from calcli.core.comparing.comparison import SIGNS
 from calcli.core.comparing.contest import Contest
-from calcli.core.comparing.evidence import NORMAL, Evidence, Normal, Untested
+from calcli.core.comparing.evidence import NORMAL, Evidence, Normal, Permuted, Untested
 from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule
 from calcli.core.errors import CalcliError, InputError
 from calcli.core.evaluate import evaluate
@@ -85,37 +85,36 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     baseline
         Needed for rules that name no limit of their own.
     """
-    settings = _settings(policy)
+    tests = sum(map(_is_test, policy.rules))
+    settings = _settings(policy, tests)
     outcomes: dict[int, Outcome] = {}
     tested: dict[int, Outcome] = {}
     numbered = list(enumerate(policy.rules))
     for part in dict.fromkeys(rule.part for rule in policy.rules):
         rules = [(n, rule) for n, rule in numbered if rule.part == part]
         try:
-            judge = _Judge(predictions, part, [rule for _, rule in rules], settings, baseline)
+            judge = _Judge(predictions, part, [rule for _, rule in rules], settings, baseline, tests)
         except CalcliError as fault:
             outcomes |= {n: Outcome(rule, "not judged", str(fault)) for n, rule in rules}
             continue
         for n, rule in rules:
             found = judge.outcome(rule)
             (outcomes if found.status != "passed" or not _is_test(rule) else tested)[n] = found
-    outcomes |= _corrected(tested, 1 - policy.level)
+    outcomes |= _corrected(tested, 1 - settings.level)
     path = predictions.provenance.path
     ordered = tuple(outcomes[n] for n in range(len(policy.rules)))
     return Checked(path, predictions.n_rows, ordered, notes=_notes(baseline))
 
 
-def _settings(policy: Policy) -> Settings:
+def _settings(policy: Policy, tests: int) -> Settings:
     """Return settings with draws enough for the strictest of Holm's levels."""
-    tests = sum(_is_test(rule) for rule in policy.rules)
-    needed = math.ceil(SHARPNESS * tests / (1 - policy.level))
-    return Settings(
-        level=policy.level,
-        resamples=max(policy.resamples, needed),
-        draws=max(policy.draws, needed),
-        seed=policy.seed,
-        test=True,
-        costs=policy.costs,
+    settings = policy.settings
+    needed = math.ceil(SHARPNESS * tests / (1 - settings.level))
+    return replace(
+        settings,
+        resamples=max(settings.resamples, needed),
+        draws=max(settings.draws, needed),
+        test=settings.cluster is None,  # the outcomes of dependent rows cannot be drawn one by one
     )
 
 
@@ -144,11 +143,13 @@ class _Judge:
         rules: Sequence[Rule],
         settings: Settings,
         baseline: Baseline | None,
+        tests: int,
     ) -> None:
         own = _part(predictions, part)
         self._rows = own.n_rows
         self._slice, self._baseline = part, baseline
-        self._alpha = 1 - settings.level
+        self._alpha, self._tests = 1 - settings.level, tests
+        self._cluster = settings.cluster
         settings = replace(settings, metrics=tuple(dict.fromkeys(str(rule.call) for rule in rules)))
         self._estimates = evaluate(own, settings).estimates
         self._contest: Contest | None = None
@@ -190,12 +191,15 @@ class _Judge:
         """Break a rule on a calibration error only if calibrated probabilities would not show as much."""
         null = estimate.if_calibrated
         if null is None:
-            reason = f"{beyond}, but it has no test of being more than calibrated probabilities would show"
-            return replace(found, status="not judged", reason=reason)
+            return replace(found, status="not judged", reason=f"{beyond}, but {self._no_null()}")
         shown = f"calibrated probabilities would show {null.mean:.4g} ± {null.sd:.2g} (p {null.p_value:.3g})"
         if null.p_value > self._alpha:
             return replace(found, reason=f"{beyond}, which is chance: {shown}", p_value=null.p_value)
         return replace(found, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
+
+    def _no_null(self) -> str:
+        rows = f" of rows that depend on each other by {self._cluster}" if self._cluster else ""
+        return f"there is no test{rows} of its being more than calibrated probabilities would show"
 
     def _no_worse(self, rule: Rule, condition: NoWorse, estimate: Estimate) -> Outcome:
         reference, value, evidence = self._against(rule.call)
@@ -228,6 +232,11 @@ class _Judge:
             return replace(
                 found, status="not judged", reason=f"{change}; there is no test of their difference"
             )
+        if isinstance(evidence, Permuted) and p <= evidence.least_p() and p * self._tests > self._alpha:
+            few = f"{len(evidence.swapped.draws):,} permutations are too few to test {self._tests} rules"
+            return replace(
+                found, status="not judged", reason=f"{change}; {few}, and more would take too long"
+            )
         found = replace(found, p_value=p)
         if condition.prove == "not worse":
             proven = p <= self._alpha
@@ -236,8 +245,7 @@ class _Judge:
         if rule.call.metric.family == "error":
             null = estimate.if_calibrated
             if null is None:
-                reason = f"{change}; it has no test of being more than calibrated probabilities would show"
-                return replace(found, status="not judged", reason=reason)
+                return replace(found, status="not judged", reason=f"{change}; {self._no_null()}")
             # both must hold for the rule to break: the larger p-value decides
             return replace(found, p_value=max(p, null.p_value))
         return found

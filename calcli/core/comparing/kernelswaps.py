@@ -17,7 +17,6 @@ from calcli.core.calibration.kernels import CHUNK as PAIRS
 from calcli.core.calibration.kernels import TILE, LaplacianKernel, median_kernel
 from calcli.core.calibration.vectors import VectorProblem
 from calcli.core.comparing.permutation import CHUNK, Swapped, Units
-from calcli.core.predictions import Floats
 
 Values = NDArray[np.float64]
 Tile = tuple[Any, Any, bool]

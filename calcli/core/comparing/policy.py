@@ -9,12 +9,15 @@ from typing import Literal
 from calcli.core.comparing.evidence import Margin
 from calcli.core.errors import UsageError
 from calcli.core.expressions import MetricCall
-from calcli.core.scores.costs import Costs
+from calcli.core.results import Settings
 
 Severity = Literal["error", "warning"]
 End = Literal["value", "lower", "upper"]
 Proof = Literal["worse", "not worse"]
 Status = Literal["passed", "broken", "not judged"]
+
+DEFAULTS = Settings(resamples=2000, draws=1999)
+WITHOUT_INTERVAL = ("error", "decomposition", "classical")  # differences of which have none
 
 
 @dataclass(frozen=True)
@@ -110,10 +113,10 @@ class Rule:
         if self.call.metric.direction not in ("lower", "higher"):
             raise UsageError(f"{self.call} is neither better high nor low; give it max and min")
         if self.condition.prove == "not worse":
-            if error:
+            if self.call.metric.family in WITHOUT_INTERVAL:
                 raise UsageError(
-                    f"{self.call} is a calibration error and has no interval, so that nothing can prove it "
-                    'is not worse; leave out prove = "not worse", or take a score such as log_loss'
+                    f"a difference of {self.call} has no interval, so that nothing can prove it small; leave "
+                    'out prove = "not worse", or take a score such as log_loss'
                 )
             if self.condition.margin == Margin():
                 raise UsageError(f'{self.call}: prove = "not worse" needs a margin above 0')
@@ -133,20 +136,13 @@ class Policy:
     ----------
     rules
         In the order of the file.
-    level
-        Confidence of every interval and proof.
-    resamples, draws, seed
-        Of bootstrap, simulations and permutations; as many as the number of rules needs, at least.
-    costs
-        Costs of decisions that metrics may name.
+    settings
+        Level of every interval and proof, seeds, resamples and permutations (as many as the number of rules
+        needs, at least), and what the metrics may name; the metrics are those of the rules.
     """
 
     rules: tuple[Rule, ...]
-    level: float = 0.95
-    resamples: int = 2000
-    draws: int = 1999
-    seed: int = 0
-    costs: tuple[Costs, ...] = ()
+    settings: Settings = DEFAULTS
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from calcli.core.comparing.evidence import Normal, Resampled
 from calcli.core.errors import UsageError
 from calcli.core.evaluate import evaluate
 from calcli.core.expressions import parse_metric
+from calcli.core.registry import METRICS
 from calcli.core.results import Settings
 
 SETTINGS = Settings(metrics=("log_loss", "accuracy"), resamples=200, draws=99)
@@ -144,6 +145,50 @@ def test_unpaired_files_may_differ_in_length_and_prove_less(predict, systems):
         for found in (paired, unpaired)
     ]
     assert widths[1] > 3 * widths[0]
+
+
+@pytest.mark.parametrize(
+    "metric", ["log_loss", "auroc", "ece", "cw_ece", "skce", "smooth_ece", "calibration_loss"]
+)
+def test_rows_that_are_repeated_as_a_cluster_prove_no_more(predict, systems, metric):
+    settings = replace(SETTINGS, metrics=(metric,), cluster="video", draws=49)
+    once = [replace(system, columns={"video": np.arange(300)}) for system in systems[:2]]
+    often = [
+        replace(predict(np.repeat(s.scores.array, 4, 0), np.repeat(s.labels, 4), "logits"), columns=columns)
+        for s, columns in zip(systems, ({"video": np.repeat(np.arange(300), 4)}, {}), strict=False)
+    ]
+    plan = Plan(ranked_by="log_loss")
+    first, again, blind = (
+        compare(pair, one, plan)[0].differences[0][metric]
+        for pair, one in ((once, settings), (often, settings), (often, replace(settings, cluster=None)))
+    )
+    if metric in ("skce", "calibration_loss"):  # other pairs of rows, and other folds
+        assert again.value == pytest.approx(first.value, abs=0.02)
+        return
+    assert (again.value, again.p_value) == pytest.approx((first.value, first.p_value), abs=1e-9)
+    if first.interval is not None:
+        assert [again.interval.low, again.interval.high] == pytest.approx(
+            [first.interval.low, first.interval.high], abs=1e-9
+        )
+        assert blind.interval.high - blind.interval.low < 0.7 * (again.interval.high - again.interval.low)
+
+
+def test_every_metric_is_tested(systems, binary):
+    several = [name for name, metric in METRICS.items() if metric.family not in ("classical",)]
+    several = [name for name in several if name != "beta_score"]
+    settings = replace(SETTINGS, metrics=tuple(several), draws=9, resamples=20)
+    (found,) = compare(systems[::2], settings, Plan())
+    untested = [name for name, one in found.differences[0].items() if one.verdict == "untested"]
+    assert untested == []
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 2, 80)
+    pair = [binary(rng.beta(1 + 2 * labels, 2), labels) for _ in range(2)]
+    settings = replace(
+        settings, metrics=(*(n for n, m in METRICS.items() if m.family == "classical"), "beta_score")
+    )
+    for paired in (True, False):
+        (found,) = compare(pair, settings, Plan(paired))
+        assert not [name for name, one in found.differences[0].items() if math.isnan(one.p_value)]
 
 
 def test_seeds_have_mean_and_sd(systems):

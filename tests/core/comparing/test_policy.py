@@ -23,7 +23,7 @@ def rule(metric, condition, **more) -> Rule:
 
 def judged(predictions, *rules, baseline=None, **policy):
     quick = {"resamples": 200, "draws": 99, **policy}
-    return check(predictions, Policy(tuple(rules), **quick), baseline)
+    return check(predictions, Policy(tuple(rules), Settings(**quick)), baseline)
 
 
 def paired(first, second) -> Baseline:
@@ -181,11 +181,64 @@ def test_rules_that_cannot_be_are_refused():
     for metric, condition, message in (
         ("ece", Bound(0.1, True, "upper"), "has no interval"),
         ("ece", NoWorse(Margin(0.1), "not worse"), "has no interval"),
+        ("corp_miscalibration", NoWorse(Margin(0.1), "not worse"), "has no interval"),
         ("log_loss", NoWorse(Margin(), "not worse"), "needs a margin"),
         ("mean_gap", NoWorse(Margin()), "give it max and min"),
     ):
         with pytest.raises(UsageError, match=message):
             rule(metric, condition)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "skce:lens=class-0", "expected_miscalibration:min_rows=50", "ece:region=0.7..1", "smooth_ece", "ace",
+        "calibration_loss", "corp_miscalibration", "binned_calibration_loss",
+    ],
+)  # fmt: skip
+def test_every_metric_can_be_held_against_a_baseline(right_in, metric):
+    old, new = right_in(0.8), right_in(0.6)
+    call = parse_metric(metric)
+    if call.metric.direction == "zero":
+        with pytest.raises(UsageError, match="give it max and min"):
+            rule(metric, NoWorse(Margin()))
+        return
+    found = judged(new, rule(metric, NoWorse(Margin())), baseline=paired(old, new))
+    assert [found.outcomes[0].result, exit_status([found])] == ["failed", 1]
+    found = judged(old, rule(metric, NoWorse(Margin())), baseline=paired(new, old))
+    assert found.outcomes[0].result == "passed"
+
+
+def test_rows_of_one_cluster_are_one_observation(right_in):
+    """Rows repeated ten times prove no more than they do once."""
+    once = [replace(right_in(share), columns={"video": np.arange(200)}) for share in (0.8, 0.78)]
+    often = [right_in(share, rows=2000) for share in (0.8, 0.78)]
+    often = [replace(system, columns={"video": np.arange(2000) // 10}) for system in often]
+    rules = rule("accuracy", NoWorse(Margin())), rule("ece", NoWorse(Margin())), rule("ece", Bound(0.1, True))
+    aware_of = {"cluster": "video"}
+    alone, blind, aware = (
+        judged(new, *rules, baseline=paired(old, new), **settings).outcomes
+        for (old, new), settings in ((once, aware_of), (often, {}), (often, aware_of))
+    )
+    assert aware[0].p_value == pytest.approx(alone[0].p_value)
+    assert blind[0].p_value < alone[0].p_value
+    # what dependent rows would show if calibrated is not known, so that a rule which needs it is not judged
+    assert [one.result for one in aware[1:]] == ["not judged", "passed"]
+    assert "depend on each other by video" in aware[1].reason
+
+
+def test_too_few_permutations_to_prove_anything_do_not_pass(right_in, monkeypatch):
+    from calcli.core.comparing import recomputed
+
+    monkeypatch.setattr(recomputed, "VISITS", 0)
+    monkeypatch.setattr(recomputed, "FEWEST_DRAWS", 19)
+    old, new = right_in(0.8), right_in(0.4)
+    rules = [rule("smooth_ece", NoWorse(Margin())), rule("log_loss", NoWorse(Margin()))]
+    found = judged(new, *rules, baseline=paired(old, new)).outcomes[0]
+    assert found.result == "not judged"
+    assert "19 permutations are too few to test 2 rules" in found.reason
+    (found,) = judged(new, rules[0], baseline=paired(old, new)).outcomes
+    assert found.result == "failed"
 
 
 @pytest.mark.parametrize("metrics", [("log_loss", "accuracy", "brier"), ("ece",)])
