@@ -31,7 +31,10 @@ ERRORS = (
     "Calibration errors carry no interval; their p comes from swapping the predictions of the two systems at "
     "random."
 )
-UNTESTED = "untested: the change is undefined, or no test of it is known."
+WITHOUT_INTERVAL = (
+    "Other metrics without interval: their p comes from swapping the predictions of the two systems as well."
+)
+UNTESTED = "untested: the change is undefined, or the systems cannot be swapped."
 DIFFERENT = "different: proven to differ, in a metric that is neither better high nor low."
 EQUIVALENT = "equivalent: the whole interval lies within the margin."
 
@@ -170,8 +173,12 @@ def _notes(
 ) -> list[str]:
     every = [one for comparison in comparisons for found in comparison.differences for one in found.values()]
     notes = [PAIRED if paired else UNPAIRED]
+    if cluster := comparisons[0].evaluations[0].settings.cluster:
+        notes.append(f"Rows of one {cluster} depend on each other: they are resampled and swapped together.")
     if any(one.call.metric.family == "error" for one in every):
         notes.append(ERRORS)
+    if any(one.call.metric.family in ("decomposition", "classical") for one in every):
+        notes.append(WITHOUT_INTERVAL)
     if any(one.verdict == "equivalent" for one in every):
         notes.append(EQUIVALENT)
     if any(one.verdict == "different" for one in every):

@@ -147,6 +147,50 @@ def test_what_is_no_report_is_no_baseline(run, policy, old, tmp_path, text, mess
     assert message in done.err
 
 
+def test_rules_name_what_the_policy_defines(run, old, new, tmp_path):
+    policy = tmp_path / "groups.toml"
+    policy.write_text(
+        """
+        class_groups = ["shape=0+6+8+9,1+2+3+4+5+7"]
+        edges = ["sure=0,0.9,1"]
+        costs = ["abstain:0.1"]
+        priors = "uniform"
+        clip = 1e-6
+
+        [[rules]]
+        metric = "expected_miscalibration:lens=shape:min_rows=200"
+        max_increase = 0.01
+
+        [[rules]]
+        metric = "ece:binning=sure:region=0.5..1"
+        max_increase = 0
+
+        [[rules]]
+        metric = "bayes_risk:costs=abstain"
+        max = 0.5
+        bound = "upper"
+        """
+    )
+    done = run("check", old, "--policy", policy, "--baseline", old)
+    assert "3 rules: 3 passed." in done.out
+    done = run("check", new, "--policy", policy, "--baseline", old)
+    assert "3 rules: 1 failed, 2 passed." in done.out
+    settings = json.loads(run("check", old, "--policy", policy, "--baseline", old, "--format", "json").out)
+    assert settings["settings"]["edges"] == {"sure": [0, 0.9, 1]}
+    assert settings["policy"] == str(policy)
+
+
+def test_clusters_of_a_policy(run, old, tmp_path):
+    policy = tmp_path / "clusters.toml"
+    policy.write_text('cluster = "ink"\n[[rules]]\nmetric = "accuracy"\nmax_decrease = 0.1\n')
+    done = run("check", old, "--policy", policy, "--baseline", old, "--key", "id")
+    assert done.status == 0
+    policy.write_text(policy.read_text().replace("ink", "writer"))
+    done = run("check", old, "--policy", policy, "--baseline", old)
+    assert done.status == 2
+    assert "no column 'writer'" in words(done)
+
+
 def test_all_forms_at_once(run, policy, old, new, tmp_path):
     forms = {"json": "c.json", "markdown": "c.md", "junit": "c.xml", "github": "c.txt", "table": "c.tab"}
     targets = [word for form, name in forms.items() for word in ("--write", f"{form}={tmp_path / name}")]

@@ -85,6 +85,19 @@ def test_left_out_rows_are_counted(run, tmp_path):
     assert "old.csv: 10 rows without a counterpart left out." in done.out
 
 
+def test_dependent_rows_are_taken_together(run, releases):
+    files = [*releases, "--key", "id", "--metrics", "log_loss,ece,corp_miscalibration:lens=top-1"]
+    done = run("compare", *files, "--cluster", "ink", "--draws", "49")
+    assert "Rows of one ink depend on each other" in done.out
+    assert "Other metrics without interval" in done.out
+    lines = {line.split()[0]: line.split() for line in done.out.splitlines() if line}
+    # three clusters can change sides in eight ways only: nothing is proven
+    assert [float(lines[name][-2]) >= 0.1 for name in ("ece", "corp_miscalibration:lens=top-1")] == [True] * 2
+    done = run("compare", *files, "--cluster", "writer")
+    assert (done.status, done.out) == (2, "")
+    assert "no column 'writer'" in done.err
+
+
 def test_other_classes_only_when_told(run, sample, releases):
     iris = sample / "iris_logistic_test.csv"
     done = run("compare", releases[0], iris)
@@ -99,6 +112,7 @@ def test_other_classes_only_when_told(run, sample, releases):
         ([], "only one file was given"),
         (["release_2.parquet", "--key", "uid"], "--key uid"),
         (["release_2.parquet", "--by", "country"], "country"),
+        (["release_2.parquet", "--cluster", "country"], "country"),
         (["release_2.parquet", "--margin", "log_loss"], "is no margin"),
         (["release_2.parquet", "--select", "mean_gap"], "ranks nothing"),
         (["none.parquet"], "no such file"),
