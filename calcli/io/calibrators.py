@@ -1,7 +1,8 @@
 """Calibrator files: versioned JSON, or .npz by its ending; never a pickle.
 
 Scalars and small arrays are numbers that can be read; an array of more than `READABLE` numbers is the base64
-of its little-endian bytes. In .npz each parameter is an array, and the rest is JSON in one more array.
+of its little-endian bytes, with their checksum. In .npz each parameter is an array, and the rest is JSON in
+one more array.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import base64
 import binascii
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ SCHEMA = "calcli.calibrator/1"
 HEADER = "calibrator"  # the array of an .npz file that holds the JSON
 READABLE = 256
 PROBES = 50
-DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, binascii.Error)
+DAMAGE = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, binascii.Error)
 
 
 def save_calibrator(record: CalibratorRecord, path: str | Path) -> None:
@@ -122,6 +124,7 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
     if len(priors) not in (0, len(classes)) or len(set(classes)) < len(classes) or len(classes) < 2:
         raise ValueError("its classes and priors do not agree")
     raw = {"raw": True, "log-probs": False}[document["input"]]
+    calibrator.check()
     _probe(calibrator, len(classes))
     return CalibratorRecord(calibrator, classes, raw, priors, document["fitted_on"])
 
@@ -147,8 +150,13 @@ def _encoded_array(array: Array) -> Any:
     if array.size <= READABLE:
         return json_value(array.tolist())
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    text = base64.b64encode(plain.tobytes()).decode("ascii")
-    return {"dtype": plain.dtype.str, "shape": list(plain.shape), "base64": text}
+    data = plain.tobytes()
+    return {
+        "dtype": plain.dtype.str,
+        "shape": list(plain.shape),
+        "crc32": zlib.crc32(data),
+        "base64": base64.b64encode(data).decode("ascii"),
+    }
 
 
 def _decoded(value: Any) -> Parameter:
@@ -156,7 +164,10 @@ def _decoded(value: Any) -> Parameter:
         dtype = np.dtype(value["dtype"])
         if dtype.kind not in "if":
             raise ValueError(f"an array of type {dtype}")
-        flat = np.frombuffer(base64.b64decode(value["base64"], validate=True), dtype)
+        data = base64.b64decode(value["base64"], validate=True)
+        if zlib.crc32(data) != value["crc32"]:
+            raise ValueError("an array that does not have its checksum")
+        flat = np.frombuffer(data, dtype)
         return flat.reshape(value["shape"]).astype(dtype.newbyteorder("="))
     numbers = np.array(_numbers(value))
     return numbers if numbers.ndim else numbers.item()

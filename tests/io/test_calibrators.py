@@ -73,7 +73,7 @@ def test_saved_and_loaded_is_the_same_to_the_last_bit(path, name):
 
 def test_numbers_that_json_does_not_have(path):
     fitted = DPAffine()
-    fitted.parameters = {"alpha": 1e-300, "beta": np.array([-0.0, 1 / 3, -np.inf])}
+    fitted.parameters = {"alpha": 1e-300, "beta": np.array([-0.0, 1 / 3, -1e300])}
     save_calibrator(record_of(fitted, fitted_on={"before": {"log_loss": np.inf, "ece": np.nan}}), path)
     loaded = load_calibrator(path)
     assert loaded.calibrator.parameters["alpha"] == 1e-300
@@ -135,7 +135,14 @@ def refused(path, message: str) -> None:
         ({"parameters": [1, 2]}, "is damaged"),
         ({"parameters": {"scale": [1, 2, None], "intercept": [0, 0, 0], "floor": -9}}, "None where a number"),
         ({"parameters": {"scale": [1, 2], "intercept": [0, 0], "floor": -9}}, "fitted on 2 classes"),
-        ({"parameters": {"scale": [1, 2, "nan"], "intercept": [0, 0, 0], "floor": -9}}, "do not give prob"),
+        (
+            {"parameters": {"scale": [1, 2, "nan"], "intercept": [0, 0, 0], "floor": -9}},
+            "scale is empty or not finite",
+        ),
+        (
+            {"parameters": {"scale": [[1, 2, 3]], "intercept": [0, 0, 0], "floor": -9}},
+            "is damaged|fitted on 1",
+        ),
         (
             {
                 "parameters": {
@@ -164,6 +171,68 @@ def test_what_is_wrong_is_said(tmp_path, document, change, message):
     refused(path, message)
 
 
+def numbers(values, at=()):
+    """Yield the place of every number in nested JSON values; of a long list the first and the last."""
+    if isinstance(values, (int, float)):
+        yield at
+    elif isinstance(values, (dict, list)):
+        items = list(values.items() if isinstance(values, dict) else enumerate(values))
+        for key, value in items if isinstance(values, dict) else {i: items[i] for i in (0, -1)}.values():
+            yield from numbers(value, (*at, key))
+
+
+@pytest.mark.parametrize("name", CALIBRATORS)
+@pytest.mark.parametrize("instead", ["nan", "inf", None, "x", [], {}, [[1], [2, 3]]], ids=repr)
+def test_a_damaged_number_is_an_error(tmp_path, name, instead):
+    path = tmp_path / "cal.json"
+    calibrator = CALIBRATORS[name]
+    save_calibrator(record_of(calibrator.fit(SCORES, LABELS), raw=name == "raw"), path)
+    sound = path.read_text(encoding="utf-8")
+    for at in numbers(json.loads(sound)["parameters"]):
+        if isinstance(calibrator, Histogram) and at[0] == "values" and instead == "nan":
+            continue  # a bin without rows
+        document = json.loads(sound)
+        inner = document["parameters"]
+        for key in at[:-1]:
+            inner = inner[key]
+        inner[at[-1]] = instead
+        path.write_text(json.dumps(document))
+        refused(path, "is damaged|is not a valid calibrator")
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("temperature", {"temperature": 0}, "a temperature of 0"),
+        ("temperature", {"temperature": -1.5}, "a temperature of -1.5"),
+        ("ensemble-temperature", {"temperature": -1, "weights": [1, 0, 0]}, "a temperature of -1"),
+        ("isotonic", {"classes": 3, "scores": [0.5, 0.4], "values": [0, 1], "sizes": [2]}, "is damaged"),
+        (
+            "histogram",
+            {"classes": 3, "lower_edges": [0] * 3, "values": [0, 2, 1], "sizes": [1] * 3},
+            "out of range",
+        ),
+    ],
+)
+def test_what_no_fit_gives_is_refused(tmp_path, document, name, parameters, message):
+    path = tmp_path / "cal.json"
+    path.write_text(json.dumps(document | {"method": name, "settings": {}, "parameters": parameters}))
+    refused(path, message)
+
+
+def test_a_changed_array_does_not_have_its_checksum(tmp_path):
+    path = tmp_path / "cal.json"
+    calibrator = DPAffine()
+    calibrator.parameters = {"alpha": 1.0, "beta": RNG.normal(size=READABLE + 1)}
+    names = tuple(map(str, range(READABLE + 1)))
+    save_calibrator(record_of(calibrator, classes=names, priors=()), path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    stored = document["parameters"]["beta"]
+    stored["base64"] = stored["base64"].replace(stored["base64"][40:44], "AAAA", 1)
+    path.write_text(json.dumps(document))
+    refused(path, "does not have its checksum")
+
+
 @pytest.mark.parametrize(
     "missing", ["method", "settings", "input", "classes", "priors", "fitted_on", "parameters"]
 )
@@ -189,11 +258,12 @@ def test_other_files_are_refused(tmp_path, content, message):
     refused(path, message)
 
 
-def test_truncated_files_are_refused(path):
+def test_files_cut_anywhere_are_refused(path):
     save_calibrator(record_of(Isotonic().fit(SCORES, LABELS)), path)
     whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    refused(path, "is not a calibrator")
+    for size in range(0, len(whole) - 2, len(whole) // 40):
+        path.write_bytes(whole[:size])
+        refused(path, "is not a calibrator")
 
 
 def test_an_archive_of_something_else_and_one_with_a_pickle(tmp_path):

@@ -110,6 +110,12 @@ class Calibrator(ABC):
         """
         return np.exp(self.apply(checked_scores(scores)))
 
+    def check(self) -> None:
+        """Raise `ValueError` unless the parameters are such as a fit gives."""
+        for name, value in self.parameters.items():
+            if not np.size(value) or not np.isfinite(value).all():
+                raise ValueError(f"{name} is empty or not finite")
+
     def get_params(self) -> dict[str, Any]:
         """Return the settings: the keyword arguments that make the same calibrator, not fitted."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}

@@ -50,6 +50,7 @@ class Histogram(OneDimensional):
 
     name: ClassVar[str] = "histogram"
     tables: ClassVar[tuple[str, ...]] = ("lower_edges", "values")
+    gaps: ClassVar[bool] = True
 
     bins: int = 15
     binning: Binning = "equal-mass"

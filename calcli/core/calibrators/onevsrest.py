@@ -78,6 +78,7 @@ class OneDimensional(Calibrator):
     """
 
     tables: ClassVar[tuple[str, ...]] = ()  # those map parameters that are (m,) arrays, all of one length
+    gaps: ClassVar[bool] = False  # whether a value may be nan, where nothing is known
     sums: ClassVar[bool] = False  # whether within-top-r is allowed
 
     lens: str = CLASS_WISE
@@ -134,6 +135,19 @@ class OneDimensional(Calibrator):
         ]
         if len(absent):
             self.notes.append(f"no row of class {', '.join(map(str, absent))}")
+
+    def check(self) -> None:
+        """Raise `ValueError` unless the parameters are such as a fit gives."""
+        for name, value in self.parameters.items():
+            known = np.isfinite(value) | (self.gaps and name == "values" and np.isnan(value))
+            if not known.all() or (name == "values" and np.any((value < 0) | (value > 1))):
+                raise ValueError(f"{name} out of range")
+        for one in self._unpacked(int(self.learned(CLASSES))):
+            tables = [one[key] for key in self.tables]
+            if tables and (not len(tables[0]) or np.any(np.diff(tables[0]) < 0)):
+                raise ValueError(f"{self.tables[0]} that do not ascend")
+            if len({len(table) for table in tables}) > 1:
+                raise ValueError("tables of different lengths")
 
     def remark(self, text: str) -> None:
         """Note something about the map being fitted; equal remarks of several maps become one note."""

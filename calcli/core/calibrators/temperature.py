@@ -30,8 +30,18 @@ class _Slope:
     all_hit: bool
 
 
+class _Positive(Calibrator):
+    """What the calibrators with a temperature share: it is above 0."""
+
+    def check(self) -> None:
+        """Raise `ValueError` unless the parameters are such as a fit gives."""
+        super().check()
+        if not self.learned("temperature") > 0:
+            raise ValueError(f"a temperature of {self.learned('temperature')}")
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class Temperature(Calibrator):
+class Temperature(_Positive):
     """softmax(scores / T): one parameter, T > 0, learned by log-loss; keeps the order of the classes.
 
     Adding a constant to a row of scores changes nothing, so that logits and log-probabilities give the same
@@ -69,7 +79,7 @@ class Temperature(Calibrator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EnsembleTemperature(Calibrator):
+class EnsembleTemperature(_Positive):
     """w_1 softmax(scores / T) + w_2 softmax(scores) + w_3 / K, the weights on the simplex.
 
     T is that of temperature scaling, the weights then minimize the log-loss. Keeps the order of the classes.

@@ -83,6 +83,11 @@ class PerPredictedClass(Calibrator):
             result[chosen] = fitted.get(str(k), fitted[FALLBACK]).apply(scores[chosen])
         return result
 
+    def check(self) -> None:
+        """Raise `ValueError` unless the parameters are such as fits give."""
+        for one in self._fitted().values():
+            one.check()
+
     def _fitted(self) -> dict[str, Calibrator]:
         fitted: dict[str, Calibrator] = {FALLBACK: _unfitted(self.calibrator)}
         for which, parameters in _by_calibrator(self.parameters).items():
@@ -119,23 +124,31 @@ class PreserveTop1(Calibrator):
         """Fit the wrapped calibrator, and note how many of the rows it would give another class."""
         inner = _unfitted(self.calibrator).fit(scores, labels, weights, start=start)
         self.parameters = inner.parameters
-        changed, tied = top1_changes(scores, inner.apply(scores))
+        counted = scores if weights is None else scores[weights > 0]
+        changed, tied = top1_changes(counted, inner.apply(counted))
         self.notes = [
             *inner.notes,
-            f"on {changed} of {len(scores)} rows the predicted class would change and is kept by sharing "
+            f"on {changed} of {len(counted)} rows the predicted class would change and is kept by sharing "
             f"probability; before that, {tied} rows had become ties",
         ]
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
-        inner = _unfitted(self.calibrator)
-        inner.parameters = self.parameters
-        result = inner.apply(scores)
+        result = self._inner().apply(scores)
         predicted = scores.argmax(axis=1)
         moved = np.flatnonzero(result.argmax(axis=1) != predicted)
         with np.errstate(divide="ignore"):
             result[moved] = np.log(keep_top(np.exp(result[moved]), predicted[moved]))
         return result
+
+    def check(self) -> None:
+        """Raise `ValueError` unless the parameters are such as a fit gives."""
+        self._inner().check()
+
+    def _inner(self) -> Calibrator:
+        inner = _unfitted(self.calibrator)
+        inner.parameters = self.parameters
+        return inner
 
 
 def keep_top(probs: NDArray[np.float64], top: NDArray[np.intp]) -> NDArray[np.float64]:
