@@ -13,7 +13,7 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -96,6 +96,9 @@ class Writer(ABC):
     def end(self) -> None:
         """Write what stands behind the rows."""
 
+    def abandon(self) -> None:  # noqa: B027 (most have nothing to let go of)
+        """Let go of what is open; the file is not going to appear."""
+
 
 class CsvWriter(Writer):
     """CSV: text is quoted only in parts where it must be."""
@@ -164,6 +167,11 @@ class BatchWriter(Writer):
     def end(self) -> None:
         """Write the foot of the file."""
         self._opened.close()
+
+    def abandon(self) -> None:
+        """Close what pyarrow would otherwise try to close later, behind the sink."""
+        with suppress(OSError, pa.ArrowException):
+            self._opened.close()
 
 
 class NpyWriter(Writer):
@@ -296,7 +304,11 @@ def _writing(sink: BinaryIO, form: str, delimiter: str, frame: Frame) -> Iterato
         "npz": lambda: NpzWriter(sink, frame),
     }
     writer = makers[form]()
-    yield writer
+    try:
+        yield writer
+    except BaseException:
+        writer.abandon()
+        raise
     writer.end()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import sys
@@ -357,3 +358,14 @@ def test_a_file_can_be_replaced_by_itself(tmp_path):
     source = write(table(), tmp_path / "in.csv")
     recalibrate_file(RECORD, str(source), str(source))
     np.testing.assert_allclose(load(source)[NEW], EXPECTED, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_an_error_half_way_leaves_nothing_open_and_no_file(tmp_path, ending):
+    logits = np.where(LOGITS == LOGITS.min(), -np.inf, LOGITS)
+    source = write(table(logits), tmp_path / "in.parquet")
+    with pytest.raises(InputError, match="exactly 0, which has no finite logit"):
+        recalibrate_file(RECORD, str(source), str(tmp_path / f"out{ending}"), wanted=Wanted("logits"))
+    gc.collect()
+    assert [file.name for file in tmp_path.iterdir()] == ["in.parquet"]
