@@ -10,7 +10,8 @@ from calcli.core.evaluate import evaluate
 from calcli.core.predictions import Predictions
 from calcli.core.results import Estimate, Evaluation
 from calcli.core.scores.calibration_loss import Companions
-from calcli.core.slices import Slice, select, slice_rows
+from calcli.core.scores.priors import ShiftedScores
+from calcli.core.slices import Slice, select, select_each, slice_numbers
 
 
 def evaluate_slices(
@@ -41,15 +42,16 @@ def evaluate_slices(
         calls = [estimate.call for estimate in whole.estimates.values()]
         usual = tuple(call.spelled_out for call in calls if call.metric.family != "recalibration")
         settings = replace(settings, metrics=usual)
-    understood = predictions
-    if not settings.shift_to_priors:  # what has been shifted is of another kind than what is read
-        understood = predictions.as_kind(found.kind, found.provenance.kind_reason)
+    # what has been shifted is of another kind than what is read
+    kind = found.scores.kind if isinstance(found.scores, ShiftedScores) else found.kind
+    understood = predictions.as_kind(kind, found.provenance.kind_reason)
     companions = companions or Companions()
     posteriors = companions.posteriors
-    for part, chosen in slice_rows(understood, column):
-        own = None if posteriors is None else select(posteriors, chosen)
+    slices, numbers = slice_numbers(understood, column)
+    for number, rows in enumerate(select_each(understood, numbers)):
+        own = None if posteriors is None else select(posteriors, numbers == number)
         beside = replace(companions, posteriors=own)
-        yield part, evaluate(select(understood, chosen), settings, companions=beside)
+        yield slices[number], evaluate(rows, settings, companions=beside)
 
 
 def with_corrected_p(

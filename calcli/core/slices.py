@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.errors import InputError
-from calcli.core.predictions import Array, Floats, Kind, Predictions, Scores
+from calcli.core.predictions import Array, ArrayScores, Floats, Kind, Predictions, Scores
 
 MOST = 1_000  # values of a column beyond which it is no column to slice by
 ENOUGH_ROWS = 100  # rows from which a slice's figures are compared with others
+HELD_BYTES = 1 << 28  # scores of slices that are held in memory together
+READ_ROWS = 4096  # rows read at once on the way there
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,18 @@ class ChosenScores:
 
 
 @dataclass(frozen=True)
+class HeldScores(ArrayScores):
+    """Scores that were read into memory, and the type they had where they came from."""
+
+    stored: np.dtype[Any]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores as they were stored."""
+        return self.stored
+
+
+@dataclass(frozen=True)
 class ChosenColumns(Mapping[str, Array]):
     """Some rows of other columns, read when asked for."""
 
@@ -93,8 +107,67 @@ def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
     )
 
 
+def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator[Predictions]:
+    """Yield the rows of each number, from 0, as predictions of their own.
+
+    The scores of as many as fit into memory are read together, so that a file is read once, however many
+    slices it has, if it is no larger than that.
+
+    Parameters
+    ----------
+    predictions
+        All rows.
+    numbers
+        (N,) number of the slice that each row is in.
+    """
+    classes = predictions.n_classes
+    size = np.result_type(predictions.scores.dtype, np.float32).itemsize
+    for first, last in _fitting(np.bincount(numbers).tolist(), HELD_BYTES // (classes * size)):
+        chosen = (numbers >= first) & (numbers < last)
+        if last - first == 1:
+            yield select(predictions, chosen)
+            continue
+        own = numbers[chosen]
+        held = _gathered(ChosenScores(predictions.scores, chosen), np.argsort(own, kind="stable"))
+        sizes = np.bincount(own - first)
+        for number, stop, rows in zip(range(first, last), np.cumsum(sizes), sizes, strict=True):
+            scores = HeldScores(held[stop - rows : stop], predictions.scores.dtype)
+            yield replace(select(predictions, numbers == number), scores=scores)
+
+
+def _fitting(sizes: Iterable[int], most: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of consecutive numbers whose sizes add up to `most` at most, or that are one alone."""
+    first = last = total = 0
+    for last, size in enumerate(sizes):
+        if last > first and total + size > most:
+            yield first, last
+            first, total = last, 0
+        total += size
+    yield first, last + 1
+
+
+def _gathered(scores: Scores, order: NDArray[np.intp]) -> Floats:
+    """Read scores once and return their rows in an order."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    start, held = 0, np.empty((0, scores.shape[1]))
+    for block in scores.blocks(READ_ROWS):
+        if not start:
+            held = np.empty(scores.shape, block.dtype)
+        held[place[start : start + len(block)]] = block
+        start += len(block)
+    return held
+
+
 def slice_rows(predictions: Predictions, column: str) -> Iterator[tuple[Slice, NDArray[np.bool_]]]:
-    """Yield every value of a column, in order, with the (N,) booleans of its rows.
+    """Yield every value of a column, in order, with the (N,) booleans of its rows; see `slice_numbers`."""
+    slices, numbers = slice_numbers(predictions, column)
+    for number, part in enumerate(slices):
+        yield part, numbers == number
+
+
+def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], NDArray[np.intp]]:
+    """Return every value of a column, in order, and the (N,) number among them of each row's own.
 
     Raises
     ------
@@ -107,8 +180,8 @@ def slice_rows(predictions: Predictions, column: str) -> Iterator[tuple[Slice, N
             f"{predictions.provenance.path}: column {column!r} has {len(values):,} values, more than the "
             f"{MOST:,} that can be slices; --by takes a column of groups, such as country or device"
         )
-    for code in _natural_order(values):
-        yield Slice(column, str(values[code])), codes == code
+    order = np.array(_natural_order(values), np.intp)
+    return [Slice(column, str(value)) for value in values[order]], np.argsort(order)[codes]
 
 
 def _natural_order(values: NDArray[np.str_]) -> list[int]:

@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from calcli.core import blocks
+from calcli.core import blocks, slices
 from calcli.core.errors import InputError
 from calcli.core.evaluate import evaluate
+from calcli.core.predictions import ArrayScores
 from calcli.core.results import Settings
+from calcli.core.scores.priors import Priors
 from calcli.core.sliced import evaluate_slices, with_corrected_p
-from calcli.core.slices import select, slice_rows
+from calcli.core.slices import select, select_each, slice_numbers, slice_rows
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -37,6 +41,55 @@ def test_a_slice_is_its_rows(weighted, predict, monkeypatch):
             if estimate.interval:
                 assert got.estimates[metric].interval.low == pytest.approx(estimate.interval.low, abs=1e-12)
         assert part.n_rows == chosen.sum()
+
+
+class Counted(ArrayScores):
+    """Scores that count how often they are read."""
+
+    readings = 0
+
+    def blocks(self, rows):
+        type(self).readings += 1
+        return super().blocks(rows)
+
+
+@pytest.mark.parametrize(("held", "readings"), [(1 << 20, 1), (100 * 3 * 4, 2), (30 * 3 * 4, 4), (0, 4)])
+def test_slices_are_read_together_as_far_as_memory_allows(predict, monkeypatch, held, readings):
+    rng = np.random.default_rng(3)
+    logits, labels = rng.normal(size=(170, 3)).astype(np.float32), rng.integers(0, 3, 170)
+    numbers = rng.permutation(np.repeat([0, 1, 2, 3], [40, 30, 20, 80]))
+    rows = replace(predict(logits, labels, "logits"), scores=Counted(logits), columns={"id": np.arange(170)})
+    monkeypatch.setattr(slices, "HELD_BYTES", held)
+    monkeypatch.setattr(Counted, "readings", 0)
+    monkeypatch.setattr(slices, "READ_ROWS", 7)
+    for number, part in enumerate(select_each(rows, numbers)):
+        chosen = np.flatnonzero(numbers == number)
+        assert np.array_equal(np.concatenate(list(part.scores.blocks(11))), logits[chosen])
+        assert np.array_equal(part.labels, labels[chosen])
+        assert np.array_equal(part.columns["id"], chosen)
+        assert part.scores.dtype == np.float32
+    assert number == 3
+    assert Counted.readings == readings
+
+
+@given(st.lists(st.sampled_from(["b", "a", "10", "9", ""]), min_size=1, max_size=20))
+def test_every_row_has_the_number_of_its_slice(predict, values):
+    rows = replace(predict([[0.5, 0.5]] * len(values), [0] * len(values)), columns={"c": np.array(values)})
+    found, numbers = slice_numbers(rows, "c")
+    assert [found[number].value for number in numbers] == values
+    assert [part.value for part in found] == [v for v in ("9", "10", "", "a", "b") if v in values]
+
+
+def test_slices_of_shifted_posteriors_are_shifted_from_what_was_read(predict):
+    rng = np.random.default_rng(4)
+    probs, labels = rng.dirichlet(np.ones(3), 120), np.arange(120) % 3
+    place = np.repeat(["a", "b"], 60)
+    rows = replace(predict(probs, labels), columns={"place": place})
+    asked = Settings(("log_loss",), resamples=0, priors=Priors((0.2, 0.3, 0.5)), shift_to_priors=True)
+    found = evaluate_slices(rows, "place", evaluate(rows, asked))
+    for (part, evaluation), half in zip(found, (slice(60), slice(60, 120)), strict=True):
+        alone = evaluate(predict(probs[half], labels[half]), asked).estimates["log_loss"].value
+        assert evaluation.estimates["log_loss"].value == pytest.approx(alone, abs=1e-12), part
 
 
 def test_numbers_are_in_the_order_of_numbers(predict):
