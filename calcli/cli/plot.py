@@ -170,7 +170,7 @@ def evaluate_files(
 
 
 def named(files: Sequence[str]) -> dict[str, str]:
-    """Return files by short names.
+    """Return files by their names, from the folder that they share if some have the same one.
 
     Raises
     ------
@@ -180,7 +180,10 @@ def named(files: Sequence[str]) -> dict[str, str]:
     from calcli.core.errors import UsageError
     from calcli.report.summary import short_names
 
-    found = dict(zip(short_names(files), files, strict=True))
+    names = [Path(file).name for file in files]
+    if len(set(names)) < len(names):
+        names = short_names(files)
+    found = dict(zip(names, files, strict=True))
     if len(found) < len(files):
         repeated = next(file for file in files if file not in found.values() or files.count(file) > 1)
         raise UsageError(f"{repeated} is given twice; expected different files")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS, ClassReliability
 from calcli.figures.reliability import key, reliability_bars
-from calcli.figures.style import FAINT, MUTED, OVER, UNDER, Look, boxes, new_figure, short, styled
+from calcli.figures.style import MUTED, OVER, UNDER, Look, boxes, new_figure, short, styled
 from calcli.figures.wording import words
 
 SMALL_MULTIPLES = 30  # classes up to which each has its own diagram
@@ -82,9 +82,9 @@ def _heat_maps(results: Mapping[str, ClassReliability], shown: NDArray[np.intp])
         axes.tick_params(axis="y", length=0)
         which = "all" if rows == len(result.classes) else f"worst {rows} of"
         note = f"{which} {len(result.classes):,} classes with their ECE, {_ordered(name, results)}"
-        note += f"; faint: under {FEW_ROWS} rows"
-        axes.set_title(f"{short(name)}\n", loc="left")
-        axes.text(0, 1.0, note + "\n", transform=axes.transAxes, va="baseline", fontsize=6.5, linespacing=0.5)
+        note += f"; dots: under {FEW_ROWS} rows"
+        axes.set_title(short(name), loc="left", pad=14)
+        axes.annotate(note, (0, 1), (0, 4), "axes fraction", textcoords="offset points", fontsize=6.5)
         colors = ScalarMappable(Normalize(-limit, limit), GAPS)
         place: Look = {"location": "bottom", "fraction": 0.03, "aspect": 40, "pad": 0.01}
         bar = part.colorbar(colors, ax=axes, extend="both", **place)
@@ -110,11 +110,17 @@ def _typical_gap(result: ClassReliability) -> float:
 def _cells(axes: Axes, result: ClassReliability, shown: NDArray[np.intp], limit: float) -> None:
     gap, thin = (result.frequency - result.mean_score)[shown], result.thin[shown]
     filled = result.bins.count[shown] > 0
-    for cells, alpha in ((filled & ~thin, 1.0), (thin, FAINT)):
+    solid, middle = filled & ~thin, (result.edges[:-1] + result.edges[1:]) / 2
+    row, column = np.nonzero(solid)
+    x, y = (result.edges[column], result.edges[column + 1]), (row + 0.0, row + 1.0)
+    boxes(axes, x, y, facecolor=GAPS(0.5 + 0.5 * gap[solid] / limit), edgecolor=MUTED, linewidth=0.2)
+    dash: Look = {"marker": "_", "markersize": 3.5, "color": "black", "markeredgewidth": 0.6}
+    dot: Look = {"marker": "o", "markersize": 1.4, "markeredgewidth": 0}
+    marked = (
+        (solid & (gap < -limit / 4), dash),
+        (thin & (gap < 0), dot | {"color": OVER}),
+        (thin & (gap >= 0), dot | {"color": UNDER}),
+    )
+    for cells, look in marked:
         row, column = np.nonzero(cells)
-        x, y = (result.edges[column], result.edges[column + 1]), (row + 0.0, row + 1.0)
-        color = GAPS(0.5 + 0.5 * gap[cells] / limit)
-        boxes(axes, x, y, facecolor=color, edgecolor=MUTED, linewidth=0.2, alpha=alpha)
-    row, column = np.nonzero(filled & ~thin & (gap < -limit / 4))
-    middle = (result.edges[column] + result.edges[column + 1]) / 2
-    axes.plot(middle, row + 0.5, linestyle="", marker="_", markersize=3.5, color="black", markeredgewidth=0.6)
+        axes.plot(middle[column], row + 0.5, linestyle="", **look)

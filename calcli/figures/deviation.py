@@ -47,7 +47,7 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
     row[0].set_ylabel(text.gap)
     row[0].set(xlim=(0, 1), ylim=(-reach, reach))
     row[0].xaxis.set_major_formatter("{x:g}")
-    figure.legend(handles=_key(text), loc="outside upper center", ncols=2)
+    figure.legend(handles=_key(text), loc="outside upper center", ncols=3)
     return figure
 
 
@@ -74,7 +74,11 @@ def _deviations(axes: Axes, result: Reliability) -> None:
 
 
 def _reach(result: Reliability) -> float:
-    ends = np.stack([result.frequency, result.low, result.high]) - result.mean_score
+    """Return how far marks and bars reach; the bars of thin bins alone may leave the panel."""
+    bars = np.stack([result.low, result.high])
+    if not result.thin[result.bins.count > 0].all():
+        bars[:, result.thin] = np.nan
+    ends = np.vstack([result.frequency, bars]) - result.mean_score
     return min(1.0, float(np.nanmax(np.abs(ends))) * 1.15 + 0.01)
 
 
@@ -84,4 +88,5 @@ def _key(text: Words) -> list[Artist]:
         Line2D([], [], label=text.under, **UNDERS),
         Line2D([], [], label="within chance", **WITHIN),
         Patch(label=f"{BAND:.0%} if calibrated", **CHANCE),
+        Patch(label="share of rows", facecolor=BAR),
     ]

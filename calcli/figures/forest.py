@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from calcli.core.curves.forest import Forest
@@ -19,6 +21,7 @@ from calcli.figures.style import (
     MUTED,
     PANEL,
     SERIES,
+    Look,
     new_figure,
     short,
     styled,
@@ -26,14 +29,15 @@ from calcli.figures.style import (
 from calcli.figures.wording import metric_name
 
 LINE = 0.17  # inches: a slice
+WHOLE: Look = {"color": MUTED, "linewidth": 0.9, "dashes": (4, 2)}
 
 
 @styled
 def forest(results: Mapping[str, Forest]) -> Figure:
     """Draw metrics in every slice with their intervals, and over all rows as a line in its interval.
 
-    A column of panels a system, a row of them a metric. A diamond's interval leaves out the value of all
-    rows. Slices of fewer than 100 rows are faint.
+    A column of panels a system, a row of them a metric; numbers of rows are those of the first system. A
+    diamond's interval leaves out the value of all rows. Slices of fewer than 100 rows are faint.
 
     Parameters
     ----------
@@ -44,7 +48,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     names = list(dict.fromkeys([*first.worst_first, *(name for other in others for name in other.slices)]))
     metrics = list(first.whole)
     width = min(COLUMN + 0.6 + PANEL * (len(results) - 1), MAX_WIDTH)
-    figure = new_figure(width, 0.35 + len(metrics) * (0.5 + LINE * len(names)))
+    figure = new_figure(width, 0.4 + len(metrics) * (0.5 + LINE * len(names)))
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
     for row, metric in zip(grid, metrics, strict=True):
         for axes, (system, result) in zip(row, results.items(), strict=True):
@@ -57,16 +61,27 @@ def forest(results: Mapping[str, Forest]) -> Figure:
             axes.grid(axis="x", color=GRID)
             axes.xaxis.set_major_locator(MaxNLocator(6))
             if metric == metrics[0]:
-                axes.set_title(f"{short(system)}\n(dashed: all rows)", loc="left")
+                axes.set_title(short(system), loc="left")
+    rows = {name: count for result in [*others[::-1], first] for name, count in result.rows.items()}
+    labels = [f"{short(name, 26)} ({rows[name]:,})" for name in names]
     for axes in grid[:, 0]:
-        axes.set_yticks(range(len(names)), [short(name, 26) for name in names], fontsize=6.8)
+        axes.set_yticks(range(len(names)), labels, fontsize=6.8)
         axes.set_ylim(len(names) - 0.4, -0.6)
+    figure.legend(handles=_key(), loc="outside upper center", ncols=3)
     return figure
+
+
+def _key() -> list[Artist]:
+    return [
+        Line2D([], [], label="all rows", **WHOLE),
+        Line2D([], [], label="slice", color=SERIES[0], marker="o", markersize=4),
+        Line2D([], [], label="apart from all rows", color=SERIES[1], marker="D", markersize=4),
+    ]
 
 
 def _whole(axes: Axes, estimate: Estimate) -> None:
     if math.isfinite(estimate.value):
-        axes.axvline(estimate.value, color=MUTED, linewidth=0.9, dashes=(4, 2))
+        axes.axvline(estimate.value, **WHOLE)
     if (interval := _finite(estimate.interval)) is not None:
         axes.axvspan(interval.low, interval.high, color=GRID, linewidth=0)
 

@@ -22,6 +22,7 @@ from calcli.figures.style import (
     short,
     styled,
     unit_square,
+    wrapped,
 )
 from calcli.figures.wording import words
 
@@ -58,7 +59,7 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
             label="observed in the data", zorder=3,
         )  # fmt: skip
         unit_square(axes)
-        axes.set_title(short(name), loc="left")
+        axes.set_title(wrapped(name), loc="left")
         axes.set_xlabel(f"{words(result.lens, classes).score}, before")
     row[0].set_ylabel("After calibration; observed")
     handles, labels = row[0].get_legend_handles_labels()

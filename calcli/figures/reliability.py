@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import Error, Reliability
@@ -24,6 +23,7 @@ from calcli.figures.style import (
     Values,
     boxes,
     panels,
+    percent,
     short,
     styled,
     unit_square,
@@ -108,30 +108,29 @@ def reliability_bars(
 
 
 def _corner(axes: Axes, result: Reliability) -> None:
-    lines = [_described("ECE", result.binned), _described("KS", result.ks)]
-    lines.append(f"{result.bins.count.sum():,} rows, {len(result.bins.count)} {_binning(result)} bins")
     low, high = region_ends(result.binned.call.region)
-    top = np.fmax(result.frequency, result.mean_score)[result.edges[:-1] < low + 0.7 * (high - low)]
-    free = not np.any(top > 0.8)
-    x, y, align = (0.03, 0.975, "left") if free else (0.975, 0.03, "right")
-    axes.text(
-        x,
-        y,
-        "\n".join(lines),
-        transform=axes.transAxes,
-        ha=align,
-        va="top" if free else "bottom",
-        fontsize=6.5,
-        linespacing=1.35,
-        bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
-    )
+    tops = np.fmax(result.frequency, result.mean_score)
+    look: Look = {"transform": axes.transAxes, "fontsize": 6.5, "linespacing": 1.35}
+    for separator, width, bottom in ((", ", 0.71, 0.8), ("\n", 0.5, 0.7)):
+        text = _described(result, separator)
+        if not np.any(tops[result.edges[:-1] < low + width * (high - low)] > bottom):
+            axes.text(0.03, 0.975, text, ha="left", va="top", **look)
+            return
+    box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
+    axes.text(0.975, 0.03, _described(result, ", "), ha="right", va="bottom", bbox=box, **look)
 
 
-def _described(name: str, error: Error) -> str:
+def _described(result: Reliability, separator: str) -> str:
+    errors = [_error("ECE", result.binned, separator), _error("KS", result.ks, separator)]
+    size = f"{result.bins.count.sum():,} rows", f"{len(result.bins.count)} {_binning(result)} bins"
+    return "\n".join([*errors, separator.join(size)])
+
+
+def _error(name: str, error: Error, separator: str) -> str:
     if error.if_calibrated is None:
         return f"{name} {error.value:.4f}"
     null = error.if_calibrated
-    return f"{name} {error.value:.4f}, if calibrated {null.mean:.4f} ± {null.sd:.4f}"
+    return f"{name} {error.value:.4f}{separator}if calibrated {null.mean:.4f} ± {null.sd:.4f}"
 
 
 def _binning(result: Reliability) -> str:
@@ -145,7 +144,7 @@ def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) 
     color = OVER if score > frequency else UNDER
     mean = axes.axvline(score, color=color, linewidth=1.2, dashes=(3, 1.5), clip_on=False)
     overall = axes.axvline(frequency, color=INK, linewidth=1.2, clip_on=False)
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(percent)
     axes.set(xlim=(0, 1), ylim=(0, tallest * 1.05))
     labels = [f"{text.mean_score} {score:.3f}", f"{text.overall} {frequency:.3f}"]
     axes.legend(

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
 from calcli.core.curves.risk import RejectionCurve, RiskCurve
-from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, short, styled
+from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, percent, short, styled
 
 TICKS = {0.01: "0.01", 0.1: "0.1", 0.5: "0.5", 0.9: "0.9", 0.99: "0.99"}
 WIDE_TICKS = {1e-6: "$10^{-6}$", 0.001: "0.001", 0.5: "0.5", 0.999: "0.999", 1 - 1e-6: "$1-10^{-6}$"}
@@ -74,7 +73,7 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
         axes.plot(result.rejected, result.promised, linewidth=0.6, **look)
     axes.plot([], [], color=MUTED, linewidth=0.6, label="promised (1 − mean confidence)")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(PercentFormatter(1))
+        axis.set_major_formatter(percent)
     axes.set(
         xlim=(0, 1),
         ylim=(0, None),

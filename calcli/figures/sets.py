@@ -264,9 +264,10 @@ def _epochs(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple
 def _slices(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[Results, Figure]:
     if not view.by:
         raise UsageError("the figure slices needs a column to slice by: --by COLUMN")
-    if any(evaluation.settings.priors is not None for evaluation in evaluations.values()):
+    if any(evaluation.settings.shift_to_priors for evaluation in evaluations.values()):
         raise UsageError(
-            "the figure slices takes the rows with the class frequencies they have; leave out --priors"
+            "the figure slices weights each slice to --priors, but moves no probabilities; leave out "
+            "--shift-to-priors"
         )
     results = {
         system: forest_of(evaluation, view.by, _asked("slices", evaluation, view))
@@ -294,8 +295,7 @@ def _maps(evaluations: Evaluations, view: View, names: Sequence[str]) -> tuple[R
             predictions = evaluation.predictions
             require_classes(predictions, record.classes, name)
             record.refuse_kind(predictions.kind, predictions.provenance.path)
-            title = system if len(view.calibrators) == 1 else f"{name}, {system}"
-            results[title] = map_of(record.calibrator, predictions, raw=record.raw)
+            results[f"{name} on {system}"] = map_of(record.calibrator, predictions, raw=record.raw)
     return results, calibration_map(results, names)
 
 

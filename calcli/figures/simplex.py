@@ -10,10 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
 from calcli.core.curves.simplex import Simplex
-from calcli.figures.style import FAINT, GRID, INK, MUTED, Values, new_figure, short, styled
+from calcli.figures.style import FAINT, GRID, INK, MUTED, Values, new_figure, percent, short, styled
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
 MASS = LinearSegmentedColormap.from_list("mass", ["#9fc3dd", "#0072b2", "#08263d"])  # darkens: prints in gray
@@ -45,7 +44,7 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
         axes.set_title(short(name), loc="left")
     bar = figure.colorbar(ScalarMappable(scale, MASS), ax=grid, shrink=0.6, aspect=30, pad=0.02)
     bar.set_label("Share of rows in the bin")
-    bar.ax.yaxis.set_major_formatter(PercentFormatter(1))
+    bar.ax.yaxis.set_major_formatter(percent)
     bar.ax.spines["outline"].set_linewidth(0.4)
     return figure
 

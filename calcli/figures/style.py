@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from textwrap import wrap
 from typing import Any, ParamSpec
 
 import matplotlib.style
@@ -124,9 +125,19 @@ def boxes(axes: Axes, x: tuple[Values, Values], y: tuple[Values, Values], **look
     return drawn
 
 
+def percent(value: float, _: object = None) -> str:
+    """Format a fraction, for the ticks of an axis."""
+    return f"{100 * value:.4g}%"
+
+
 def short(name: str, length: int = 34) -> str:
     """Return a name that fits above a panel: the end of long ones, where file names differ."""
     return name if len(name) <= length else "…" + name[-(length - 1) :]
+
+
+def wrapped(name: str) -> str:
+    """Return a name of several words in lines that fit above a panel."""
+    return "\n".join(short(line) for line in wrap(name, 34, break_long_words=False, break_on_hyphens=False))
 
 
 def panels(columns: int, heights: tuple[float, ...], height: float) -> tuple[Figure, list[list[Axes]]]:

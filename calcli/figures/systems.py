@@ -58,13 +58,14 @@ def _interval(axes: Axes, estimate: Estimate, y: float) -> None:
     if not math.isfinite(estimate.value):
         axes.text(0, y, f" {estimate.value}", va="center", fontsize=6.5)
         return
-    end = estimate.value
+    end = max(0, estimate.value)
     if estimate.interval is not None and math.isfinite(estimate.interval.high):
         axes.hlines(y, estimate.interval.low, estimate.interval.high, color=INK, linewidth=1.2)
-        end = estimate.interval.high
+        end = max(0, estimate.interval.high)
     axes.annotate(
-        f"{estimate.value:.3f}", (end, y), (3, 0), textcoords="offset points", va="center", fontsize=6.2
-    )
+        f"{estimate.value:.3f}".replace("-", "−"), (end, y), (3, 0), textcoords="offset points", va="center",
+        fontsize=6.2, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3},
+    )  # fmt: skip
 
 
 @styled
@@ -93,6 +94,7 @@ def epochs(courses: Mapping[str, Course], names: Sequence[str]) -> Figure:
         axes.set_title(metric_name(course.call), loc="left", fontsize=7.5, pad=13)
         best = f"best: {short(names[course.best], 26)}"
         axes.annotate(best, (0, 1), (0, 4), "axes fraction", textcoords="offset points", fontsize=6.5)
+        axes.set_ylabel(course.call.metric.unit)
         axes.grid(axis="y", color=GRID)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     for axes in list(grid.flat)[len(courses) :]:

@@ -106,6 +106,17 @@ def test_slices_are_the_rows_of_each_value(run, two_classes, tmp_path):
         assert float(row["low"]) < float(row["value"]) < float(row["high"])
 
 
+def test_slices_are_weighted_to_priors(run, two_classes, tmp_path):
+    file, probs, labels, place = two_classes
+    options = ["--figure", "slices", "--by", "place", "--priors", "0.9,0.1", "--resamples", "9", "--data"]
+    assert run("plot", file, *options, "-o", tmp_path).status == 0
+    for row, where in zip(table(tmp_path / "slices.csv"), ("north", "south"), strict=True):
+        own = labels[place == where]
+        weights = np.array([0.9, 0.1])[own] / np.bincount(own)[own]
+        loss = log_loss(own, probs[place == where], sample_weight=weights)
+        assert float(row["value"]) == pytest.approx(loss)
+
+
 def test_several_files_are_in_one_figure(run, sample, tmp_path):
     files = [sample / "release_1.parquet", sample / "release_2.parquet"]
     options = ["--figure", "reliability,scores", "--figure", "ks", "--data", "-o", tmp_path]
@@ -203,7 +214,7 @@ def test_every_figure_is_in_the_help(run):
         (["--binning", "equal-with"], "binning must be one of equal-width, equal-mass, not 'equal-with'"),
         (["--figure", "slices"], "the figure slices needs a column to slice by: --by COLUMN"),
         (["--by", "place"], "{preds}: no column 'place'"),
-        (["--by", "label", "--priors", "uniform"], "leave out --priors"),
+        (["--by", "place", "--priors", "uniform", "--shift-to-priors"], "leave out --shift-to-priors"),
         (["--figure", "calibration-map"], "a calibration map needs a calibrator file"),
         (["--calibrator", "{preds}"], "{preds} is not a calibrator"),
         (["--figure", "deviation", "--draws", "0"], "a deviation diagram shows what chance allows"),

@@ -113,11 +113,14 @@ def test_classes_are_drawn_worst_first(evaluations):
     np.testing.assert_allclose(np.sort(bars[:, 1, 1]), np.sort(result.frequency[worst][filled]))
 
 
-def test_heat_map_has_a_cell_for_every_filled_bin(evaluations):
+def test_heat_map_has_a_cell_for_every_bin_and_a_dot_for_thin_ones(evaluations):
     evaluation = evaluations["hundred classes"]
     axes = draw("reliability", {"a": evaluation}, View("class-wise")).figure.axes[0]
-    cells = [drawn for drawn in axes.collections if isinstance(drawn, PolyCollection)]
-    assert sum(len(drawn.get_paths()) for drawn in cells) == np.count_nonzero(evaluation.class_bins.count)
+    (cells,) = [drawn for drawn in axes.collections if isinstance(drawn, PolyCollection)]
+    count = evaluation.class_bins.count
+    assert len(cells.get_paths()) == np.count_nonzero(count >= 10)
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert sum(len(line.get_xdata()) for line in dots) == np.count_nonzero((count > 0) & (count < 10))
     assert len(axes.get_yticks()) == 100
 
 
@@ -211,7 +214,9 @@ def test_forest_has_a_line_and_an_interval_for_every_slice(two, three):
     whole = two.estimates["log_loss"]
     slices = {"a=1": {"log_loss": whole}, "a=2": {"log_loss": three.estimates["log_loss"]}}
     (axes,) = forest({"two.csv": Forest({"log_loss": whole}, slices, {"a=1": 800, "a=2": 800})}).axes
-    found = [slices[label.get_text()]["log_loss"] for label in axes.get_yticklabels()]
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert all(label.endswith(" (800)") for label in labels)
+    found = [slices[label.removesuffix(" (800)")]["log_loss"] for label in labels]
     assert found == sorted(found, key=lambda estimate: -estimate.value)
     marks = {line.get_ydata()[0]: line for line in axes.lines[1:]}
     assert [marks[y].get_xdata()[0] for y in range(2)] == [estimate.value for estimate in found]

@@ -20,7 +20,9 @@ ROWS = 20_000  # rows looked at, evenly thinned: a line in print shows no more
 BLOCK_ROWS = 1024
 POINTS = 201
 BINS = 15
-RUNS = 40
+WIDEST = 14.0  # log-odds: probabilities from one in a million on
+RUNS = 40  # of rows of about one score, each at most a step wide
+STEPS = 10
 SPREAD = 0.9  # share of the rows between the lower and the upper curve
 
 
@@ -96,7 +98,8 @@ def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bo
     rows = np.arange(len(labels))
     score, outcome = probs[rows, chosen], labels == chosen
     if lens == "class-1" and not raw:
-        before = (np.arange(POINTS) + 0.5) / POINTS
+        steps = np.linspace(-WIDEST, WIDEST, POINTS)  # in log-odds, for what happens near 0 and 1
+        before = np.union1d((np.arange(POINTS) + 0.5) / POINTS, 1 / (1 + np.exp(-steps)))
         after = low = high = calibrator.predict_proba(np.log(np.stack([1 - before, before], axis=1)))[:, 1]
     else:
         before, after, low, high = _summary(score, calibrator.predict_proba(scores)[rows, chosen])
@@ -105,9 +108,11 @@ def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bo
 
 
 def _summary(before: Values, after: Values) -> tuple[Values, Values, Values, Values]:
-    """Return mean score, and mean and quantiles of the calibrated one, in runs of equal numbers of rows."""
+    """Return mean score, and mean and quantiles of the calibrated one, in runs of rows of about one score."""
     order = np.argsort(before)
-    runs = np.array_split(order, min(len(order), max(1, len(order) // 50), RUNS))
+    share = np.arange(len(order)) * min(max(1, len(order) // 50), RUNS) // len(order)
+    step = np.minimum(before[order] * STEPS, STEPS - 1).astype(np.intp)
+    runs = np.split(order, np.flatnonzero(np.diff(share) + np.diff(step)) + 1)
     tails = [(1 - SPREAD) / 2, (1 + SPREAD) / 2]
     rows = [(before[run].mean(), after[run].mean(), *np.quantile(after[run], tails)) for run in runs]
     mean, calibrated, low, high = np.array(rows).T
