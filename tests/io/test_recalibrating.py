@@ -363,9 +363,9 @@ def test_a_file_can_be_replaced_by_itself(tmp_path):
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_an_error_half_way_leaves_nothing_open_and_no_file(tmp_path, ending):
-    logits = np.where(LOGITS == LOGITS.min(), -np.inf, LOGITS)
-    source = write(table(logits), tmp_path / "in.parquet")
+    plain = CalibratorRecord(Isotonic(smoothing=0).fit(LOGITS, LABELS), CLASSES, False, (), {})
+    source = write(table(), tmp_path / "in.parquet")
     with pytest.raises(InputError, match="exactly 0, which has no finite logit"):
-        recalibrate_file(RECORD, str(source), str(tmp_path / f"out{ending}"), wanted=Wanted("logits"))
+        recalibrate_file(plain, str(source), str(tmp_path / f"out{ending}"), wanted=Wanted("logits"))
     gc.collect()
     assert [file.name for file in tmp_path.iterdir()] == ["in.parquet"]
