@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from calcli.core.calibration.multiple import with_holm
+from calcli.core.errors import InputError
 from calcli.core.evaluate import evaluate
 from calcli.core.predictions import Predictions
 from calcli.core.results import Estimate, Evaluation
@@ -51,7 +52,11 @@ def evaluate_slices(
     for number, rows in enumerate(select_each(understood, numbers)):
         own = None if posteriors is None else select(posteriors, numbers == number)
         beside = replace(companions, posteriors=own)
-        yield slices[number], evaluate(rows, settings, companions=beside)
+        try:
+            evaluation = evaluate(rows, settings, companions=beside)
+        except InputError as fault:
+            raise InputError(f"slice {slices[number]}: {fault}") from fault
+        yield slices[number], evaluation
 
 
 def with_corrected_p(

@@ -134,5 +134,5 @@ def _few_rows(evaluation: Evaluation) -> Iterator[Warning]:
         yield Warning(
             "few_rows",
             f"{counted(rows, 'row')} for {counted(bins, 'bin')}: calibration errors are mostly noise; "
-            "compare them with their values if calibrated.",
+            f"{ROWS_A_BIN * bins:,} rows would be enough. Compare them with their values if calibrated.",
         )

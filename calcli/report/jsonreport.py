@@ -11,7 +11,7 @@ from calcli import __version__
 from calcli.core.calibration.consistency import Null
 from calcli.core.jsonvalues import json_value
 from calcli.core.results import ClassRow, Estimate, Settings
-from calcli.report.slices import is_compared, with_slices, worst_slices
+from calcli.report.slices import is_compared, ranked_by, with_slices, worst_slices
 from calcli.report.summary import Input, Result
 
 SCHEMA = "calcli.report/1"
@@ -42,7 +42,7 @@ def report_object(
         "calcli": __version__,
         "settings": asdict(settings),
         "results": [
-            {**_result(result, digest), "worst_slices": _worst(parts) if result is whole else {}}
+            {**_result(result, digest), **_worst(parts if result is whole else ())}
             for whole, parts in with_slices(results)
             for result in (whole, *parts)
         ],
@@ -71,8 +71,9 @@ def _result(result: Result, digest: Digest | None) -> dict[str, Any]:
     }
 
 
-def _worst(parts: Sequence[Result]) -> dict[str, str]:
-    return {column: worst.slice.value for column, worst in worst_slices(parts).items() if worst.slice}
+def _worst(parts: Sequence[Result]) -> dict[str, Any]:
+    worst = {column: part.slice.value for column, part in worst_slices(parts).items() if part.slice}
+    return {"worst_slices": worst, "slices_ranked_by": ranked_by(parts[0]) if parts else None}
 
 
 def input_object(summary: Input, digest: Digest | None) -> dict[str, Any]:

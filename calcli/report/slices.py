@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import isnan
 
 from calcli.core.predictions import Predictions
-from calcli.core.results import Evaluation
+from calcli.core.results import Estimate, Evaluation
 from calcli.core.scores.calibration_loss import Companions
 from calcli.core.sliced import evaluate_slices, with_corrected_p
 from calcli.core.slices import ENOUGH_ROWS
@@ -17,8 +18,9 @@ from calcli.report.summary import Result, summarize
 from calcli.report.wording import CORRECTED, P
 
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
-RANKED_BY = "log_loss"
+USUALLY_RANKED_BY = "log_loss"
 FEW = " *"
+EXCESS = "An error is worst where it is most above that of calibrated probabilities in as many rows."
 
 
 def summarize_slices(
@@ -66,13 +68,41 @@ def is_compared(part: Result) -> bool:
     return part.input.rows >= ENOUGH_ROWS
 
 
+def ranked_by(result: Result) -> str | None:
+    """Return the metric that says which slice is the worst.
+
+    The log-loss if it is there, else the first score of which one end is better, else the first calibration
+    error; None if there are none of these.
+    """
+    families = {name: estimate.call.metric.family for name, estimate in result.metrics.items()}
+    scores = [
+        name
+        for name, estimate in result.metrics.items()
+        if families[name] in ("score", "ranking") and estimate.call.metric.direction in ("lower", "higher")
+    ]
+    if USUALLY_RANKED_BY in scores:
+        return USUALLY_RANKED_BY
+    errors = [name for name, family in families.items() if family == "error"]
+    return next(iter([*scores, *errors]), None)
+
+
+def _badness(estimate: Estimate) -> float:
+    """Return how bad a value is: of an error, what it is above the one of calibrated probabilities."""
+    if estimate.call.metric.direction == "higher":
+        return -estimate.value
+    return estimate.value - (estimate.if_calibrated.mean if estimate.if_calibrated else 0)
+
+
 def worst_slices(parts: Sequence[Result]) -> dict[str, Result]:
-    """Return the slice of greatest log-loss of each column, if two or more are compared."""
-    worst = {}
+    """Return the worst slice of each column by the metric they are ranked by, if two or more are compared."""
+    name = ranked_by(parts[0]) if parts else None
+    worst: dict[str, Result] = {}
+    if name is None:
+        return worst
     for column, of_column in by_column(parts).items():
-        compared = [part for part in of_column if is_compared(part) and RANKED_BY in part.metrics]
+        compared = [part for part in of_column if is_compared(part) and not isnan(part.metrics[name].value)]
         if len(compared) > 1:
-            worst[column] = max(compared, key=lambda part: part.metrics[RANKED_BY].value)
+            worst[column] = max(compared, key=lambda part: _badness(part.metrics[name]))
     return worst
 
 
@@ -114,9 +144,12 @@ def _table(whole: Result, parts: Sequence[Result], column: str, name: str) -> Ta
 
 def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> list[str]:
     notes = []
+    name = ranked_by(whole) or ""
     for worst in worst_slices(parts).values():
-        value, everywhere = (number(found.metrics[RANKED_BY].value) for found in (worst, whole))
-        notes.append(f"The worst by {RANKED_BY} is {worst.slice}: {value}, {everywhere} on all rows.")
+        value, everywhere = (number(found.metrics[name].value) for found in (worst, whole))
+        notes.append(f"The worst by {name} is {worst.slice}: {value}, {everywhere} on all rows.")
+        if worst.metrics[name].if_calibrated:
+            notes.append(EXCESS)
     if not all(map(is_compared, parts)):
         notes.append(
             f"{FEW.strip()} not compared with others, for which {ENOUGH_ROWS} rows would be enough."

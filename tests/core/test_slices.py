@@ -149,3 +149,11 @@ def test_p_values_of_slices_with_rows_enough_are_corrected(predict):
     assert after[1] is None
     assert [part["ks"].if_calibrated.p_value for part in corrected] == before
     assert all(part["brier"].if_calibrated is None for part in corrected)
+
+
+def test_a_fault_names_the_slice_that_has_it(predict):
+    rows = predict([[0.6, 0.4]] * 4, [0, 1, 1, 1])
+    rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})
+    whole = evaluate(rows, Settings(("log_loss",), resamples=0, priors=Priors()))
+    with pytest.raises(InputError, match=r"slice place=b: .*class '0' has no rows"):
+        list(evaluate_slices(rows, "place", whole))

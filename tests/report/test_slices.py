@@ -15,7 +15,7 @@ from calcli.core.results import Settings
 from calcli.io.arrays import from_arrays
 from calcli.report.jsonreport import report_object, report_text
 from calcli.report.records import csv_text, records
-from calcli.report.slices import summarize_slices
+from calcli.report.slices import EXCESS, summarize_slices, worst_slices
 from calcli.report.summary import summarize
 from calcli.report.tables import result_tables
 
@@ -62,9 +62,36 @@ def test_a_row_a_slice_with_the_worst_named(sliced):
 
 
 def test_metrics_that_were_asked_for_are_shown(sliced):
-    table = of_title(sliced(metrics=("brier", "ks")), "Slices by country")
-    assert [column.head for column in table.columns[2:]] == ["brier", "ks"]
-    assert not any("worst" in note for note in table.notes)
+    table = of_title(sliced(metrics=("ks", "brier")), "Slices by country")
+    assert [column.head for column in table.columns[2:]] == ["ks", "brier"]
+    assert table.notes[0].startswith("The worst by brier is country=fr: ")
+
+
+def test_the_worst_is_that_of_least_accuracy_or_of_the_most_error_beyond_chance(sliced):
+    notes = of_title(sliced(metrics=("mean_confidence", "accuracy")), "Slices by country").notes
+    assert notes[0] == "The worst by accuracy is country=fr: 0.3571, 0.6400 on all rows."
+    results = sliced(metrics=("mean_confidence", "ece"))
+    assert of_title(results, "Slices by country").notes[:2] == (
+        "The worst by ece is country=fr: 0.4429, 0.1600 on all rows.", EXCESS,
+    )  # fmt: skip
+    report = report_object(results, Settings())["results"]
+    assert [result["slices_ranked_by"] for result in report[:2]] == ["ece", None]
+    notes = of_title(sliced(metrics=("mean_confidence",)), "Slices by country").notes
+    assert not any("worst" in note for note in notes)
+
+
+def test_errors_are_ranked_by_what_chance_does_not_explain():
+    # the error of few calibrated rows is larger than that of many that are a little off
+    rng = np.random.default_rng(0)
+    place = np.repeat(["few", "many"], [120, 40_000])
+    score = rng.uniform(0.5, 1, len(place))
+    labels = (rng.random(len(place)) < np.where(place == "few", score, score - 0.03)).astype(int)
+    predictions = from_arrays(np.stack([1 - score, score], 1), labels, columns={"place": place})
+    evaluation = evaluate(predictions, Settings(("ece:lens=class-1",), draws=99))
+    few, many = parts = summarize_slices(predictions, "place", evaluation)
+    values = [part.metrics["ece:lens=class-1"].value for part in parts]
+    assert values[0] > values[1]
+    assert worst_slices([few, many]) == {"place": many}
 
 
 def test_json_and_csv_hold_the_slices(sliced):
