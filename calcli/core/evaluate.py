@@ -18,9 +18,10 @@ from calcli.core.predictions import Array, Predictions
 from calcli.core.results import Estimate, Evaluation, Interval, Settings
 from calcli.core.scores.calibration_loss import Companions
 from calcli.core.scores.costs import Costs
+from calcli.core.scores.parts import decompositions
 from calcli.core.scores.priors import at_priors
 from calcli.core.scores.resampling import bootstrap_sd, resampled_nulls
-from calcli.core.scores.studies import decision_tables, decompositions, recalibrations
+from calcli.core.scores.studies import decision_tables, recalibrations
 from calcli.core.signatures import signature
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses

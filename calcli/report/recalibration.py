@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from math import isfinite, isinf
 
 from calcli.core.registry import GIVEN, PAV
 from calcli.core.results import Decision, Estimate
@@ -21,6 +22,7 @@ PHRASES = {
 }
 NOTHING = 0.0005  # share of a score below which there is nothing to win
 HARM = -0.05  # share below which a recalibration does harm
+CHANCE = 2  # standard errors within which a gain may be chance
 MOST_DECISIONS = 12
 
 
@@ -34,36 +36,58 @@ def recalibration_sentences(metrics: Mapping[str, Estimate], path: str) -> tuple
     path
         What was evaluated; a fit to it is recommended where that wins something.
     """
-    found: dict[tuple[object, object], str] = {}
+    found: dict[tuple[object, ...], str] = {}
     for estimate in metrics.values():
         arguments = estimate.call.arguments
         if estimate.call.metric.name in LOSSES and estimate.parts:
-            found.setdefault((arguments["recalibrator"], arguments["training"]), _sentence(estimate, path))
+            way = arguments["recalibrator"], arguments["training"]
+            if isinf(estimate.parts["before"]):  # which says nothing of the other score
+                found.setdefault((*way, arguments["score"]), _of_infinite(estimate))
+            else:
+                found.setdefault(way, _sentence(estimate, path))
     return tuple(found.values())
+
+
+def _of_infinite(estimate: Estimate) -> str:
+    by, score, change = _terms(estimate)
+    if isinf(estimate.parts["after"]):
+        return f"{_capitalized(by)} leaves the {score} infinite: no share is won. --clip makes it finite."
+    return f"{_capitalized(by)} makes the infinite {score} finite {change}, of which no share can be named."
 
 
 def _sentence(estimate: Estimate, path: str) -> str:
     method, training = str(estimate.call.arguments["recalibrator"]), estimate.call.arguments["training"]
     before, after = estimate.parts["before"], estimate.parts["after"]
-    score = SCORES[str(estimate.call.arguments["score"])]
-    change = f"({before:.3f} -> {after:.3f})"
-    by = PHRASES.get(method, f"recalibration by {method}")
+    by, score, change = _terms(estimate)
+    if isinf(after):
+        return f"{_capitalized(by)} gives labels probability 0, which makes the {score} infinite {change}."
     share = (before - after) / before if before > 0 else 0.0
     if training == "test":
         bound = ", the most that any increasing map could" if method == PAV else ""
         return f"On its own rows, {by} wins {_share(share)} of the {score} {change}{bound}: optimistic."
     if share < HARM:
-        return f"{_capitalized(by)} makes the {score} worse {change}: it has too few rows to learn from."
+        reason = "it has too few rows to learn from, or does not suit these scores"
+        return f"{_capitalized(by)} makes the {score} worse {change}: {reason}."
     if share < NOTHING:
-        return (
-            f"{_capitalized(by)} wins nothing of the {score} {change}; a share slightly below zero is what "
-            "calibrated probabilities get."
-        )
+        nothing = f"{_capitalized(by)} wins nothing of the {score} {change}"
+        if after == before:
+            return f"{nothing}."
+        return f"{nothing}; a share slightly below zero is what calibrated probabilities get."
+    if before - after < CHANCE * estimate.parts["standard_error"]:
+        return f"{_capitalized(by)} wins {_share(share)} of the {score} {change}, which may be chance."
     sentence = f"{_share(share)} of the {score} {change} is miscalibration that {by} removes"
     if method in (PAV, GIVEN):
         return f"{sentence}."
     file = "FILE" if training == "held-out" else _shell(path)
     return f"{sentence}; fit it with `calcli fit {file} -m {method} -o calibrator.json`."
+
+
+def _terms(estimate: Estimate) -> tuple[str, str, str]:
+    """Return what recalibrates, the score, and its change, in words."""
+    method = str(estimate.call.arguments["recalibrator"])
+    by = PHRASES.get(method, f"recalibration by {method}")
+    change = f"({estimate.parts['before']:.3f} -> {estimate.parts['after']:.3f})"
+    return by, SCORES[str(estimate.call.arguments["score"])], change
 
 
 def _share(fraction: float) -> str:
@@ -93,11 +117,10 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
         cells = [NONE] * 4
         if parts:
             before, after = parts["before"], parts["after"]
-            share = percent((before - after) / before) if before > 0 else NONE
+            share = percent((before - after) / before) if before > 0 and isfinite(before - after) else NONE
             cells = [number(before), number(after), number(before - after), share]
         if with_interval:
-            ends = estimate.interval
-            cells.append(span(ends.low, ends.high, estimate.value) if ends else NONE)
+            cells.append(_ends(estimate))
         rows.append((str(arguments["score"]), by, *cells))
     columns = (Column("", "left"), Column("by", "left"), *map(Column, heads))
     return Table(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(sentences) if rows else ())
@@ -105,13 +128,26 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
 
 def parts_table(metrics: Mapping[str, Estimate]) -> Table:
     """Return the parts of scores that were asked for, and what they are made of."""
-    rows = [
-        (name, number(estimate.value), _made_of(estimate.parts))
+    found = {
+        name: estimate
         for name, estimate in metrics.items()
         if estimate.call.metric.family in ("decomposition", "recalibration")
         and estimate.call.metric.name not in LOSSES
-    ]
-    return Table(PARTS, (Column("", "left"), Column("value"), Column("read with", "left")), tuple(rows))
+    }
+    with_interval = any(estimate.interval for estimate in found.values())
+    columns = [Column("", "left"), Column("value"), Column("read with", "left")]
+    if with_interval:
+        columns.insert(2, Column(interval_head(found.values())))
+    rows = []
+    for name, estimate in found.items():
+        ends = [_ends(estimate)] if with_interval else []
+        rows.append((name, number(estimate.value), *ends, _made_of(estimate.parts)))
+    return Table(PARTS, tuple(columns), tuple(rows))
+
+
+def _ends(estimate: Estimate) -> str:
+    ends = estimate.interval
+    return span(ends.low, ends.high, estimate.value) if ends else NONE
 
 
 def _made_of(parts: Mapping[str, float]) -> str:

@@ -16,8 +16,9 @@ from calcli.report.recalibration import decision_table, loss_table, parts_table,
 from calcli.report.tables import result_tables
 
 
-def loss(before, after, expression="relative_calibration_loss"):
+def loss(before, after, expression="relative_calibration_loss", standard_error=0.001):
     parts = {"before": before, "after": after, "calibration_loss": before - after}
+    parts["standard_error"] = standard_error
     call = parse_metric(expression)
     return {str(call): Estimate(call, (before - after) / before, "", parts=parts)}
 
@@ -52,6 +53,39 @@ def test_nothing_to_win_and_harm_in_words():
         "a share slightly below zero is what calibrated probabilities get."
     )
     assert sentence(0.2, 0.25).startswith("An affine recalibration makes the log-loss worse (0.200 -> 0.250)")
+
+
+def test_a_gain_that_may_be_chance():
+    assert sentence(0.2, 0.19, "calibration_loss", 0.006) == (
+        "An affine recalibration wins 5.0% of the log-loss (0.200 -> 0.190), which may be chance."
+    )
+    assert "removes" in sentence(0.2, 0.19, "calibration_loss", 0.004)
+
+
+def test_infinite_losses_in_words():
+    inf = float("inf")
+    assert sentence(inf, inf) == (
+        "An affine recalibration leaves the log-loss infinite: no share is won. --clip makes it finite."
+    )
+    assert sentence(inf, 0.5, "calibration_loss:recalibrator=pav:training=test") == (
+        "The isotonic fit makes the infinite log-loss finite (inf -> 0.500), of which no share can be named."
+    )
+    assert sentence(0.5, inf, "calibration_loss:recalibrator=pav") == (
+        "The isotonic fit gives labels probability 0, which makes the log-loss infinite (0.500 -> inf)."
+    )
+    both = loss(inf, inf) | loss(0.5, 0.3, "relative_calibration_loss:score=brier")
+    first, second = recalibration_sentences(both, "x")
+    assert first.endswith("--clip makes it finite.")
+    assert second.startswith("40% of the Brier score")
+    assert loss_table(both, []).rows[0] == ("log_loss", "dp", "inf", "inf", "undefined", "-")
+
+
+def test_nothing_infinite_is_called_a_share(summarized):
+    rows = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.4], [0.3, 0.7]] * 20
+    found = summarized(rows, [1, 1, 0, 1] * 20)
+    said = " ".join(found.recalibration)
+    assert "nan" not in said
+    assert "infinite" in said
 
 
 def test_the_bound_in_words():
@@ -104,6 +138,18 @@ def test_parts_are_read_with_what_they_are_made_of():
         {"corp_miscalibration": Estimate(call, 0.1, "", parts={"score": 0.4, "uncertainty": 0.5})}
     )
     assert table.rows == (("corp_miscalibration", "0.1000", "score 0.4000, uncertainty 0.5000"),)
+
+
+def test_parts_with_and_without_an_interval(summarized):
+    names = ("corp_miscalibration", "corp_uncertainty")
+    found = summarized([[0.9, 0.1]] * 60, [0, 0, 1] * 20, metrics=names)
+    table = parts_table(found.metrics)
+    assert [column.head for column in table.columns] == ["", "value", "95% interval", "read with"]
+    ends = found.metrics["corp_uncertainty"].interval
+    assert [row[2] for row in table.rows] == ["-", f"{ends.low:.4f} to {ends.high:.4f}"]
+    written = report_object([found], Settings())["results"][0]["metrics"]
+    assert written["corp_uncertainty"]["low"] == ends.low
+    assert "low" not in written["corp_miscalibration"]
 
 
 def test_a_report_in_order_and_in_json(scaled):

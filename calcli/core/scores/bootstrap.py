@@ -133,7 +133,7 @@ class Sums:
         counted = slice(None) if weights is None else weights > 0
         hits = {name: values[counted] for name, values in columns.items() if values.dtype == np.bool_}
         self._certain = {name: bool(v[0]) for name, v in hits.items() if (v == v[0]).all()}
-        self._effective = _effective_number(weight, clusters) if self._certain else 0.0
+        self._effective = effective_number(n, weights, clusters) if self._certain else 0.0
 
     def means(self) -> Means:
         """Return the means of the sample itself."""
@@ -196,12 +196,12 @@ def certain_shares(
     return (effective if hit else squares) / (effective + squares)
 
 
-def _effective_number(weight: Floats, clusters: Array | None) -> float:
-    """Return the number of rows, or clusters, of equal weight that tell as much (Kish 1965)."""
-    if clusters is None:
-        return float(weight.sum() ** 2 / np.square(weight).sum())
-    together = np.bincount(np.unique(clusters, return_inverse=True)[1], weight).astype(np.float64)
-    return _effective_number(together, None)
+def effective_number(rows: int, weights: Floats | None, clusters: Array | None) -> float:
+    """Return the number of rows, or of clusters of rows, of equal weight that tell as much (Kish 1965)."""
+    weight = np.ones(rows) if weights is None else weights
+    if clusters is not None:
+        weight = np.bincount(np.unique(clusters, return_inverse=True)[1], weight).astype(np.float64)
+    return float(weight.sum() ** 2 / np.square(weight).sum())
 
 
 def _centred(values: Array, labels: Array, weights: Floats, n_classes: int) -> NDArray[np.float64]:

@@ -93,8 +93,21 @@ class Study:
 
     def calibration_loss(self, score: Score, before: Array) -> CalibrationLoss:
         """Return the score before and after, given the (N,) losses before of all rows."""
-        means = (_mean(losses, self.rows.weights) for losses in (before[self.kept], self.losses(score)))
-        return CalibrationLoss(*means)
+        return CalibrationLoss(self.mean(before[self.kept]), self.mean(self.losses(score)))
+
+    def standard_error(self, score: Score, before: Array) -> float:
+        """Return the standard error of the absolute loss, the recalibrated posteriors taken as they are.
+
+        That they come from a fit matters in second order only, as the fit minimizes the score; nan where a
+        loss is infinite.
+        """
+        weights = np.ones(len(self.kept)) if self.rows.weights is None else self.rows.weights
+        with np.errstate(invalid="ignore"):
+            won = before[self.kept].astype(np.float64) - self.losses(score)
+            terms = weights * (won - np.average(won, weights=weights)) / weights.sum()
+        if self.clusters is not None:
+            terms = np.bincount(np.unique(self.clusters, return_inverse=True)[1], terms)
+        return float(np.linalg.norm(terms))
 
     def losses(self, score: Score) -> Doubles:
         """Return the (n,) losses of the recalibrated posteriors."""
@@ -103,11 +116,11 @@ class Study:
     def resampled_losses(
         self, score: Score, before: Array, resamples: int, rng: np.random.Generator
     ) -> list[CalibrationLoss]:
-        """Return the same for resamples of the rows, to each of which the transform is fitted again."""
-        if self.recalibration is None:
-            raise UsageError(
-                "posteriors that were given cannot be trained again: no interval without a method"
-            )
+        """Return the same for resamples of the rows, to each of which the transform is fitted again.
+
+        Only of posteriors that come from a transform.
+        """
+        assert self.recalibration is not None
         found = []
         for _ in range(resamples):
             drawn = self.recalibration.resample(self.rows, rng, self.clusters)
@@ -116,18 +129,22 @@ class Study:
             found.append(CalibrationLoss(*both))
         return found
 
-    def expected_score(self, score: Score) -> float:
-        """Return the score expected if labels were drawn from the recalibrated posteriors.
+    def expected_losses(self, score: Score) -> Doubles:
+        """Return the (n,) losses expected of the rows if labels came from the recalibrated posteriors.
 
         The semi-empirical expectation: over the rows as they are, over the labels by the posteriors
         (Ferrer & Ramos 2024, section 3.4, table 1).
         """
         log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
-        return _mean(expected_losses(log_probs, self.log_probs, score), self.rows.weights)
+        return expected_losses(log_probs, self.log_probs, score)
 
-    def entropy(self, score: Score) -> float:
-        """Return the score expected of the recalibrated posteriors themselves, the least possible one."""
-        return _mean(expected_losses(self.log_probs, self.log_probs, score), self.rows.weights)
+    def entropies(self, score: Score) -> Doubles:
+        """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
+        return expected_losses(self.log_probs, self.log_probs, score)
+
+    def mean(self, losses: Array) -> float:
+        """Return the weighted mean over the rows."""
+        return _mean(losses, self.rows.weights)
 
     def _losses(self, log_probs: Doubles, labels: Array, score: Score) -> Doubles:
         losses = row_losses(log_probs, labels, score)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -48,6 +49,64 @@ def binned_losses(bins: Bins, score: Score) -> BinnedLosses:
     with np.errstate(divide="ignore"):
         calibration = share @ (frequency * (np.log(frequency) - np.log(mean_prob)))
     return BinnedLosses(float(calibration), float(-share @ (frequency * np.log(frequency))))
+
+
+@dataclass(frozen=True)
+class RefinedBins:
+    """The frequencies of every class in the bins of its probability, taken for predictions.
+
+    Attributes
+    ----------
+    sums
+        (K, m) sums over the bins of every class.
+    score
+        Which loss.
+    """
+
+    sums: Bins
+    score: Score
+
+    @property
+    def bins(self) -> int:
+        """Bins of each class."""
+        return self.sums.weight.shape[1]
+
+    @cached_property
+    def _frequency(self) -> Doubles:
+        """(K, m) frequencies; 0 in empty bins."""
+        weight = self.sums.weight
+        return np.divide(self.sums.outcome, weight, out=np.zeros(weight.shape), where=weight > 0)
+
+    def losses(self, cells: NDArray[np.intp], labels: Array) -> Doubles:
+        """Return (n,) losses of rows whose mean is the refinement loss, to first order also in resamples.
+
+        Parameters
+        ----------
+        cells
+            (K, n) the bin of each probability.
+        labels
+            (n,) integers.
+        """
+        frequency = np.take_along_axis(self._frequency, cells, axis=1)
+        own = frequency[labels, np.arange(len(labels))]
+        if self.score == "brier":
+            return np.square(frequency).sum(axis=0) - 2 * own + 1
+        with np.errstate(divide="ignore"):  # a row without weight may be the only one of its class
+            return frequency.sum(axis=0) - 1 - np.log(own)
+
+    def bias(self, share: float = 1.0) -> float:
+        """Return by how much the refinement loss of so few rows is expected to miss that of many.
+
+        Parameters
+        ----------
+        share
+            Of the rows, how many of equal weight would tell as much.
+        """
+        several = self.sums.count * share > 1
+        frequency, weight = self._frequency[several], self.sums.weight[several]
+        spread = (1 - frequency) / (self.sums.count[several] * share - 1)
+        spread *= frequency if self.score == "brier" else 0.5 * (frequency > 0)
+        return -float(weight @ spread / self.sums.weight[0].sum())
 
 
 @dataclass(frozen=True)

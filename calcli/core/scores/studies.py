@@ -1,4 +1,4 @@
-"""Estimates of what recalibration wins, of the parts of scores, and the decisions that costs lead to."""
+"""Estimates of what recalibration wins, and the decisions that costs lead to."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from calcli.core.calibrators.selection import Score
-from calcli.core.errors import UsageError
 from calcli.core.expressions import MetricCall
 from calcli.core.measure import Measurements
 from calcli.core.predictions import Array
 from calcli.core.results import Decision, Estimate, Interval, Settings
+from calcli.core.scores.bootstrap import Sums
 from calcli.core.scores.calibration_loss import CalibrationLoss, Companions, Studies, Study
-from calcli.core.scores.decomposition import Corp, binned_losses, corp, summed
+from calcli.core.scores.scoring import Means, Values
 from calcli.core.signatures import signature
-
-Parts = dict[str, float]
 
 
 def recalibrations(
@@ -43,11 +41,16 @@ def recalibrations(
     for call in calls:
         score: Any = call.arguments["score"]
         study, before = studies.of(call), measured.rows[score]
-        value, parts = _finding(call, study, score, before)
-        interval = None
-        if study is not None and call.metric.name in LOSSES and settings.loss_resamples:
-            interval = _loss_interval(call, study, score, before, settings)
-        note = signature(call, measured, settings, f"resamples:{settings.loss_resamples}")
+        value, parts = float("nan"), dict[str, float]()
+        interval, resamples = None, settings.loss_resamples
+        if study is not None:
+            value, parts = _finding(call, study, score, before)
+            if study.recalibration is None:
+                resamples = settings.resamples
+                interval = _given_interval(call, study, score, before, measured, settings)
+            elif call.metric.name in LOSSES and resamples:
+                interval = _trained_interval(call, study, score, before, settings)
+        note = signature(call, measured, settings, f"resamples:{resamples}")
         estimates[str(call)] = Estimate(call, value, note, interval, parts=parts)
     return estimates, tuple(studies.notes())
 
@@ -57,109 +60,55 @@ LOSSES: dict[str, Callable[[CalibrationLoss], float]] = {
     "relative_calibration_loss": lambda loss: loss.relative,
 }
 
+OF_MEANS: dict[str, Callable[[Means], Values]] = {
+    "calibration_loss": lambda means: means["before"] - means["after"],
+    "relative_calibration_loss": lambda means: 1 - means["after"] / means["before"],
+    "expected_score": lambda means: means["expected"],
+    "score_divergence": lambda means: means["expected"] - means["entropy"],
+}
 
-def _finding(call: MetricCall, study: Study | None, score: Score, before: Array) -> tuple[float, Parts]:
-    """Return the value of a metric and the numbers to read it with; nan without a study."""
-    if study is None:
-        return float("nan"), {}
+
+def _finding(call: MetricCall, study: Study, score: Score, before: Array) -> tuple[float, dict[str, float]]:
+    """Return the value of a metric and the numbers to read it with."""
     loss = study.calibration_loss(score, before)
     if call.metric.name in LOSSES:
         parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
+        parts["standard_error"] = study.standard_error(score, before)
         return LOSSES[call.metric.name](loss), parts
-    expected, entropy = study.expected_score(score), study.entropy(score)
+    expected, entropy = study.mean(study.expected_losses(score)), study.mean(study.entropies(score))
     if call.metric.name == "expected_score":
         return expected, {"score": loss.before, "relative_difference": (loss.before - expected) / loss.before}
     return expected - entropy, {"expected_score": expected, "entropy": entropy}
 
 
-def _loss_interval(
+def _given_interval(
+    call: MetricCall, study: Study, score: Score, before: Array, measured: Measurements, settings: Settings
+) -> Interval | None:
+    """Return the interval under posteriors that depend on no row: all is made of means over rows."""
+    if not settings.resamples or len(study.kept) < 2:
+        return None
+    columns = {
+        "before": before[study.kept],
+        "after": study.losses(score),
+        "expected": study.expected_losses(score),
+        "entropy": study.entropies(score),
+    }
+    rows, predictions = study.rows, measured.predictions
+    sums = Sums(
+        columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, study.clusters
+    )
+    means = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 5]))
+    with np.errstate(invalid="ignore", divide="ignore"):  # of infinite scores nothing is won
+        return Interval.of_draws(OF_MEANS[call.metric.name](means), settings.level)
+
+
+def _trained_interval(
     call: MetricCall, study: Study, score: Score, before: Array, settings: Settings
 ) -> Interval | None:
     rng = np.random.default_rng([settings.seed, 5])
     losses = study.resampled_losses(score, before, settings.loss_resamples, rng)
     value = LOSSES[call.metric.name]
     return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level)
-
-
-def decompositions(
-    measured: Measurements, calls: Sequence[MetricCall], settings: Settings
-) -> dict[str, Estimate]:
-    """Return the estimates of the family "decomposition".
-
-    Raises
-    ------
-    UsageError
-        If a score cannot be taken apart in the way asked for.
-    """
-    estimates = {}
-    for call in calls:
-        if call.metric.family == "decomposition":
-            parts = _binned(call, measured) if "bins" in call.arguments else _isotonic(call, measured)
-            value = parts[PARTS[call.metric.name]]
-            estimates[str(call)] = Estimate(call, value, signature(call, measured, settings), parts=parts)
-    return estimates
-
-
-PARTS = {
-    "binned_calibration_loss": "calibration",
-    "binned_refinement_loss": "refinement",
-    "corp_miscalibration": "miscalibration",
-    "corp_discrimination": "discrimination",
-    "corp_uncertainty": "uncertainty",
-}
-
-
-def _binned(call: MetricCall, measured: Measurements) -> Parts:
-    score: Any = call.arguments["score"]
-    found = binned_losses(measured.class_bins(int(call.arguments["bins"])), score)
-    losses = measured.rows[score].astype(np.float64, copy=False)
-    mean = float(np.average(losses, weights=measured.predictions.weights))
-    remainder = mean - found.calibration - found.refinement
-    return {
-        "score": mean,
-        "calibration": found.calibration,
-        "refinement": found.refinement,
-        "remainder": remainder,
-    }
-
-
-def _isotonic(call: MetricCall, measured: Measurements) -> Parts:
-    found = _corp(call, measured)
-    return {
-        "score": found.score,
-        "miscalibration": found.miscalibration,
-        "discrimination": found.discrimination,
-        "uncertainty": found.uncertainty,
-    }
-
-
-def _corp(call: MetricCall, measured: Measurements) -> Corp:
-    score: Any = call.arguments["score"]
-    labels, weights = measured.predictions.labels, measured.predictions.weights
-    if call.lens == "top-1":
-        confidence, hit = measured.rows["confidence"].astype(np.float64), measured.rows["hit"]
-        return corp(confidence, hit, _binary_losses(confidence, hit, score), weights, score)
-    if measured.predictions.n_classes == 2:
-        # the log-odds tell rows apart whose probabilities both round to 1
-        one = corp(measured.rows["log_odds"], labels == 1, measured.rows[score], weights, score)
-        return one if score == "log_loss" else Corp(one.score, 2 * one.recalibrated, 2 * one.uncertainty)
-    if score == "log_loss":
-        raise UsageError(
-            f"{call}: the log-loss of more than two classes is no sum over classes; "
-            "say score=brier or lens=top-1"
-        )
-    parts = []
-    for k, probs in enumerate(measured.class_probs):
-        outcome = labels == k
-        parts.append(corp(probs, outcome, _binary_losses(probs, outcome, score), weights, score))
-    return summed(parts)
-
-
-def _binary_losses(prob: Array, outcome: Array, score: Score) -> Array:
-    if score == "brier":
-        return np.square(prob - outcome)
-    with np.errstate(divide="ignore"):
-        return -np.log(np.where(outcome, prob, 1 - prob))
 
 
 def decision_tables(measured: Measurements) -> dict[str, tuple[Decision, ...]]:
