@@ -18,7 +18,7 @@ PHRASES = {
     "dp": "an affine recalibration",
     "temperature": "temperature scaling",
     PAV: "the isotonic fit",
-    GIVEN: "the given posteriors",
+    GIVEN: "a move to the given posteriors",
 }
 NOTHING = 0.0005  # share of a score below which there is nothing to win
 HARM = -0.05  # share below which a recalibration does harm
@@ -147,7 +147,11 @@ def parts_table(metrics: Mapping[str, Estimate]) -> Table:
 
 def _ends(estimate: Estimate) -> str:
     ends = estimate.interval
-    return span(ends.low, ends.high, estimate.value) if ends else NONE
+    if ends is None:
+        return NONE
+    if estimate.call.metric.name == "relative_calibration_loss":  # as its column shows it
+        return f"{percent(ends.low)} to {percent(ends.high)}"
+    return span(ends.low, ends.high, estimate.value)
 
 
 def _made_of(parts: Mapping[str, float]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from calcli.core.expressions import parse_metric
-from calcli.core.results import Decision, Estimate, Settings
+from calcli.core.results import Decision, Estimate, Interval, Settings
 from calcli.core.scores.costs import CostWord
 from calcli.core.simulation import gaussian_classes
 from calcli.report.jsonreport import report_object
@@ -114,6 +115,21 @@ def test_the_table_of_losses():
     )
     assert table.notes == ("Sentence.",)
     assert [column.head for column in table.columns][1:] == ["by", "before", "after", "won back", "share"]
+
+
+def test_intervals_are_those_of_what_was_asked_for():
+    both = loss(0.5, 0.4) | loss(0.5, 0.4, "calibration_loss")
+    ends = [Interval(0.1, 0.3, 0.9), Interval(0.05, 0.15, 0.9)]
+    found = [replace(one, interval=interval) for one, interval in zip(both.values(), ends, strict=True)]
+    table = loss_table(dict(zip(both, found, strict=True)), [])
+    assert table.columns[-1].head == "90% interval"
+    assert [row[-1] for row in table.rows] == ["10.0% to 30.0%", "0.0500 to 0.1500"]
+
+
+def test_given_posteriors_in_words():
+    assert sentence(0.5, 0.3, "calibration_loss:recalibrator=given") == (
+        "40% of the log-loss (0.500 -> 0.300) is miscalibration that a move to the given posteriors removes."
+    )
 
 
 def test_an_undefined_loss_has_no_numbers():
