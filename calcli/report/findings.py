@@ -71,11 +71,8 @@ def verdict(evaluation: Evaluation) -> Verdict | None:
 
 def warnings(evaluation: Evaluation) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
-    kinds = (_infinite, _clipped, _classes, _clusters, _few_rows)
+    kinds = (_infinite, _clipped, _classes, _clusters, _few_rows, _undefined)
     found = [warning for kind in kinds for warning in kind(evaluation)]
-    undefined = [name for name, estimate in evaluation.estimates.items() if np.isnan(estimate.value)]
-    if undefined:
-        found.append(Warning("undefined", f"Not defined on these labels: {', '.join(undefined)}."))
     if evaluation.recalibration_notes:
         notes = "; ".join(evaluation.recalibration_notes)
         found.append(Warning("recalibration", f"Of the recalibrations: {notes}."))
@@ -125,6 +122,16 @@ def _clusters(evaluation: Evaluation) -> Iterator[Warning]:
             f"Rows of one {cluster} depend on each other: intervals take them together, and calibration is "
             "not tested, because the tests take outcomes for independent.",
         )
+
+
+def _undefined(evaluation: Evaluation) -> Iterator[Warning]:
+    undefined = {name: found.call for name, found in evaluation.estimates.items() if np.isnan(found.value)}
+    regions = [name for name, call in undefined.items() if call.region != "all"]
+    others = [name for name in undefined if name not in regions]
+    if others:
+        yield Warning("undefined", f"Not defined on these rows and labels: {', '.join(others)}.")
+    if regions:
+        yield Warning("empty_region", f"No rows, or too few, have a score there: {', '.join(regions)}.")
 
 
 def _few_rows(evaluation: Evaluation) -> Iterator[Warning]:

@@ -68,3 +68,10 @@ def test_few_rows_for_calibration_errors(summarized, sure):
     assert "few_rows" in codes(summarized(*few))
     assert "few_rows" not in codes(summarized(*few, bins=14))
     assert "few_rows" not in codes(summarized(*few, metrics=("log_loss",)))
+
+
+def test_a_region_without_rows_is_said_to_be_empty(summarized):
+    metrics = ("ece:region=0.1..0.2", "ks", "skce:region=0.1..0.2")
+    result = summarized([[0.9, 0.1]] * 200, [0] * 200, metrics=metrics)
+    assert codes(result) == ["one_class", "empty_region"]
+    assert message(result, "empty_region").endswith("there: ece:region=0.1..0.2, skce:region=0.1..0.2.")
