@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -17,7 +18,10 @@ def apply(
     *,
     calibrator: Annotated[str, typer.Argument(metavar="CALIBRATOR", help="File written by calcli fit -o.")],
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Scores to recalibrate, or - for standard input.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="Scores to recalibrate: a file, a folder of parts, or - for standard input."
+        ),
     ],
     output: Annotated[
         str,
@@ -25,7 +29,7 @@ def apply(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write, in the format of its ending; - for standard output.",
+            help="Where to write, in the format of its ending; - for standard output. Of parts, a folder.",
         ),
     ] = "-",
     as_: Annotated[
@@ -57,17 +61,18 @@ def apply(
     from calcli.core.calibrators.record import prior_shift
     from calcli.io.calibrators import load_calibrator
     from calcli.io.costs import read_priors
-    from calcli.io.recalibrating import Wanted, recalibrate_file
+    from calcli.io.recalibrating import Wanted, recalibrate_file, recalibrate_folder
     from calcli.report.numbers import counted
     from calcli.report.progress import progress
 
     record = load_calibrator(calibrator)
     shift = None if shift_to_priors is None else prior_shift(record, read_priors(shift_to_priors))
     options = replace(reading.read_options(), labels=labels)
+    recalibrated = recalibrate_folder if Path(file).is_dir() else recalibrate_file
     with progress(shown=not quiet) as watcher:
         bar = [partial(watcher, "rows")] if watcher else []
         try:
-            written = recalibrate_file(record, file, output, options, Wanted(as_, shift), *bar)
+            written = recalibrated(record, file, output, options, Wanted(as_, shift), *bar)
         except BrokenPipeError:  # a reader that has seen enough
             silence()
             return

@@ -58,7 +58,7 @@ def _read(paths: Sequence[str | Path], name: str, options: ReadOptions) -> Predi
 
         found = found_in_table(open_stdin(), options)
     else:
-        files = [file for path in paths for file in _files(Path(path), options)]
+        files = [file for path in paths for file in parts_of(Path(path), options)]
         formats = {file: known_format(file) for file in files}
         arrays = [file for file in files if formats[file] in ("npy", "npz")]
         if arrays and len(arrays) < len(files):
@@ -72,8 +72,8 @@ def _read(paths: Sequence[str | Path], name: str, options: ReadOptions) -> Predi
     return assemble(found, name, options)
 
 
-def _files(path: Path, options: ReadOptions) -> list[Path]:
-    """Return the file, or the parts of a data set that a folder holds."""
+def parts_of(path: Path, options: ReadOptions) -> list[Path]:
+    """Return the file, or the parts of a data set that a folder holds, in the order of their numbers."""
     if not path.is_dir():
         return [path]
     files = [file for file in path.iterdir() if format_of(file) and not file.name.startswith((".", "_"))]

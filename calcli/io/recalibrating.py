@@ -1,23 +1,27 @@
-"""A file in, the same file with recalibrated scores out, a part at a time."""
+"""A file, or a folder of parts, in; the same with recalibrated scores out, some rows at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
-from calcli.core.errors import InputError, KindContradicted
+from calcli.core.errors import InputError, KindContradicted, UsageError
 from calcli.core.predictions import Array, Floats, Kind
 from calcli.io.assemble import judge_kind
 from calcli.io.checks import CheckedScores
 from calcli.io.columns import find_layout, refuse_duplicates
+from calcli.io.files import format_of
+from calcli.io.folder import filled_folder
 from calcli.io.from_tables import ColumnScores, ListScores, contents, table_scores
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
+from calcli.io.read import parts_of
 from calcli.io.sources import CsvTable, Source, open_source
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, Writer, open_writer, output_format
 
@@ -163,6 +167,47 @@ def recalibrate_file(
             found = replace(found, kind=contradiction.kind, sure=True)
             with open_writer(target, form, source.delimiter, found.frame) as writer:
                 return _pass_through(record, found, options, wanted, writer, watch)
+
+
+def recalibrate_folder(
+    record: CalibratorRecord,
+    path: str,
+    target: str,
+    options: ReadOptions | None = None,
+    wanted: Wanted | None = None,
+    watcher: Watcher = lambda rows: lambda done: None,
+) -> Written:
+    """Write a folder of parts, each with the recalibrated scores of a part of another; all or none appear.
+
+    Parameters
+    ----------
+    path, target
+        Folders; the parts keep their names and so their format.
+    record, options, wanted, watcher
+        As for `recalibrate_file`.
+
+    Raises
+    ------
+    InputError
+        As for `recalibrate_file`, or if the target cannot be a folder.
+    UsageError
+        If an option does not fit the parts.
+    """
+    options = options or ReadOptions()
+    if format_of(Path(target)) is not None:
+        raise InputError(f"{path} is a folder, but {target} is a file; expected a folder of its own after -o")
+    if options.labels is not None:
+        raise UsageError(f"--labels {options.labels}: {path} is a folder of parts; leave it out")
+    with filled_folder(Path(target)) as filled:
+        parts = [
+            recalibrate_file(record, str(part), str(filled / part.name), options, wanted, watcher)
+            for part in parts_of(Path(path), options)
+        ]
+    return Written(
+        sum(part.rows for part in parts),
+        sum(part.changed_rows for part in parts),
+        tuple(note for part in parts for note in part.notes),
+    )
 
 
 def _look(

@@ -157,8 +157,6 @@ def open_source(path: str, options: ReadOptions) -> Iterator[Source]:
             yield source
         return
     file = Path(path)
-    if file.is_dir():
-        raise InputError(f"{path} is a folder; apply the calibrator to its files one by one")
     form = known_format(file)
     if form == "csv":
         yield _csv(file, path, delimiter_of(file))

@@ -21,7 +21,8 @@ from calcli.core.calibrators.wrappers import PreserveTop1
 from calcli.core.errors import InputError, UsageError
 from calcli.io import recalibrating
 from calcli.io.options import ReadOptions
-from calcli.io.recalibrating import Wanted, recalibrate_file
+from calcli.io.read import read
+from calcli.io.recalibrating import Wanted, recalibrate_file, recalibrate_folder
 from tests.io.samples import random_logits, table_of
 
 CLASSES = ("cat", "dog", "eel")
@@ -340,7 +341,7 @@ def test_bad_calls(tmp_path):
     taken = "logit_cat,logit_dog,logit_eel,prob_dog\n1,2,3,0.5\n"
     refused(tmp_path, "has a column prob_dog besides the scores", taken, scores="logit_*")
     (tmp_path / "parts").mkdir()
-    refused(tmp_path, "is a folder; apply the calibrator to its files", source="parts")
+    refused(tmp_path, "is not a file", source="parts")
 
 
 def test_an_infinite_logarithm_is_not_json(tmp_path):
@@ -369,3 +370,42 @@ def test_an_error_half_way_leaves_nothing_open_and_no_file(tmp_path, ending):
         recalibrate_file(plain, str(source), str(tmp_path / f"out{ending}"), wanted=Wanted("logits"))
     gc.collect()
     assert [file.name for file in tmp_path.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.parametrize("ending", [*ENDINGS, ".npy", ".npz"])
+def test_a_folder_of_parts(tmp_path, ending):
+    parts, out = tmp_path / "parts", tmp_path / "out"
+    parts.mkdir()
+    for i, rows in enumerate((slice(0, 20), slice(20, 21), slice(21, 50))):
+        path = parts / f"part-{i}{ending}"
+        if ending == ".npy":
+            np.save(path, LOGITS[rows])
+        elif ending == ".npz":
+            np.savez(path, logits=LOGITS[rows], labels=LABELS[rows])
+        else:
+            write(table().slice(rows.start, rows.stop - rows.start), path)
+    (parts / "notes.txt").write_text("nothing to recalibrate")
+    record = NUMBERED if ending in (".npy", ".npz") else RECORD
+    written = recalibrate_folder(record, str(parts), str(out))
+    assert (written.rows, written.changed_rows) == (50, (EXPECTED.argmax(1) != LOGITS.argmax(1)).sum())
+    assert sorted(file.name for file in out.iterdir()) == [f"part-{i}{ending}" for i in range(3)]
+    np.save(tmp_path / "labels.npy", LABELS)
+    labels = str(tmp_path / "labels.npy") if ending == ".npy" else None
+    found = read(out, ReadOptions(labels=labels))
+    np.testing.assert_allclose(
+        np.concatenate([block.copy() for block in found.scores.blocks(7)]), EXPECTED, atol=1e-12
+    )
+
+
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    write(table(), parts / "part-0.csv")
+    (parts / "part-1.csv").write_text("logit_cat,logit_dog,logit_eel\n1,x,3\n")
+    with pytest.raises(InputError, match=r"part-1\.csv"):
+        recalibrate_folder(RECORD, str(parts), str(tmp_path / "out"))
+    with pytest.raises(InputError, match=r"is a folder, but .*out\.csv is a file"):
+        recalibrate_folder(RECORD, str(parts), str(tmp_path / "out.csv"))
+    with pytest.raises(UsageError, match=r"--labels y\.npy"):
+        recalibrate_folder(RECORD, str(parts), str(tmp_path / "out"), ReadOptions(labels="y.npy"))
+    assert [file.name for file in tmp_path.iterdir()] == ["parts"]
