@@ -25,7 +25,7 @@ FAMILIES = {
 SPREAD = {
     "score": "a bootstrap interval; in comparisons a paired one",
     "ranking": "a normal interval; in comparisons a paired one",
-    "recalibration": "an interval under given posteriors; of calibration losses also on request, trained anew "
+    "recalibration": "an interval under given posteriors; of calibration losses on request, trained again "
     "for each resample",
     "decomposition": "an interval for refinement and uncertainty; none for the others (biased upward)",
     "error": "its value if calibrated and a p-value, no interval (biased upward near zero)",
