@@ -198,6 +198,8 @@ def _target(text: str) -> tuple[Format, str]:
 
     form, _, path = text.partition("=")
     for known in get_args(Format):
+        if form == known and path == "-":
+            raise UsageError(f"--write {text}: standard output has one form; choose it with --format {form}")
         if form == known and path:
             return known, path
     raise UsageError(f"--write {text}: expected a format and a file, as in junit=check.xml")

@@ -79,6 +79,11 @@ def status_of(arguments: list[str]) -> int:
     except BrokenPipeError:
         silence()
         return FINE
+    except SystemExit as left:
+        if not isinstance(left.__context__, BrokenPipeError):  # the parser's own way to take a closed pipe
+            raise
+        silence()
+        return FINE
     except Exception as fault:
         if os.environ.get(DEBUG):
             raise

@@ -20,8 +20,10 @@ def filled_folder(path: Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        If the folder cannot be made or written to.
+        If the folder cannot be made or written to, or is `-`.
     """
+    if str(path) == "-":
+        raise InputError("-o - asks for several files on standard output; expected the name of a folder")
     made = not path.exists()
     try:
         path.mkdir(parents=True, exist_ok=True)

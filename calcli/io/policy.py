@@ -27,6 +27,7 @@ OF_RULE = (
     "metric", "max", "min", "bound", "max_increase", "max_decrease", "prove", "slice", "severity", "min_rows",
     "name",
 )  # fmt: skip
+GREATEST = sys.float_info.max  # TOML has inf, nan and integers of any size
 CONDITIONS = ("max", "min", "max_increase", "max_decrease")
 
 
@@ -166,7 +167,7 @@ def _margin(key: str, value: Any) -> Margin:
         size = float(value.strip()[:-1]) / 100 if relative else float(value)
         if isinstance(value, (bool, str)) and not relative:
             raise ValueError
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         size = math.nan
     if not 0 <= size < math.inf:
         raise UsageError(
@@ -184,11 +185,11 @@ def _slice(text: str) -> str:
 
 def _get(table: Mapping[str, Any], key: str, kind: type[T], default: T) -> T:
     """Return the value of a key, which must be of a kind; whole numbers are numbers."""
-    value = table.get(key, default)
+    value: Any = table.get(key, default)
     allowed = (int, float) if kind is float else kind
     wrong_bool = isinstance(value, bool) and kind is not bool
-    if wrong_bool or not isinstance(value, allowed) or value != value:  # nan differs from itself
-        what = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[kind]
+    if wrong_bool or not isinstance(value, allowed) or (kind is float and not abs(value) <= GREATEST):
+        what = {int: "a whole number", float: "a finite number", str: "text", bool: "true or false"}[kind]
         raise UsageError(f"{key} is {value!r}; expected {what}")
     return kind(value)
 

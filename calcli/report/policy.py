@@ -146,9 +146,10 @@ HEAD = """\
 level = 0.95  # of every interval and proof
 min_rows = {min_rows}  # fewer rows are no ground for a judgment
 """
-BASELINE = """
-# Against a baseline: calcli check NEW --baseline OLD. A rule breaks when the data prove the new file worse by
-# more than the margin; with prove = "not worse" it breaks unless they prove that it is not.
+BASELINE = """\
+# Against a baseline: calcli check NEW --baseline OLD; rows are paired by their order, or with --key COLUMN.
+# A rule breaks when the data prove the new file worse by more than the margin; with prove = "not worse" it
+# breaks unless they prove that it is not.
 """
 RULES_AGAINST = (
     ("log_loss", "max_increase", '"2%"'),

@@ -210,6 +210,7 @@ def test_all_forms_at_once(run, policy, old, new, tmp_path):
     [
         (["--policy", "none.toml"], "none.toml: no such file; write a first policy"),
         (["--write", "xml=a.xml"], "--write xml=a.xml: expected a format and a file"),
+        (["--write", "junit=-"], "choose it with --format junit"),
         (["--write", "junit"], "--write junit: expected a format and a file"),
         (["--baseline", "none.json"], "none.json: no such file"),
         (["--baseline", "none.csv"], "none.csv: no such file"),

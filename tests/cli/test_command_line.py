@@ -131,10 +131,12 @@ def test_control_c_leaves_no_half_folder(sample, tmp_path):
 
 def test_a_reader_that_has_seen_enough_is_no_error(sample):
     files = [sample / "cancer_bayes_test.csv"] * 3
-    with calcli_process("evaluate", *files, "--format", "json", "--metrics", "accuracy") as process:
-        process.stdout.close()
-        assert process.stderr.read() == ""
-        assert process.wait(60) == 0
+    evaluate = ("evaluate", *files, "--format", "json", "--metrics", "accuracy")
+    for command in (evaluate, ("simulate", "mcps", "--rows", "50000")):
+        with calcli_process(*command) as process:
+            process.stdout.close()
+            assert process.stderr.read() == ""
+            assert process.wait(60) == 0
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from calcli.core.errors import InputError
@@ -44,3 +46,10 @@ def test_a_file_in_the_way_is_told(tmp_path):
     (tmp_path / "x").write_text("")
     with pytest.raises(InputError, match="cannot be written as a folder"), filled_folder(tmp_path / "x"):
         pass
+
+
+def test_standard_output_is_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="expected the name of a folder"), filled_folder(Path("-")):
+        pass
+    assert not list(tmp_path.iterdir())

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from calcli.core.comparing.evidence import Margin
-from calcli.core.comparing.policy import Bound, NoWorse
+from calcli.core.comparing.policy import Bound, NoWorse, Policy
 from calcli.core.errors import InputError
-from calcli.io.policy import parse_policy, read_policy
+from calcli.io.policy import GENERAL, OF_RULE, parse_policy, read_policy
 
 
 def policy(text):
@@ -74,9 +78,10 @@ def test_everything_a_policy_can_say():
             'metric = "log_los"\nmax = 1',
             r"rule 1 \(log_los\): unknown metric 'log_los', did you mean 'log_loss'",
         ),
-        ('metric = "log_loss"\nmax = "low"', "max is 'low'; expected a number"),
-        ('metric = "log_loss"\nmax = true', "max is True; expected a number"),
-        ('metric = "log_loss"\nmax = nan', "max is nan; expected a number"),
+        ('metric = "log_loss"\nmax = "low"', "max is 'low'; expected a finite number"),
+        ('metric = "log_loss"\nmax = true', "max is True; expected a finite number"),
+        ('metric = "log_loss"\nmax = nan', "max is nan; expected a finite number"),
+        ('metric = "log_loss"\nmax = inf', "max is inf; expected a finite number"),
         ('metric = "log_loss"\nmax_increase = "5"', "max_increase is '5'; expected a number of at least 0"),
         ('metric = "log_loss"\nmax_increase = -0.1', "max_increase is -0.1; expected a number of at least 0"),
         ('metric = "log_loss"\nmax_increase = "x%"', "max_increase is 'x%'"),
@@ -198,3 +203,38 @@ def test_what_metrics_may_name_has_the_words_of_the_options():
 def test_mistakes_in_what_metrics_may_name_are_told(line, message):
     with pytest.raises(InputError, match=message):
         policy(f'{line}\n[[rules]]\nmetric = "log_loss"\nmax = 1')
+
+
+KEYS = st.sampled_from([*GENERAL, *OF_RULE, "maxx", ""])
+TEXTS = st.sampled_from(
+    ["log_loss", "ece:bins=20", "mean_gap", "eec", "ece:lens=class-99", "5%", "-1%", "nan%", "country=DE",
+     "=", "upper", "not worse", "warning", "uniform", "0.5,x", "none.csv", "abstain:0.1", "a=b+c", "mine=0,1"]
+)  # fmt: skip
+NUMBERS = st.integers(-2, 3) | st.floats() | st.sampled_from([10**400, -(10**400)])
+JUNK = TEXTS | NUMBERS | st.booleans() | st.none() | st.dates() | st.lists(TEXTS | NUMBERS, max_size=2)
+TABLES = st.dictionaries(KEYS, JUNK, max_size=5)
+
+
+def tried(table) -> Policy | None:
+    """Return the policy, if it is one: no other exception may come of any table."""
+    with suppress(InputError):
+        return parse_policy(table, "p.toml")
+    return None
+
+
+@given(TABLES, st.lists(TABLES | JUNK, max_size=3) | JUNK)
+def test_whatever_a_policy_says_it_is_one_or_an_input_error(general, rules):
+    found = tried({**general, "rules": rules})
+    assert found is None or (found.rules and 0 < found.settings.level < 1)
+
+
+@given(st.dictionaries(KEYS, JUNK, max_size=2))
+def test_rules_that_can_be_read_have_sane_numbers(more):
+    rule = {"metric": "accuracy", "min": 0.5, "max_decrease": 0.1, **more}
+    found = tried({"rules": [rule]})
+    for one in found.rules if found else ():
+        assert one.min_rows >= 0
+        if isinstance(one.condition, Bound):
+            assert math.isfinite(one.condition.limit)
+        else:
+            assert one.condition.margin.of(1.0) >= 0
