@@ -185,8 +185,8 @@ def _slice(text: str) -> str:
 
 def _get(table: Mapping[str, Any], key: str, kind: type[T], default: T) -> T:
     """Return the value of a key, which must be of a kind; whole numbers are numbers."""
-    value: Any = table.get(key, default)
-    allowed = (int, float) if kind is float else kind
+    value = table.get(key, default)
+    allowed: Any = (int, float) if kind is float else kind
     wrong_bool = isinstance(value, bool) and kind is not bool
     if wrong_bool or not isinstance(value, allowed) or (kind is float and not abs(value) <= GREATEST):
         what = {int: "a whole number", float: "a finite number", str: "text", bool: "true or false"}[kind]

@@ -34,9 +34,11 @@ ERRORS = (
 WITHOUT_INTERVAL = (
     "Other metrics without interval: their p comes from swapping the predictions of the two systems as well."
 )
-UNTESTED = "untested: the change is undefined, or the systems cannot be swapped."
-DIFFERENT = "different: proven to differ, in a metric that is neither better high nor low."
-EQUIVALENT = "equivalent: the whole interval lies within the margin."
+VERDICTS = {
+    "equivalent": "equivalent: the whole interval lies within the margin.",
+    "different": "different: proven to differ, in a metric that is neither better high nor low.",
+    "untested": "untested: the change is undefined, or the systems cannot be swapped.",
+}
 
 
 def comparison_tables(
@@ -172,19 +174,16 @@ def _notes(
     comparisons: Sequence[Comparison], names: Sequence[str], paired: bool, unmatched: Sequence[int]
 ) -> list[str]:
     every = [one for comparison in comparisons for found in comparison.differences for one in found.values()]
+    families = {one.call.metric.family for one in every}
     notes = [PAIRED if paired else UNPAIRED]
     if cluster := comparisons[0].evaluations[0].settings.cluster:
         notes.append(f"Rows of one {cluster} depend on each other: they are resampled and swapped together.")
-    if any(one.call.metric.family == "error" for one in every):
+    if "error" in families:
         notes.append(ERRORS)
-    if any(one.call.metric.family in ("decomposition", "classical") for one in every):
+    if families & {"decomposition", "classical"}:
         notes.append(WITHOUT_INTERVAL)
-    if any(one.verdict == "equivalent" for one in every):
-        notes.append(EQUIVALENT)
-    if any(one.verdict == "different" for one in every):
-        notes.append(DIFFERENT)
-    if any(one.verdict == "untested" for one in every):
-        notes.append(UNTESTED)
+    verdicts = {one.verdict for one in every}
+    notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
     for name, count in zip(names, unmatched, strict=True):
         if count:
             notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")
