@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calcli.core.calibration.classwise import simulated_class_errors
 from calcli.core.calibration.consistency import Null, compare
@@ -22,10 +24,9 @@ def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
     predictions = measured.predictions
     table = measured.class_bins(settings.bins)
     total = table.weight.sum(-1)
-    weights, k = predictions.weights, predictions.n_classes
-    hit = measured.rows["hit"] if weights is None else measured.rows["hit"] * weights
-    weight = np.bincount(predictions.labels, weights, k)
-    hits = np.bincount(predictions.labels, hit, k)
+    k = predictions.n_classes
+    weight = table.outcome.sum(-1)
+    hits = _hits_of_classes(measured)
     errors = binned_error(table, "1")
     rows = np.bincount(predictions.labels, minlength=k)
     mean_prob = table.score.sum(-1) / total
@@ -33,7 +34,7 @@ def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
     columns = zip(
         predictions.classes,
         rows.tolist(),
-        (table.outcome.sum(-1) / total).tolist(),
+        (weight / total).tolist(),
         mean_prob.tolist(),
         np.divide(hits, weight, out=np.full(k, np.nan), where=weight > 0).tolist(),
         errors.tolist(),
@@ -41,6 +42,13 @@ def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
         strict=True,
     )
     return [ClassRow(*column) for column in columns]
+
+
+def _hits_of_classes(measured: Measurements) -> NDArray[Any]:
+    """Return the (K,) weight of the rows of each class that are predicted as it."""
+    hit, predictions = measured.rows["hit"], measured.predictions
+    weights = None if predictions.weights is None else predictions.weights[hit]
+    return np.bincount(predictions.labels[hit], weights, predictions.n_classes)
 
 
 def _nulls(

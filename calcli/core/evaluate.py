@@ -238,10 +238,12 @@ def _clipped(measured: Measurements, least: float) -> int:
 
 
 def _infinite(measured: Measurements) -> tuple[NDArray[np.intp], float]:
-    """Return the rows of infinite log-loss and the log-loss of the others."""
+    """Return the rows of infinite log-loss and, if there are any, the log-loss of the others."""
     if "log_loss" not in measured.rows.columns:
         return np.empty(0, np.intp), float("nan")
     losses = measured.rows["log_loss"]
+    if np.isfinite(losses.max()):
+        return np.empty(0, np.intp), float("nan")
     weights = measured.predictions.weights
     finite = np.isfinite(losses)
     weightless = np.zeros_like(finite) if weights is None else weights == 0

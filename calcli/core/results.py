@@ -237,7 +237,7 @@ class Evaluation:
     infinite_rows
         Rows whose label has probability 0.
     finite_log_loss
-        Log-loss of the other rows; nan if there are none.
+        Log-loss of the other rows; nan if all are finite, or none is.
     skipped
         A sentence for each metric of the default report that was left out.
     decisions

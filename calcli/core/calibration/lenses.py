@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ WHOLE = ("canonical", "class-wise", "worst-class")
 NUMBERED = ("top", "within-top", "class", "largest")  # kinds of lenses that a number follows
 NamedBinning = Literal["equal-width", "equal-mass"]
 Binning = NamedBinning | tuple[float, ...]  # or explicit edges
+LONG = 1000  # values between two cuts from which they are better summed by themselves
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,21 @@ class Problem:
         probs = np.stack([self.score, 1 - self.score], axis=1)
         return VectorProblem(probs, 1 - self.outcome.astype(np.intp), self.weights)
 
+    def cumulative_gap(self) -> NDArray[np.float64]:
+        """Return the cumulative outcome minus the cumulative score at the end of each run of equal scores."""
+        gap = np.subtract(self.outcome, self.score, dtype=np.float64)
+        if self.weights is not None:
+            gap *= self.weights
+        np.cumsum(gap, out=gap)
+        gap /= self.total_weight
+        return gap if self.is_run_end.all() else gap[self.is_run_end]
+
+    @cached_property
+    def widest_gap(self) -> float:
+        """The cumulative gap of largest size."""
+        gap = self.cumulative_gap()
+        return float(gap[np.abs(gap).argmax()])
+
     def cuts(self, binning: Binning, bins: int) -> NDArray[np.intp]:
         """Return the positions at which a binning parts the rows."""
         if (binning, bins) not in self._cuts:
@@ -224,7 +241,7 @@ class Problem:
         """Return the sums between consecutive cuts."""
         count = np.diff(cuts)
         if self.weights is None:
-            outcome = segment_sums(self.outcome.view(np.uint8), cuts)
+            outcome = segment_sums(self.outcome, cuts)
             return Bins(count, count.astype(np.float64), segment_sums(self.score, cuts), outcome)
         weighted = (self.weights, self.score * self.weights, self.outcome * self.weights)
         return Bins(count, *(segment_sums(values, cuts) for values in weighted))
@@ -233,6 +250,11 @@ class Problem:
 def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Sum values between consecutive cuts, the last of which is their number, along the last axis."""
     starts = cuts[:-1]
+    if values.ndim == 1 and len(values) > LONG * len(starts):
+        parts = (values[start:stop] for start, stop in pairwise(cuts.tolist()))
+        # several times as fast as reduceat, which turns one value after the other into a double
+        total = np.count_nonzero if values.dtype == bool else partial(np.sum, dtype=np.float64)
+        return np.array([total(part) for part in parts], np.float64)
     filled = starts < cuts[1:]
     sums = np.zeros((*values.shape[:-1], len(starts)))
     if filled.any():

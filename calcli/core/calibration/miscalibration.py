@@ -101,15 +101,4 @@ class KolmogorovSmirnov:
 
     def signed(self, problem: Problem) -> float:
         """Return the gap of largest size: above 0 where scores promise more than outcomes keep."""
-        gap = cumulative_gap(problem)
-        return -float(gap[np.abs(gap).argmax()])
-
-
-def cumulative_gap(problem: Problem) -> NDArray[np.float64]:
-    """Return the cumulative outcome minus the cumulative score at the end of each run of equal scores."""
-    gap = np.subtract(problem.outcome, problem.score, dtype=np.float64)
-    if problem.weights is not None:
-        gap *= problem.weights
-    np.cumsum(gap, out=gap)
-    gap /= problem.total_weight
-    return gap if problem.is_run_end.all() else gap[problem.is_run_end]
+        return -problem.widest_gap

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibration.lenses import Problem, ordered_problem
-from calcli.core.calibration.miscalibration import cumulative_gap
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
 from calcli.core.calibrators.settings import check_at_least, check_choice, check_smoothing
 from calcli.core.predictions import Array
@@ -68,7 +67,7 @@ class Spline(OneDimensional):
         problem = ordered_problem(event.prob, outcome, weight)
         scores = problem.score[problem.is_run_end].astype(np.float64)
         share = _cumulative_share(problem)
-        gap = np.append(0, cumulative_gap(problem))
+        gap = np.append(0, problem.cumulative_gap())
         grid = np.linspace(0, 1, GRID + 1)
         heights = _least_squares(self.knots, self.runout) @ np.interp(grid, share, gap)
         slope = np.diff(spline_basis(share, self.knots, self.runout) @ heights) / np.diff(share)

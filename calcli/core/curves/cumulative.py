@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibration.lenses import Problem
-from calcli.core.calibration.miscalibration import cumulative_gap
 from calcli.core.calibrators.spline import spline_basis
 from calcli.core.curves.views import row_weights
 
@@ -68,7 +67,7 @@ def cumulative(problem: Problem, lens: str = "top-1") -> Cumulative:
     scores are one step.
     """
     ends = problem.run_ends
-    gap = cumulative_gap(problem)
+    gap = problem.cumulative_gap()
     widest = int(np.abs(gap).argmax())
     kept = np.unique(np.append(np.linspace(0, len(ends) - 1, POINTS).astype(np.intp), widest))
     score = problem.score.astype(np.float64, copy=False)
