@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from calcli.report.progress import Watcher
 
 AUTO = "auto"
+REDUCED = "reduced"
 LENSES = ", ".join(name for name, method in METHODS.items() if "lens" in method.settings)
 
 
@@ -62,7 +63,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="LENS",
-            help="What methods of one score act on: class-wise, top-1, reduced; spline also within-top-2 ...",
+            help="What methods of one score act on: class-wise, top-1, spline also within-top-2 ...; or "
+            "reduced, for any method: on the confidence, as two classes, right and wrong.",
         ),
     ] = None,
     input: Annotated[
@@ -103,8 +105,11 @@ def fit(
     from calcli.report.fit import render_fit
     from calcli.report.progress import progress
 
-    settings = FitSettings(folds, seed, score, input == "raw", per_predicted_class, min_rows, preserve_top1)
-    calls = method_calls(method, candidates, lens, raw=settings.raw)
+    reduced = lens == REDUCED
+    settings = FitSettings(
+        folds, seed, score, input == "raw", reduced, per_predicted_class, min_rows, preserve_top1
+    )
+    calls = method_calls(method, candidates, None if reduced else lens, raw=settings.raw)
     with progress(shown=not talking.quiet) as watcher:
         found = fit_file(file, reading.read_options(), calls, settings, watcher)
     files = found.predictions.provenance.files
@@ -144,7 +149,10 @@ def method_calls(method: str, candidates: str | None, lens: str | None, *, raw: 
         common["input"] = "raw"
     calls = parse_methods(names, common)
     if lens is not None and not any("lens" in call.method.settings for call in calls):
-        raise UsageError(f"--lens is for methods that act on one score, {LENSES}; leave it out with {method}")
+        raise UsageError(
+            f"--lens {lens} is for methods that act on one score, {LENSES}; leave it out with {method}, or "
+            f"say --lens {REDUCED}"
+        )
     return calls
 
 

@@ -98,6 +98,8 @@ def _what(fit: Fit) -> Table:
         ("scores", f"{rows.kind}: {rows.provenance.kind_reason}"),
         ("method", f"{fit.call}: {fit.call.method.learns} ({fit.call.method.source})"),
     ]
+    if fit.settings.reduced:
+        lines.append(("", "on the confidence alone: of two classes, right and wrong"))
     if fit.settings.per_predicted_class:
         lines.append(("", f"one for each class predicted on {fit.settings.min_rows} rows or more"))
     if fit.settings.preserve_top1:
@@ -231,7 +233,7 @@ def _few_rows(fit: Fit) -> Iterator[Warning]:
             "few_rows_a_class",
             f"{counted(len(few), 'class')} on fewer than {ROWS_A_CLASS} rows: {some(few)}.",
         )
-    parameters = fit.call.parameters(rows.n_classes)
+    parameters = fit.call.parameters(2 if fit.settings.reduced else rows.n_classes)
     if parameters and rows.n_rows < ROWS_A_PARAMETER * parameters:
         yield Warning(
             "few_rows_a_parameter",

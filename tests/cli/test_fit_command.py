@@ -149,6 +149,18 @@ def test_options_reach_the_fit(run, digits):
     assert fitted(run, digits("calibration"), "-m", "temperature", "--folds", "0")["cross_validated"] is None
 
 
+def test_any_method_on_the_confidence(run, digits, tmp_path):
+    found = fitted(run, digits("calibration"), "-m", "temperature", "--lens", "reduced", "--folds", "0")
+    assert (found["method"], found["settings"]["reduced"]) == ("temperature", True)
+    top = fitted(run, digits("calibration"), "-m", "platt", "--lens", "top-1", "--folds", "0")["after"]
+    reduced = fitted(run, digits("calibration"), "-m", "platt", "--lens", "reduced", "--folds", "0")["after"]
+    assert reduced == pytest.approx(top, abs=1e-9)
+    saved = tmp_path / "reduced.json"
+    done = run("fit", digits("calibration"), "-m", "dp", "--lens", "reduced", "-o", saved)
+    assert "on the confidence alone: of two classes, right and wrong" in done.out
+    assert run("apply", saved, digits("test"), "-o", tmp_path / "out.npy").status == 0
+
+
 def test_raw_logits_and_then_probabilities(run, digits, sample, tmp_path):
     run("fit", digits("calibration"), "-m", "vector", "--input", "raw", "-o", tmp_path / "raw.json")
     assert run("apply", tmp_path / "raw.json", digits("test"), "-o", tmp_path / "out.npy").status == 0
@@ -178,7 +190,7 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
         (["-m", "magic"], "unknown method 'magic'"),
         ([], "Missing option '--method'"),
         (["-m", "temperature", "--candidates", "bias"], "--candidates is for -m auto"),
-        (["-m", "temperature", "--lens", "top-1"], "--lens is for methods that act on one score, platt"),
+        (["-m", "temperature", "--lens", "top-1"], "--lens top-1 is for methods that act on one score"),
         (["-m", "platt", "--lens", "sideways"], "platt cannot act on lens 'sideways'"),
         (["-m", "platt", "--input", "raw"], "platt acts on probabilities"),
         (["-m", "auto", "--folds", "0"], "--folds 2 or more"),

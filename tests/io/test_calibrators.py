@@ -14,6 +14,7 @@ from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.methods import parse_method
 from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.registry import METHODS
 from calcli.core.calibrators.softmax import DPAffine, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
@@ -30,6 +31,7 @@ CALIBRATORS = {
     "empty bins": Histogram(bins=40, binning="equal-width"),
     "raw": VectorScaling(input="raw"),
     "nested": NESTED,
+    "reduced": PerPredictedClass(calibrator=Reduced(calibrator=DPAffine()), min_rows=20),
 }
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.methods import MethodCall
 from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.registry import METHODS
 from calcli.core.calibrators.selection import (
     Difference,
@@ -49,6 +50,8 @@ class FitSettings:
         By which score candidates are compared.
     raw
         Whether to fit on raw logits, to which adding a constant changes the model.
+    reduced
+        Whether the method acts on the confidence alone, as a problem of two classes, right and wrong.
     per_predicted_class
         Whether each predicted class has a calibrator of its own.
     min_rows
@@ -61,12 +64,15 @@ class FitSettings:
     seed: int = 0
     score: Score = "log_loss"
     raw: bool = False
+    reduced: bool = False
     per_predicted_class: bool = False
     min_rows: int = 100
     preserve_top1: bool = False
 
     def wrapped(self, calibrator: Calibrator) -> Calibrator:
         """Return the calibrator within the wrappers asked for."""
+        if self.reduced:
+            calibrator = Reduced(calibrator=calibrator)
         if self.per_predicted_class:
             calibrator = PerPredictedClass(calibrator=calibrator, min_rows=self.min_rows)
         return PreserveTop1(calibrator=calibrator) if self.preserve_top1 else calibrator
@@ -176,6 +182,8 @@ def fit(
         raise UsageError("to choose among methods takes cross-validation; give --folds 2 or more")
     evaluation = _evaluated(predictions)
     predictions, before = evaluation.predictions, _values(evaluation)
+    if settings.raw and settings.reduced:
+        raise UsageError("a confidence has no raw logits; leave out --input raw, or --lens reduced")
     if settings.raw:
         _refuse_raw(predictions, calls)
     rows = rows_of(predictions)

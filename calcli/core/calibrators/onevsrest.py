@@ -21,7 +21,7 @@ MapParameters: TypeAlias = dict[str, NDArray[np.float64]]
 Bools: TypeAlias = NDArray[np.bool_]
 
 CLASS_WISE = "class-wise"
-TOP = ("top-1", "reduced")  # for one score, the problem of Panchenko et al. 2022 is that of the top class
+TOP = "top-1"
 WITHIN_TOP = "within-top-"
 
 CLASSES = "classes"  # parameter: how many classes the scores had
@@ -70,10 +70,9 @@ class OneDimensional(Calibrator):
         ``class-wise``: two classes have one map, on the probability of class 1; more have a map each, one
         class against the rest, and the results are divided by their sum. A row for which all of them
         are 0 keeps its probabilities: the maps know of it only that no class fits.
-        ``top-1``: the largest probability; ``reduced`` (Panchenko et al. 2022, arXiv:2210.03702: the problem
-        reduced to confidence and correct) is the same for a map of one score.
+        ``top-1``: the largest probability.
         ``within-top-r``: the sum of the r largest, for methods that allow it.
-        For the last three the probabilities of the other classes are scaled by (1 - v') / (1 - v), and even
+        For the last two the probabilities of the other classes are scaled by (1 - v') / (1 - v), and even
         where v = 1; those of the r largest by v' / v.
     """
 
@@ -86,8 +85,8 @@ class OneDimensional(Calibrator):
     def __post_init__(self) -> None:
         within = self.lens.removeprefix(WITHIN_TOP)
         is_within = self.sums and within != self.lens and within.isdecimal() and int(within) > 0
-        if self.lens not in (CLASS_WISE, *TOP) and not is_within:
-            known = ", ".join((CLASS_WISE, *TOP)) + (", within-top-2 and so on" if self.sums else "")
+        if self.lens not in (CLASS_WISE, TOP) and not is_within:
+            known = ", ".join((CLASS_WISE, TOP)) + (", within-top-2 and so on" if self.sums else "")
             raise UsageError(f"{self.name} cannot act on lens {self.lens!r}; it acts on {known}")
 
     @abstractmethod
@@ -159,7 +158,7 @@ class OneDimensional(Calibrator):
         maps = self._unpacked(log_probs.shape[1])
         if size := self._top_size(log_probs.shape[1]):
             members, before = top_event(log_probs, size)
-            return _rescaled(log_probs, members, before, self.apply_map(maps[0], before))
+            return rescaled(log_probs, members, before, self.apply_map(maps[0], before))
         after = [
             self.apply_map(parameters, event)
             for parameters, (_, event) in zip(maps, class_events(log_probs), strict=True)
@@ -172,7 +171,7 @@ class OneDimensional(Calibrator):
         """Return of how many top classes the lens looks at the sum; 0 if it is class-wise."""
         if self.lens == CLASS_WISE:
             return 0
-        size = 1 if self.lens in TOP else int(self.lens.removeprefix(WITHIN_TOP))
+        size = 1 if self.lens == TOP else int(self.lens.removeprefix(WITHIN_TOP))
         if size >= classes:
             raise UsageError(f"lens {self.lens!r} needs more than {size} classes, the scores have {classes}")
         return size
@@ -247,8 +246,23 @@ def _log_one_minus(prob: Array) -> Any:
         return np.log1p(-prob)
 
 
-def _rescaled(log_probs: Floats, members: Bools, before: Event, after: Event) -> NDArray[np.float64]:
-    """Give the members together the probability `after`, and the other classes the rest."""
+def rescaled(log_probs: Floats, members: Bools, before: Event, after: Event) -> NDArray[np.float64]:
+    """Give the members together the probability `after`, and the other classes the rest.
+
+    Parameters
+    ----------
+    log_probs : array (N, K)
+        Log-probabilities before calibration.
+    members : array of bool (N, K)
+        Of which classes the event is that one is the label.
+    before, after : Event
+        The event before and after calibration.
+
+    Returns
+    -------
+    array (N, K)
+        Log-probabilities; other classes are scaled by one factor, and get even shares where they had none.
+    """
     certain = np.isneginf(before.log_complement)
     inside = after.log_prob - before.log_prob
     outside = after.log_complement - np.where(certain, 0, before.log_complement)

@@ -158,6 +158,11 @@ def _one_score() -> list[Method]:
 def _wrappers() -> list[Method]:
     return [
         Method(
+            "reduced", "A calibrator of the confidence", "reduced:Reduced", "wrapper",
+            "a calibrator of two classes, the predicted class is wrong or right", "as many as of two classes",
+            NOTHING, "Panchenko et al. 2022", {"calibrator": None},
+        ),
+        Method(
             "per-predicted-class", "One calibrator for each predicted class", "wrappers:PerPredictedClass",
             "wrapper", "a calibrator on the rows of each predicted class", "as many for each predicted class",
             NOTHING, "Panchenko et al. 2022", {"calibrator": None, "min_rows": 100},

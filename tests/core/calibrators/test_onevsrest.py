@@ -109,13 +109,6 @@ def test_extreme_input_has_a_finite_answer(make, lens, classes):
 
 
 @every_method
-def test_reduced_problem_of_one_score_is_the_top_class(make):
-    scores, labels = sample(300, 4)
-    got = make(lens="reduced").fit(scores, labels).apply(scores)
-    np.testing.assert_array_equal(got, make(lens="top-1").fit(scores, labels).apply(scores))
-
-
-@every_method
 def test_top_1_is_the_two_class_map_of_confidence_and_correct(make):
     scores, labels = sample(300, 4)
     probs = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
@@ -197,7 +190,7 @@ def test_float32_scores_are_close_to_float64():
 
 @pytest.mark.parametrize("lens", ["top-2", "within-top-2", "class", ""])
 def test_unknown_lens_is_refused(lens):
-    with pytest.raises(UsageError, match="it acts on class-wise, top-1, reduced"):
+    with pytest.raises(UsageError, match="it acts on class-wise, top-1"):
         Platt(lens=lens)
 
 

@@ -10,6 +10,7 @@ from scipy import optimize, special
 
 import calcli
 from calcli.core.calibrators.odir import MatrixODIR
+from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.softmax import BiasOnly, DPAffine, MatrixScaling, VectorScaling
 from calcli.core.calibrators.temperature import EnsembleTemperature, Temperature
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
@@ -130,6 +131,7 @@ def test_saturated_single_precision_probabilities_give_nearly_the_temperature_of
 CALIBRATORS = [method() for method in KEEPING + FILLING] + [
     PerPredictedClass(calibrator=calcli.Temperature(), min_rows=20),
     PreserveTop1(calibrator=calcli.VectorScaling()),
+    Reduced(calibrator=calcli.DPAffine()),
 ]
 
 
