@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,12 +200,15 @@ class Studies:
         self._kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
         self._rows = rows_of(predictions).take(self._kept)
         self._clusters = None if clusters is None else clusters[self._kept]
-        if folds is None:
-            rng = np.random.default_rng([seed, 4])
-            self._folds = cross_validation_folds(self._rows.labels, self._clusters, rng)
-        else:
-            self._folds = np.unique(folds[self._kept], return_inverse=True)[1]
+        self._seed, self._given_folds = seed, folds
         self._done: dict[tuple[str, str], Study] = {}
+
+    @cached_property
+    def _folds(self) -> Array:
+        if self._given_folds is not None:
+            return np.unique(self._given_folds[self._kept], return_inverse=True)[1]
+        rng = np.random.default_rng([self._seed, 4])
+        return cross_validation_folds(self._rows.labels, self._clusters, rng)
 
     def of(self, call: MetricCall) -> Study | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
