@@ -41,7 +41,7 @@ def benchmark(
     bins: Annotated[
         int, typer.Option(metavar="N", min=1, max=100_000, help="Bins of the calibration errors.")
     ] = 15,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds and of the tests.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Processes at once; one a processor by default.")
     ] = None,
@@ -51,8 +51,8 @@ def benchmark(
 ) -> None:
     """Try every calibrator: fit to some rows, judge on others.
 
-    A row for each method, or with several models a table for each metric, with mean ranks. A method that
-    fails is a cell that says so.
+    A row for each method, or with several models a table for each metric, with mean ranks. Methods that
+    cannot be told from the best have a ~. A method that fails is a cell that says so.
 
     \b
     calcli benchmark --cal val.parquet --test test.parquet
@@ -68,7 +68,7 @@ def benchmark(
 
     calls = parse_methods(split(methods) or DEFAULT_METHODS)
     measured = parse_metrics(split(metrics) or DEFAULT_METRICS, {"bins": bins})
-    settings = Settings(metrics=tuple(map(str, measured)), bins=bins, resamples=0, draws=0, seed=seed)
+    settings = Settings(metrics=tuple(map(str, measured)), bins=bins, resamples=2000, draws=0, seed=seed)
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order
     pairs = paired(pair or (), seconds or ())
     tasks = read_tasks(cal, test, pairs, folds, reading.read_options())

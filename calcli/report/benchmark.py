@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Container, Sequence
 from typing import Any, Literal
 
 from calcli import __version__
-from calcli.core.comparing.benchmark import UNCALIBRATED, Trial, cost, mean_ranks
+from calcli.core.comparing.benchmark import UNCALIBRATED, Trial, cost, like_best, mean_ranks
 from calcli.core.jsonvalues import json_value
 from calcli.core.registry import METRICS
 from calcli.core.results import Settings
@@ -24,9 +23,15 @@ SCHEMA = "calcli.benchmark/1"
 TITLE = "Benchmark of calibrators"
 FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
+ALIKE = (
+    "~: not to be told from the best, by a paired bootstrap over the rows with Holm's correction; errors of "
+    "calibration are not tested."
+)
 CHANGE = "Change: accuracy minus that of the uncalibrated scores."
 TIMES = "Times are seconds of the processor."
 RANKS = "Mean rank: over the models, 1 for the best; equal values share theirs."
+
+SETTINGS = ("metrics", "bins", "level", "resamples", "seed")
 
 BenchmarkFormat = Literal["table", "json", "markdown", "csv"]
 
@@ -40,19 +45,21 @@ def render_benchmark(
     if format == "csv":
         return benchmark_csv(trials, settings.metrics)
     several = len({trial.model for trial in trials}) > 1
-    tables = _by_metric(trials, settings.metrics) if several else [_of_one(trials, settings.metrics)]
+    tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
     failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
     if failures:
         tables.append(Table("Failed", notes=failures))
     return tables_text(tables, format, title=TITLE, color=color)
 
 
-def _of_one(trials: Sequence[Trial], metrics: Sequence[str]) -> Table:
+def _of_one(trials: Sequence[Trial], settings: Settings) -> Table:
     """Return a row for each method and a column for each metric."""
+    metrics = settings.metrics
+    alike = {metric: like_best(trials, metric, settings.level) for metric in metrics}
     heads = [*metrics, "change", "fit s", "apply s"]
     rows = []
     for trial in trials:
-        cells = [_cell(trial, metric) for metric in metrics]
+        cells = [_cell(trial, metric, alike[metric]) for metric in metrics]
         times = [f"{seconds:.3f}" for seconds in (trial.fit_seconds, trial.apply_seconds)]
         rows.append((trial.method, *cells, _change(trial, trials[0]), *times))
     marks: dict[tuple[int, int], Mark] = {}
@@ -60,18 +67,22 @@ def _of_one(trials: Sequence[Trial], metrics: Sequence[str]) -> Table:
         costs = [_cost(trial, metric) for trial in trials]
         marks |= {(row, column): mark for row, mark in best_two(costs).items()}
     columns = (Column("", "left"), *map(Column, heads))
-    return Table(trials[0].model, columns, tuple(rows), (EMPHASIS, CHANGE, TIMES), marks)
+    return Table(trials[0].model, columns, tuple(rows), (EMPHASIS, ALIKE, CHANGE, TIMES), marks)
 
 
-def _by_metric(trials: Sequence[Trial], metrics: Sequence[str]) -> list[Table]:
+def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
     """Return for each metric a row for each model and a column for each method, and the mean ranks."""
     models = list(dict.fromkeys(trial.model for trial in trials))
     methods = list(dict.fromkeys(trial.method for trial in trials))
     by_place = {(trial.model, trial.method): trial for trial in trials}
     tables = []
-    for metric in metrics:
+    for metric in settings.metrics:
         ranks = mean_ranks(trials, metric)
-        rows = [(model, *(_cell(by_place[model, method], metric) for method in methods)) for model in models]
+        rows = []
+        for model in models:
+            own = [by_place[model, method] for method in methods]
+            alike = like_best(own, metric, settings.level)
+            rows.append((model, *(_cell(trial, metric, alike) for trial in own)))
         rows.append(("mean rank", *(f"{ranks[method]:.2f}" for method in methods)))
         lines = [[_cost(by_place[model, method], metric) for method in methods] for model in models]
         lines.append([ranks[method] for method in methods])
@@ -81,7 +92,7 @@ def _by_metric(trials: Sequence[Trial], metrics: Sequence[str]) -> list[Table]:
             for column, mark in best_two(costs).items()
         }
         columns = (Column("", "left"), *map(Column, methods))
-        tables.append(Table(metric, columns, tuple(rows), (EMPHASIS, RANKS), marks))
+        tables.append(Table(metric, columns, tuple(rows), (EMPHASIS, ALIKE, RANKS), marks))
     changes = [
         (model, *(_change(by_place[model, method], by_place[model, UNCALIBRATED]) for method in methods))
         for model in models
@@ -110,8 +121,10 @@ def _cost(trial: Trial, metric: str) -> float:
     return cost(metric, trial.values.get(metric, math.nan))
 
 
-def _cell(trial: Trial, metric: str) -> str:
-    return FAILED if trial.fault else number(trial.values[metric])
+def _cell(trial: Trial, metric: str, alike: Container[str]) -> str:
+    if trial.fault:
+        return FAILED
+    return ("~" if trial.method in alike else "") + number(trial.values[metric])
 
 
 def _change(trial: Trial, uncalibrated: Trial) -> str:
@@ -121,12 +134,23 @@ def _change(trial: Trial, uncalibrated: Trial) -> str:
 
 
 def benchmark_object(trials: Sequence[Trial], settings: Settings) -> dict[str, Any]:
-    """Return trials and mean ranks as JSON values."""
+    """Return trials, the methods like the best of each model, and mean ranks as JSON values."""
     report = {
         "schema": SCHEMA,
         "calcli": __version__,
-        "settings": {"metrics": settings.metrics, "bins": settings.bins, "seed": settings.seed},
-        "trials": [asdict(trial) | {"fault": trial.fault or None} for trial in trials],
+        "settings": {key: getattr(settings, key) for key in SETTINGS},
+        "trials": [
+            {key: value for key, value in vars(trial).items() if key != "draws"}
+            | {"fault": trial.fault or None}
+            for trial in trials
+        ],
+        "like_best": {
+            model: {
+                metric: sorted(like_best([t for t in trials if t.model == model], metric, settings.level))
+                for metric in settings.metrics
+            }
+            for model in dict.fromkeys(trial.model for trial in trials)
+        },
         "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
     }
     cleaned: dict[str, Any] = json_value(report)

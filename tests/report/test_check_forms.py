@@ -15,8 +15,8 @@ from calcli.report.annotations import annotations_text, command
 from calcli.report.junit import junit_text
 from calcli.report.policy import rounded_outward
 
-# the parts of the schema of Jenkins' xUnit plugin (junit-10.xsd) that concern suites and cases:
-# required attributes, optional ones, children
+# the schema of Jenkins' xUnit plugin (junit-10.xsd, MIT license), said again as a table: of each element the
+# required attributes, the optional ones, the children; the elements without children hold text, the others none
 SCHEMA = {
     "testsuites": ((), ("name", "time", "tests", "failures", "errors"), ("testsuite",)),
     "testsuite": (
@@ -31,7 +31,11 @@ SCHEMA = {
     ),
     "failure": ((), ("type", "message"), ()),
     "error": ((), ("type", "message"), ()),
+    "skipped": ((), ("type", "message"), ()),
+    "properties": ((), (), ("property",)),
+    "property": (("name", "value"), (), ()),
     "system-out": ((), (), ()),
+    "system-err": ((), (), ()),
 }
 
 text = st.text(max_size=40)
@@ -50,7 +54,11 @@ def assert_valid(element: ET.Element) -> None:
     assert set(required) <= set(element.keys()) <= {*required, *optional}
     for child in element:
         assert child.tag in children
+        assert not (child.tail or "").strip()
         assert_valid(child)
+    assert not children or not (element.text or "").strip()
+    if "time" in element.keys():  # noqa: SIM118 (an element is no mapping)
+        assert re.fullmatch(r"(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?", element.get("time"))
 
 
 @pytest.fixture

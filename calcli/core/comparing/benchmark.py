@@ -7,16 +7,19 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calcli.core.calibration.multiple import holm
 from calcli.core.calibrators.methods import parse_method
 from calcli.core.calibrators.registry import METHODS
 from calcli.core.calibrators.selection import Rows, held_out, rows_of
+from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.evidence import Resampled
 from calcli.core.comparing.pairing import require_classes
 from calcli.core.errors import CalcliError
-from calcli.core.evaluate import evaluate
 from calcli.core.predictions import ArrayScores, Floats, Predictions
 from calcli.core.registry import METRICS
 from calcli.core.results import Settings
@@ -63,6 +66,8 @@ class Trial:
         Time of the processor; with folds, that of all fits with their applications, and 0.
     fault
         Why it failed, or "".
+    draws
+        (B,) resampled values of each score, if that was asked for; all methods of a model share their rows.
     """
 
     model: str
@@ -71,6 +76,7 @@ class Trial:
     fit_seconds: float = 0.0
     apply_seconds: float = 0.0
     fault: str = ""
+    draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
 
 
 def task_of(model: str, calibration: Predictions, test: Predictions | None, folds: int = 0) -> Task:
@@ -104,7 +110,7 @@ def run(
     methods
         Method expressions.
     settings
-        Metrics and bins.
+        Metrics, bins, and resamples if methods are to be told apart.
     jobs
         Processes at once; as many as there are processors if None.
     watch
@@ -170,13 +176,13 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
             task.test.weights,
         )
         metrics = tuple(dict.fromkeys([*settings.metrics, "accuracy"]))
-        estimates = evaluate(predictions, replace(settings, metrics=metrics)).estimates
+        contest = Contest([predictions], replace(settings, metrics=metrics))
     except CalcliError as fault:
         return Trial(task.model, method, {}, fault=str(fault))
     except Exception as fault:  # whatever goes wrong inside one method, the others are still wanted
         return Trial(task.model, method, {}, fault=f"{type(fault).__name__}: {fault}")
-    values = {name: estimate.value for name, estimate in estimates.items()}
-    return Trial(task.model, method, values, *seconds)
+    values = {str(call): contest.values(call)[0] for call in contest.calls}
+    return Trial(task.model, method, values, *seconds, draws=contest.draws(0))
 
 
 def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[float, float]]:
@@ -199,6 +205,33 @@ def cost(metric: str, value: float) -> float:
     direction = METRICS[metric.partition(":")[0]].direction
     found = {"higher": -value, "zero": abs(value)}.get(direction, value)
     return math.inf if math.isnan(found) else found
+
+
+def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
+    """Return the methods that cannot be told from the one with the best value of a score.
+
+    Their differences to it are tested by the paired bootstrap over the rows, with Holm's correction. Empty
+    for metrics that are not resampled.
+
+    Parameters
+    ----------
+    trials
+        Of one model.
+    metric
+        One of its metrics.
+    level
+        Confidence of the tests together.
+    """
+    zero = METRICS[metric.partition(":")[0]].direction == "zero"
+    draws = {trial.method: trial.draws[metric] for trial in trials if metric in trial.draws}
+    costs = {trial.method: cost(metric, trial.values[metric]) for trial in trials if trial.method in draws}
+    if not costs or not math.isfinite(min(costs.values())):
+        return set()
+    best = min(costs, key=lambda method: costs[method])
+    others = [method for method in costs if method != best]
+    sides = {method: np.abs(found) if zero else found for method, found in draws.items()}
+    found = [Resampled(sides[best], sides[method], paired=True).p_value() for method in others]
+    return {method for method, p in zip(others, holm(found), strict=True) if p > 1 - level}
 
 
 def mean_ranks(trials: Sequence[Trial], metric: str) -> dict[str, float]:

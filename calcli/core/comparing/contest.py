@@ -128,6 +128,10 @@ class Contest:
         """Return the value of a metric for each system."""
         return [evaluation.estimates[str(call)].value for evaluation in self.evaluations]
 
+    def draws(self, system: int) -> Mapping[str, Values]:
+        """Return (B,) resampled values of each score of a system, by metric expression."""
+        return self._systems[system].draws
+
     def evidence(self, call: MetricCall, baseline: int, candidate: int) -> Evidence:
         """Return what the data say about the difference of two systems on a metric."""
         first, second = self._systems[baseline], self._systems[candidate]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
+from calcli.core.calibration.multiple import holm
 from calcli.core.calibrators.methods import parse_method
-from calcli.core.comparing.benchmark import UNCALIBRATED, Trial, mean_ranks, run, task_of
+from calcli.core.comparing.benchmark import UNCALIBRATED, Trial, like_best, mean_ranks, run, task_of
 from calcli.core.errors import InputError
 from calcli.core.evaluate import evaluate
 from calcli.core.results import Settings
@@ -75,6 +76,41 @@ def test_mean_ranks_are_scipys(metric):
     costs = {"log_loss": values, "accuracy": -values, "mean_gap": np.abs(values)}[metric]
     expected = rankdata(costs, axis=1).mean(0)
     assert list(mean_ranks(trials, metric).values()) == pytest.approx(expected.tolist())
+
+
+def test_methods_that_cannot_be_told_from_the_best(halves):
+    settings = Settings(metrics=("log_loss", "accuracy", "ks"), resamples=300, draws=0)
+    methods = ["temperature", "platt", "histogram:bins=2"]
+    found = run([task_of("m", *halves)], methods, settings, 1)
+    values = [trial.values["log_loss"] for trial in found]
+    best, others = int(np.argmin(values)), np.delete(np.arange(4), np.argmin(values))
+    p = []
+    for other in others:
+        drawn = found[other].draws["log_loss"] - found[best].draws["log_loss"]
+        p.append(min(1, 2 * min((1 + (drawn <= 0).sum()) / 301, (1 + (drawn >= 0).sum()) / 301)))
+    expected = {found[k].method for k, one in zip(others, holm(p), strict=True) if one > 0.05}
+    assert like_best(found, "log_loss", 0.95) == expected
+    assert UNCALIBRATED not in expected
+    # temperature leaves every decision as it is
+    assert {UNCALIBRATED, "temperature"} & like_best(found, "accuracy", 0.95)
+    assert like_best(found, "ks", 0.95) == set()
+    assert like_best([], "log_loss", 0.95) == set()
+
+
+def test_equally_good_methods_are_seldom_told_apart():
+    """Of four methods that differ by chance only, all are like the best in 95% of cases at least."""
+    rng = np.random.default_rng(2)
+    told = 0
+    for _ in range(200):
+        losses = rng.normal(size=(4, 100))
+        rows = rng.integers(0, 100, size=(200, 100))
+        trials = [
+            Trial("m", str(k), {"log_loss": own.mean()}, draws={"log_loss": own[rows].mean(1)})
+            for k, own in enumerate(losses)
+        ]
+        told += len(like_best(trials, "log_loss", 0.95)) < 3
+    # the best of four is chosen after looking, which costs something: 5% for a choice made before
+    assert told <= 40
 
 
 def test_methods_that_failed_rank_last():
