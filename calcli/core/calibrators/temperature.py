@@ -141,8 +141,10 @@ def _smallest_alpha(rows: Training) -> float:
     lead = 0.0
     for block in row_blocks(rows.scores):
         x = rows.scores[block]
-        behind = row_max(x) - x
-        lead += float(rows.weights[block] @ behind.mean(axis=1, where=behind < -NEVER))
+        top = row_max(x)
+        if x.min() <= NEVER:
+            x = np.where(x > NEVER, x, top)
+        lead += float(rows.weights[block] @ (top[:, 0] - x.mean(axis=1)))
     return FLATTEST / lead if lead > 0 else FLATTEST
 
 
