@@ -16,7 +16,7 @@ from calcli.report.junit import junit_text
 from calcli.report.policy import rounded_outward
 
 # the schema of Jenkins' xUnit plugin (junit-10.xsd, MIT license), said again as a table: of each element the
-# required attributes, the optional ones, the children; the elements without children hold text, the others none
+# required attributes, the optional ones, the children; elements without children hold text, the others none
 SCHEMA = {
     "testsuites": ((), ("name", "time", "tests", "failures", "errors"), ("testsuite",)),
     "testsuite": (
