@@ -191,7 +191,7 @@ def _gain(gain: Difference, score: str) -> str:
 
 
 def _changes(fit: Fit) -> str:
-    changed, rows = fit.changed_rows, fit.predictions.n_rows
+    changed, rows = fit.changed_rows, int(fit.class_rows.sum())
     share = f" ({percent(changed / rows)})" if changed else ""
     return (
         f"The predicted class changes in {changed:,} of {counted(rows, 'row')}{share}; "
@@ -222,7 +222,7 @@ def _losses(fit: Fit) -> Iterator[Warning]:
 
 def _few_rows(fit: Fit) -> Iterator[Warning]:
     rows = fit.predictions
-    counts = np.bincount(rows.labels, minlength=rows.n_classes)
+    counts, total = fit.class_rows, int(fit.class_rows.sum())
     named = [(rows.classes[k], int(counts[k])) for k in np.flatnonzero(counts < ROWS_A_CLASS)]
     absent = [name for name, count in named if not count]
     few = [name for name, count in named if count]
@@ -234,10 +234,10 @@ def _few_rows(fit: Fit) -> Iterator[Warning]:
             f"{counted(len(few), 'class')} on fewer than {ROWS_A_CLASS} rows: {some(few)}.",
         )
     parameters = fit.call.parameters(2 if fit.settings.reduced else rows.n_classes)
-    if parameters and rows.n_rows < ROWS_A_PARAMETER * parameters:
+    if parameters and total < ROWS_A_PARAMETER * parameters:
         yield Warning(
             "few_rows_a_parameter",
-            f"{counted(rows.n_rows, 'row')} for {counted(parameters, 'parameter')}: expect noise; give more "
+            f"{counted(total, 'row')} for {counted(parameters, 'parameter')}: expect noise; give more "
             "rows, or take a simpler method.",
         )
 

@@ -114,6 +114,15 @@ def test_few_rows():
     )
     absent = fit_warnings(fit(two, parse_methods(["temperature"]), settings))
     assert [warning.message for warning in absent] == ["1 class without a row: b."]
+    weights = [1.0, 1.0, 0.0] * 20
+    weightless = from_arrays(
+        [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0], [0.0, 2.0, 1.0]] * 20,
+        [0, 2, 1] * 20,
+        kind="logits",
+        classes=list("abc"),
+        weights=weights,
+    )
+    assert fit_warnings(fit(weightless, parse_methods(["temperature"]), settings)) == absent
 
 
 def test_what_became_infinite_is_said_in_words(plain):

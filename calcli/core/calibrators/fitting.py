@@ -121,7 +121,8 @@ class Fit:
     gain
         Held-out loss before against after, by the score of the settings; None without folds.
     changed_rows, new_ties
-        Fitting rows whose predicted class changes, and whose largest probability becomes shared.
+        Fitting rows whose predicted class changes, and whose largest probability becomes shared; those of
+        weight 0 left out.
     candidates
         What was compared, the simplest first; empty where nothing was to be chosen.
     """
@@ -137,6 +138,13 @@ class Fit:
     changed_rows: int
     new_ties: int
     candidates: tuple[Candidate, ...]
+
+    @property
+    def class_rows(self) -> NDArray[np.intp]:
+        """(K,) how many rows each class has, those of weight 0 left out."""
+        rows = self.predictions
+        counted = rows.labels if rows.weights is None else rows.labels[rows.weights > 0]
+        return np.bincount(counted, minlength=rows.n_classes)
 
     @property
     def priors(self) -> NDArray[np.float64]:
@@ -200,7 +208,8 @@ def fit(
     trial.step()
     log_probs = calibrator.apply(rows.scores)
     after = _values(_evaluated(recalibrated(predictions, log_probs)))
-    changes = top1_changes(rows.scores, log_probs)
+    counted = slice(None) if rows.weights is None else rows.weights > 0
+    changes = top1_changes(rows.scores[counted], log_probs[counted])
     return Fit(
         call, calibrator, predictions, settings, before, after, cross_validated, gain, *changes, candidates
     )

@@ -12,6 +12,7 @@ from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
 from calcli.core.errors import UsageError
 
 TEMPERATURE = parse_methods(["temperature"])
+DP = parse_methods(["dp"])
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +139,22 @@ def test_weights_count_as_repeated_rows(predict):
     assert once.calibrator.parameters == pytest.approx(often.calibrator.parameters)
     assert once.after == pytest.approx(often.after)
     np.testing.assert_allclose(once.priors, often.priors)
+
+
+def test_rows_of_weight_0_are_not_counted(predict):
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(60, 3))
+    labels = rng.integers(0, 3, size=60)
+    kept = (labels != 2) & (rng.random(60) < 0.7)
+    settings = FitSettings(folds=0)
+    whole = fit(predict(scores, labels, kind="logits", weights=kept.astype(float)), DP, settings)
+    part = fit(predict(scores[kept], labels[kept], kind="logits"), DP, settings)
+    assert whole.changed_rows == part.changed_rows > 0
+    assert (
+        whole.class_rows.tolist()
+        == part.class_rows.tolist()
+        == np.bincount(labels[kept], minlength=3).tolist()
+    )
 
 
 def test_every_fit_is_counted(predict):
