@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from calcli.core.calibration.classwise import simulated_class_errors
 from calcli.core.calibration.consistency import Null, compare
 from calcli.core.calibration.miscalibration import BinnedError, binned_error
-from calcli.core.calibration.multiple import with_holm
+from calcli.core.calibration.multiple import enough_draws, with_holm
 from calcli.core.measure import Measurements
 from calcli.core.results import ClassRow, Settings
 
 ENOUGH_OF_CLASS = 30  # rows, by label or by probability, from which a class is judged
+LABELS = 50_000_000  # drawn at most, to have draws enough for many classes
 
 
 def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
@@ -57,7 +58,9 @@ def _nulls(
     if not (settings.test and settings.draws):
         return [None] * len(errors)
     rng = np.random.default_rng([settings.seed, 4])
-    drawn = simulated_class_errors(measured, BinnedError(bins=settings.bins), settings.draws, rng)
+    affordable = min(enough_draws(len(errors)), LABELS // measured.predictions.n_rows)
+    draws = max(settings.draws, affordable)
+    drawn = simulated_class_errors(measured, BinnedError(bins=settings.bins), draws, rng)
     return with_holm([compare(*pair) for pair in zip(errors, drawn.T, strict=True)], enough)
 
 

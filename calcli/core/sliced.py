@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from calcli.core.calibration.multiple import with_holm
+from calcli.core.calibration.multiple import enough_draws, with_holm
 from calcli.core.errors import InputError
 from calcli.core.evaluate import evaluate
 from calcli.core.predictions import Predictions
@@ -29,7 +29,8 @@ def evaluate_slices(
     column
         One of their columns.
     whole
-        Evaluation of all rows, whose settings and kind of scores count for the slices.
+        Evaluation of all rows, whose settings and kind of scores count for the slices; many of them take more
+        draws, so that their p-values can be corrected for their number.
     companions
         Predictions that some metrics need beside all rows.
 
@@ -49,6 +50,8 @@ def evaluate_slices(
     companions = companions or Companions()
     posteriors = companions.posteriors
     slices, numbers = slice_numbers(understood, column)
+    if settings.draws:
+        settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
     for number, rows in enumerate(select_each(understood, numbers)):
         own = None if posteriors is None else select(posteriors, numbers == number)
         beside = replace(companions, posteriors=own)

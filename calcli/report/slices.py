@@ -15,7 +15,7 @@ from calcli.report.model import Column, Table
 from calcli.report.numbers import number
 from calcli.report.sidebyside import cell, half_width
 from calcli.report.summary import Result, summarize
-from calcli.report.wording import CORRECTED, P
+from calcli.report.wording import CORRECTED, P, few_draws
 
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
 USUALLY_RANKED_BY = "log_loss"
@@ -157,4 +157,7 @@ def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> li
     notes += half_width([whole])
     if any(whole.metrics[metric].call.metric.family == "error" for metric in metrics):
         notes.append(f"{P} {CORRECTED}")
+    for metric in metrics:
+        limited = few_draws(part.metrics[metric].if_calibrated for part in parts)
+        notes += [note for note in limited if note not in notes]
     return notes

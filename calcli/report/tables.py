@@ -35,6 +35,7 @@ from calcli.report.wording import (
     SD,
     P,
     error_notes,
+    few_draws,
     interval_head,
 )
 
@@ -199,7 +200,7 @@ def _per_class(result: Result, name: str) -> Table:
 
 
 def _class_notes(result: Result) -> list[str]:
-    notes = [f"{P} {CORRECTED}"]
+    notes = [f"{P} {CORRECTED}", *few_draws(row.if_calibrated for row in result.per_class)]
     if any(row.if_calibrated and row.if_calibrated.corrected_p is None for row in result.per_class):
         notes.append(
             f"Too few rows: less than {ENOUGH_OF_CLASS} by label and by probability. About "

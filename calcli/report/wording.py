@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from calcli.core.calibration.consistency import Null
+from calcli.core.calibration.multiple import SIGNIFICANT, enough_draws
 from calcli.core.results import Estimate
 
 QUALITY = "Quality for decisions"
@@ -44,6 +46,18 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
         return [BIASED]
     left_out = any(e.if_calibrated is None and e.call.is_class_wise for e in errors)
     return [tested, NOT_TESTED] if left_out else [tested]
+
+
+def few_draws(nulls: Iterable[Null | None]) -> list[str]:
+    """Return that more draws could find more of some tests, corrected for their number, significant."""
+    judged = [null for null in nulls if null is not None and null.corrected_p is not None]
+    for null in judged:
+        if null.draws and null.is_least and (null.corrected_p or 0) > SIGNIFICANT:
+            return [
+                f"{null.draws:,} draws cannot show a p below {len(judged) / (1 + null.draws):.2g} for "
+                f"{len(judged)} tests; --draws {enough_draws(len(judged))} would be enough."
+            ]
+    return []
 
 
 def interval_head(estimates: Iterable[Estimate]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from calcli.core import classrows
 from calcli.core.classrows import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluate import evaluate
 from calcli.core.results import Settings
@@ -34,6 +35,27 @@ def test_a_class_that_is_off_is_found_and_a_rare_one_is_not_judged(predict):
 
 def test_a_class_that_is_expected_but_never_occurs_is_judged(predict):
     probs = np.full((200, 3), [0.5, 0.3, 0.2])
-    row = rows_of(predict, probs, [0, 1] * 100, test=True, draws=99)[2]
+    row = rows_of(predict, probs, [0, 1] * 100, test=True, draws=199)[2]
     assert row.rows == 0
-    assert row.if_calibrated.corrected_p == 0.03
+    assert row.if_calibrated.corrected_p == 0.015
+
+
+def many_classes_off(n=3000, classes=60):
+    rng = np.random.default_rng(1)
+    logits = rng.normal(scale=2, size=(n, classes))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(1)
+    sharp = np.exp(3 * logits)
+    return sharp / sharp.sum(1, keepdims=True), labels
+
+
+def test_many_classes_take_more_draws_so_that_they_can_be_found(predict):
+    rows = rows_of(predict, *many_classes_off(), test=True, draws=9)
+    corrected = [row.if_calibrated.corrected_p for row in rows]
+    assert {row.if_calibrated.draws for row in rows} == {2399}
+    assert sum(p <= 0.05 for p in corrected if p is not None) > 30
+
+
+def test_so_many_only_as_can_be_afforded(predict, monkeypatch):
+    monkeypatch.setattr(classrows, "LABELS", 3000 * 20)
+    rows = rows_of(predict, *many_classes_off(), test=True, draws=9)
+    assert {row.if_calibrated.draws for row in rows} == {20}

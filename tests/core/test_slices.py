@@ -151,6 +151,18 @@ def test_p_values_of_slices_with_rows_enough_are_corrected(predict):
     assert all(part["brier"].if_calibrated is None for part in corrected)
 
 
+def test_many_slices_take_more_draws_so_that_they_can_be_found(predict):
+    labels = np.arange(6000) % 2
+    rows = replace(predict(np.full((6000, 2), [0.2, 0.8]), labels), columns={"day": np.arange(6000) // 100})
+    whole = evaluate(rows, Settings(("ece",), resamples=0, draws=99))
+    parts = [evaluation.estimates for _, evaluation in evaluate_slices(rows, "day", whole)]
+    corrected = with_corrected_p(parts, [True] * 60)
+    assert [part["ece"].if_calibrated.corrected_p for part in corrected] == pytest.approx([60 / 2400] * 60)
+    assert "|draws:2399|" in parts[0]["ece"].signature
+    plain = replace(whole, settings=replace(whole.settings, draws=0))
+    assert next(iter(evaluate_slices(rows, "day", plain)))[1].estimates["ece"].if_calibrated is None
+
+
 def test_a_fault_names_the_slice_that_has_it(predict):
     rows = predict([[0.6, 0.4]] * 4, [0, 1, 1, 1])
     rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from calcli.core import classrows
 from calcli.report.summary import short_names
 from calcli.report.tables import result_tables
 
@@ -126,3 +127,14 @@ def test_what_was_not_tested_still_has_its_ideal(summarized):
     result = summarized([[0.5, 0.5]] * 6, [0, 1] * 3, metrics=("spiegelhalter_z",))
     (row,) = by_title(result_tables([result]))["Classical calibration of two classes"].rows
     assert row[2:] == ("-", "0", "-")
+
+
+def test_classes_that_more_draws_could_tell_are_no_secret(summarized, monkeypatch):
+    probs, labels = [[0.6, 0.2, 0.2]] * 200, [0, 1] * 100
+    title = "Classes"
+    enough = summarized(probs, labels, test=True, draws=9)
+    assert len(by_title(result_tables([enough], per_class=True))[title].notes) == 1
+    monkeypatch.setattr(classrows, "LABELS", 0)
+    few = summarized(probs, labels, test=True, draws=9)
+    notes = by_title(result_tables([few], per_class=True))[title].notes
+    assert notes[1] == "9 draws cannot show a p below 0.3 for 3 tests; --draws 119 would be enough."

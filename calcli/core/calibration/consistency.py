@@ -37,18 +37,28 @@ class Null:
     corrected_p
         The same corrected for the number of slices or classes tested with it (Holm); None for one that is
         tested by itself, or has too few rows.
+    draws
+        Simulated data sets behind it, B, which cannot show a p-value below 1 / (1 + B); None where the
+        distribution is known.
     """
 
     mean: float
     sd: float
     p_value: float
     corrected_p: float | None = None
+    draws: int | None = None
+
+    @property
+    def is_least(self) -> bool:
+        """Whether no draw was as large, so that more of them might show a smaller p-value."""
+        return self.draws is not None and self.p_value < 1.5 / (1 + self.draws)
 
 
 def compare(value: float, draws: NDArray[np.float64]) -> Null:
     """Summarize (B,) errors of simulated outcomes; the p-value is (1 + #{draws >= value}) / (1 + B)."""
     at_least = int(np.count_nonzero(draws >= value * (1 - 1e-12)))  # equal sums may differ in the last bit
-    return Null(float(draws.mean()), float(draws.std(ddof=1)), (1 + at_least) / (1 + len(draws)))
+    p_value = (1 + at_least) / (1 + len(draws))
+    return Null(float(draws.mean()), float(draws.std(ddof=1)), p_value, draws=len(draws))
 
 
 def binned_nulls(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibration.consistency import Null
+
+SIGNIFICANT = 0.05  # at which that many draws leave room: their least p-value, corrected, is half of it
 
 
 def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -32,6 +35,11 @@ def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(np.maximum.accumulate(hypotheses_left * p[order]), 1)
     return adjusted
+
+
+def enough_draws(tests: int) -> int:
+    """Return how many simulated data sets let the least p-value of so many tests be found significant."""
+    return math.ceil(2 * tests / SIGNIFICANT) - 1
 
 
 def with_holm(nulls: Sequence[Null | None], counted: Sequence[bool]) -> list[Null | None]:

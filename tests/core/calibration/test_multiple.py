@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.calibration.multiple import holm
+from calcli.core.calibration.multiple import enough_draws, holm
 
 
 def rejected_step_by_step(p_values, level):
@@ -35,3 +35,10 @@ def test_one_test_is_left_alone():
 
 def test_no_more_than_one():
     assert holm(np.array([0.6, 0.9])).tolist() == [1, 1]
+
+
+@given(st.integers(1, 2000))
+def test_the_least_p_value_of_enough_draws_stays_significant(tests):
+    p_values = np.ones(tests)
+    p_values[0] = 1 / (1 + enough_draws(tests))
+    assert holm(p_values)[0] <= 0.025
