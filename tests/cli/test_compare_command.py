@@ -29,6 +29,11 @@ def test_a_release_is_told_from_the_last(run, releases):
     assert lines["accuracy"].endswith("~")
 
 
+def test_costs_that_are_given_are_compared(run, releases):
+    done = run("compare", *releases, "--key", "id", "--costs", "abstain:0.1")
+    assert "bayes_risk:costs=abstain" in done.out
+
+
 def test_json_has_what_the_table_says(run, releases):
     report = json.loads(run("compare", *releases, "--format", "json", "--by", "ink").out)
     assert report["schema"] == "calcli.comparison/1"

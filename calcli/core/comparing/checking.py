@@ -21,6 +21,7 @@ from calcli.core.predictions import Predictions
 from calcli.core.results import Estimate, Interval, Settings
 from calcli.core.slices import select, slice_rows
 
+LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
 SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
 
 
@@ -89,21 +90,35 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     settings = _settings(policy, tests)
     outcomes: dict[int, Outcome] = {}
     tested: dict[int, Outcome] = {}
-    numbered = list(enumerate(policy.rules))
     for part in dict.fromkeys(rule.part for rule in policy.rules):
-        rules = [(n, rule) for n, rule in numbered if rule.part == part]
-        try:
-            judge = _Judge(predictions, part, [rule for _, rule in rules], settings, baseline, tests)
-        except CalcliError as fault:
-            outcomes |= {n: Outcome(rule, "not judged", str(fault)) for n, rule in rules}
-            continue
-        for n, rule in rules:
-            found = judge.outcome(rule)
-            (outcomes if found.status != "passed" or not _is_test(rule) else tested)[n] = found
+        rules = {n: rule for n, rule in enumerate(policy.rules) if rule.part == part}
+        for n, found in _judged(predictions, part, rules, settings, baseline, tests).items():
+            (outcomes if found.status != "passed" or not _is_test(found.rule) else tested)[n] = found
     outcomes |= _corrected(tested, 1 - settings.level)
     path = predictions.provenance.path
     ordered = tuple(outcomes[n] for n in range(len(policy.rules)))
     return Checked(path, predictions.n_rows, ordered, notes=_notes(baseline))
+
+
+def _judged(
+    predictions: Predictions,
+    part: str,
+    rules: Mapping[int, Rule],
+    settings: Settings,
+    baseline: Baseline | None,
+    tests: int,
+) -> dict[int, Outcome]:
+    """Judge the rules for one slice; if they cannot be judged together, each by itself."""
+    try:
+        judge = _Judge(predictions, part, list(rules.values()), settings, baseline, tests)
+    except CalcliError as fault:
+        if len(rules) == 1:
+            return {n: Outcome(rule, "not judged", str(fault)) for n, rule in rules.items()}
+        found: dict[int, Outcome] = {}
+        for n, rule in rules.items():
+            found |= _judged(predictions, part, {n: rule}, settings, baseline, tests)
+        return found
+    return {n: judge.outcome(rule) for n, rule in rules.items()}
 
 
 def _settings(policy: Policy, tests: int) -> Settings:
@@ -151,6 +166,8 @@ class _Judge:
         self._alpha, self._tests = 1 - settings.level, tests
         self._cluster = settings.cluster
         settings = replace(settings, metrics=tuple(dict.fromkeys(str(rule.call) for rule in rules)))
+        if any(isinstance(rule.condition, Bound) and rule.condition.end != "value" for rule in rules):
+            settings = replace(settings, loss_resamples=LOSS_RESAMPLES)
         self._estimates = evaluate(own, settings).estimates
         self._contest: Contest | None = None
         if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):

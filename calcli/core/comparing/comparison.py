@@ -18,6 +18,7 @@ from calcli.core.expressions import MetricCall, parse_metric
 from calcli.core.measure import Watch
 from calcli.core.predictions import Predictions
 from calcli.core.results import Evaluation, Interval, Settings
+from calcli.core.scores.costs import Costs
 from calcli.core.slices import Slice, select, slice_rows
 
 Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "untested"]
@@ -161,7 +162,7 @@ def compare(
     ranked_by = parse_metric(plan.ranked_by, settings.defaults)
     if not SIGNS[ranked_by.metric.direction]:
         raise UsageError(f"{ranked_by} is neither better high nor low, and ranks nothing; rank by log_loss")
-    metrics = settings.metrics or default_metrics(systems[0])
+    metrics = settings.metrics or default_metrics(systems[0], settings.costs)
     names = dict.fromkeys([*metrics, *(plan.margins or {}), str(ranked_by)])
     settings = replace(settings, metrics=tuple(names))
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
@@ -197,13 +198,13 @@ def parse_margins(texts: Sequence[str], defaults: Mapping[str, str | int] | None
     return margins
 
 
-def default_metrics(predictions: Predictions) -> list[str]:
+def default_metrics(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:
     """Return the metrics that are compared if none are named."""
-    names = ["log_loss", "brier", "accuracy", "mean_gap", "ece", "ks", "cw_ece"]
+    names = ["log_loss", "brier", "accuracy", *(f"bayes_risk:costs={one.name}" for one in costs)]
     rows, classes = predictions.scores.shape
     if classes == 2 or rows * classes <= RANKED_LIMIT:
-        names.insert(3, "auroc")
-    return names
+        names.append("auroc")
+    return [*names, "mean_gap", "ece", "ks", "cw_ece"]
 
 
 RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for the AUROC

@@ -142,6 +142,23 @@ def test_unjudged_rules_do_not_pass(right_in, predict):
     assert "not defined" in found.reason
 
 
+def test_a_metric_that_does_not_fit_leaves_the_other_rules_to_be_judged(right_in, predict):
+    three = predict(np.tile([0.6, 0.3, 0.1], (50, 1)), [0] * 40 + [1] * 10)
+    rules = [rule(metric, Bound(0.1, True)) for metric in ("beta_score", "log_loss", "ks:lens=class-7")]
+    found = judged(three, *rules)
+    assert [one.result for one in found.outcomes] == ["not judged", "failed", "not judged"]
+    assert "beta_score is for two classes" in found.outcomes[0].reason
+    assert "unknown lens 'class-7'" in found.outcomes[2].reason
+
+
+def test_a_calibration_loss_has_an_interval_if_a_rule_asks_for_its_end(right_in):
+    system = right_in(0.6)
+    value, upper = (rule("calibration_loss", Bound(0.5, True, end)) for end in ("value", "upper"))
+    found = judged(system, value, upper).outcomes
+    assert [one.result for one in found] == ["passed", "passed"]
+    assert found[1].value > found[0].value
+
+
 def test_a_warning_never_fails_the_check(right_in):
     system = right_in(0.8)
     broken = rule("accuracy", Bound(0.9, False), severity="warning")
