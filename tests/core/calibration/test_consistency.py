@@ -79,6 +79,26 @@ def test_over_confidence_is_found():
     assert max(found) <= 0.001
 
 
+def test_over_confidence_is_found_the_more_often_the_larger_and_the_more_rows():
+    rng = np.random.default_rng(6)
+
+    def found(excess, rows):
+        rejected = []
+        for _ in range(60):
+            score = rng.beta(6, 1, rows)
+            problem = ordered_problem(score, rng.random(rows) < score - excess)
+            rejected.append([null.p_value <= 0.05 for null in nulls(problem, 99, rng)])
+        return np.mean(rejected, 0)
+
+    by_size = [found(excess, 300) for excess in (0, 0.03, 0.06, 0.12)]
+    by_rows = [found(0.04, rows) for rows in (100, 400, 1600)]
+    for powers in (by_size, by_rows):
+        steps = np.diff(np.delete(powers, 2, axis=1), axis=0)  # not of the largest gap: thin bins decide it
+        assert (steps > -0.1).all(), "but for chance"
+        assert (steps.sum(0) > 0.5).all()
+    assert (np.delete(by_size[-1], 2) > 0.8).all()
+
+
 def test_certain_scores_draw_certain_outcomes():
     problem = ordered_problem(np.array([0.0, 0.0, 1.0, 1.0]), np.array([False, True, True, True]))
     drawn = outcome_sums(problem, np.array([0, 2, 4]), 50, np.random.default_rng(0))

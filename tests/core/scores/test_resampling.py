@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import bootstrap
 
 from calcli.core.errors import UsageError
 from calcli.core.evaluate import evaluate
@@ -43,6 +44,26 @@ def test_sd_of_the_area_is_near_that_of_delong(predict):
     assert sds(predictions)["auroc"] == pytest.approx(
         (area.interval.high - area.interval.low) / 2, rel=0.15
     )
+
+
+@pytest.mark.parametrize("name", ["ece:bins=10", "ks", "accuracy"])
+def test_sd_is_the_standard_error_of_scipy(predict, name):
+    logits, labels = over_confident(np.random.default_rng(5))
+    probs = np.exp(logits - np.logaddexp(*logits.T)[:, None])
+    confidence, hit = probs.max(1), (probs.argmax(1) == labels).astype(float)
+
+    def ks(score, outcome):
+        order = np.argsort(score)  # copies of a row share their score, and count behind the last of them
+        gap = np.cumsum((outcome - score)[order]) / len(score)
+        return np.abs(gap[np.append(np.diff(score[order]) > 0, True)]).max()
+
+    statistic = {"ece:bins=10": ece, "ks": ks, "accuracy": lambda _, outcome: outcome.mean()}[name]
+    oracle = bootstrap(
+        (confidence, hit), statistic, paired=True, vectorized=False, n_resamples=1000, method="percentile",
+        rng=np.random.default_rng(6),
+    )  # fmt: skip
+    found = evaluate(predict(logits, labels, "logits"), Settings((name,), resamples=0, draws=0, sd=True))
+    assert found.estimates[name].sd == pytest.approx(oracle.standard_error, rel=0.2)  # its own error is 5%
 
 
 def test_a_cluster_of_copies_is_one_row(predict):
