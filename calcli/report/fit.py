@@ -183,8 +183,9 @@ def _effect(fit: Fit) -> Table:
 
 
 def _gain(gain: Difference, score: str) -> str:
-    if not np.isfinite(gain.mean):
-        return f"Where the {score} was infinite it is {'finite' if gain.mean > 0 else 'not any more'}."
+    if np.isnan(gain.standard_error):
+        rows = "as many rows as" if gain.mean == 0 else f"{'fewer' if gain.mean > 0 else 'more'} rows than"
+        return f"By cross-validation {rows} before have an infinite {score}."
     way = "falls" if gain.mean > 0 else "rises"
     error = number(gain.standard_error)
     return f"By cross-validation the {score} {way} by {number(abs(gain.mean))} (standard error {error})."

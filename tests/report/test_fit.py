@@ -125,10 +125,21 @@ def test_few_rows():
     assert fit_warnings(fit(weightless, parse_methods(["temperature"]), settings)) == absent
 
 
-def test_what_became_infinite_is_said_in_words(plain):
-    saved = replace(plain, gain=Difference(np.inf, np.nan))
-    assert "Where the log_loss was infinite it is finite." in fit_tables(saved)[1].notes
-    assert fit_object(saved)["gain"] == {"mean": "inf", "standard_error": "nan"}
+@pytest.mark.parametrize(
+    ("mean", "words"), [(np.inf, "fewer rows than"), (-np.inf, "more rows than"), (0.0, "as many rows as")]
+)
+def test_infinite_losses_are_compared_by_their_number(plain, mean, words):
+    found = replace(plain, gain=Difference(mean, np.nan))
+    assert f"By cross-validation {words} before have an infinite log_loss." in fit_tables(found)[1].notes
+    assert fit_object(found)["gain"]["standard_error"] == "nan"
+
+
+def test_a_plain_fit_that_makes_losses_infinite_is_warned_of():
+    found = fit(rows(300), parse_methods(["isotonic:smoothing=0"]))
+    assert (found.gain.mean, found.cross_validated["log_loss"]) == (-np.inf, np.inf)
+    assert "more rows than before have an infinite" in fit_tables(found)[1].notes[1]
+    assert "log_loss" in fit_warnings(found)[0].message
+    assert "to inf" in fit_warnings(found)[0].message
 
 
 def test_many_parameters_are_summed_up():
