@@ -39,8 +39,10 @@ class Rows:
 
     def take(self, chosen: Array) -> Rows:
         """Return the rows that a mask or an index chooses."""
+        if chosen.dtype == np.bool_:
+            chosen = np.flatnonzero(chosen)  # several times as fast as a mask of rows
         weights = None if self.weights is None else self.weights[chosen]
-        return Rows(self.scores[chosen], self.labels[chosen], weights)
+        return Rows(self.scores.take(chosen, axis=0), self.labels[chosen], weights)
 
     def fit(self, calibrator: Calibrator, start: Parameters | None = None) -> Calibrator:
         """Return a new calibrator with the same settings, fitted to these rows; see `Calibrator.fit`."""
@@ -117,14 +119,14 @@ def held_out_folds(
     """
     result = np.empty(rows.scores.shape)
     for number in np.unique(fold).tolist():
-        out = fold == number
+        own = np.flatnonzero(fold == number)
         nearest = next(iter(fits.values()), None) if fits else None
         if fits and number in fits:
             nearest = fits[number]
-        fitted = rows.take(~out).fit(calibrator, nearest.parameters if nearest else None)
+        fitted = rows.take(fold != number).fit(calibrator, nearest.parameters if nearest else None)
         if fits is not None:
             fits[number] = fitted
-        result[out] = fitted.apply(rows.scores[out])
+        result[own] = fitted.apply(rows.scores.take(own, axis=0))
         watch()
     return result
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.affine import FEW, AffineLoss
 from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
 from calcli.core.calibrators.linear import AffineMap, BiasMap, LinearMap, MatrixMap, SoftmaxLoss, VectorMap
 from calcli.core.calibrators.newton import Minimum, Vector, minimize
@@ -47,6 +48,12 @@ class LinearSoftmax(Calibrator):
     def _penalty(self, classes: int) -> Vector:
         return np.zeros(self._map(classes).scaled_identity(1).size)
 
+    def _objective(self, rows: Training, linear: LinearMap) -> SoftmaxLoss | AffineLoss:
+        penalty, centre = self._penalty(rows.scores.shape[1]), linear.scaled_identity(1)
+        if isinstance(linear, AffineMap) and linear.classes <= FEW:
+            return AffineLoss(rows, penalty, centre)
+        return SoftmaxLoss(rows, linear, penalty, centre)
+
     def training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
         """Return the rows prepared for the fit."""
         return prepare(scores, labels, weights, normalize=True, keep_zeros=True)
@@ -67,8 +74,7 @@ class LinearSoftmax(Calibrator):
         classes = rows.scores.shape[1]
         linear = self._map(classes)
         theta = self._pack(start) if start else linear.scaled_identity(first_guess(rows))
-        objective = SoftmaxLoss(rows, linear, self._penalty(classes), centre=linear.scaled_identity(1))
-        best, notes = fit_or_guard(objective, theta, tolerance)
+        best, notes = fit_or_guard(self._objective(rows, linear), theta, tolerance)
         self.notes = [*rows.notes, *notes]
         self.parameters = self._unpack(best.x, rows)
         return self
@@ -80,7 +86,9 @@ class LinearSoftmax(Calibrator):
             )
 
 
-def fit_or_guard(objective: SoftmaxLoss, theta: Vector, tolerance: float) -> tuple[Minimum, list[str]]:
+def fit_or_guard(
+    objective: SoftmaxLoss | AffineLoss, theta: Vector, tolerance: float
+) -> tuple[Minimum, list[str]]:
     """Minimize from `theta`; where there is no finite optimum, minimize with a ridge, and say why."""
     rows = objective.rows
     absent = rows.absent_classes()
