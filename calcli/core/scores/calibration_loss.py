@@ -49,10 +49,13 @@ class CalibrationLoss:
     ----------
     before, after
         The score, the lower the better.
+    standard_error
+        Of their difference; nan where a loss is infinite, or not needed.
     """
 
     before: float
     after: float
+    standard_error: float = np.nan
 
     @property
     def absolute(self) -> float:
@@ -94,17 +97,17 @@ class Study:
 
     def calibration_loss(self, score: Score, before: Array) -> CalibrationLoss:
         """Return the score before and after, given the (N,) losses before of all rows."""
-        return CalibrationLoss(self.mean(before[self.kept]), self.mean(self.losses(score)))
+        old, new = before[self.kept].astype(np.float64, copy=False), self.losses(score)
+        return CalibrationLoss(self.mean(old), self.mean(new), self._standard_error(old, new))
 
-    def standard_error(self, score: Score, before: Array) -> float:
-        """Return the standard error of the absolute loss, the recalibrated posteriors taken as they are.
+    def _standard_error(self, before: Doubles, after: Doubles) -> float:
+        """Return the standard error of the mean difference, the recalibrated posteriors taken as they are.
 
-        That they come from a fit matters in second order only, as the fit minimizes the score; nan where a
-        loss is infinite.
+        That they come from a fit matters in second order only, as the fit minimizes the score.
         """
-        weights = np.ones(len(self.kept)) if self.rows.weights is None else self.rows.weights
+        weights = np.ones(len(before)) if self.rows.weights is None else self.rows.weights
         with np.errstate(invalid="ignore"):
-            won = before[self.kept].astype(np.float64) - self.losses(score)
+            won = before - after
             terms = weights * (won - np.average(won, weights=weights)) / weights.sum()
         if self.clusters is not None:
             terms = np.bincount(np.unique(self.clusters, return_inverse=True)[1], terms)

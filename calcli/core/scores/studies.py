@@ -73,7 +73,7 @@ def _finding(call: MetricCall, study: Study, score: Score, before: Array) -> tup
     loss = study.calibration_loss(score, before)
     if call.metric.name in LOSSES:
         parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
-        parts["standard_error"] = study.standard_error(score, before)
+        parts["standard_error"] = loss.standard_error
         return LOSSES[call.metric.name](loss), parts
     expected, entropy = study.mean(study.expected_losses(score)), study.mean(study.entropies(score))
     if call.metric.name == "expected_score":

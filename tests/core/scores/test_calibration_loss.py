@@ -192,6 +192,29 @@ def test_the_interval_is_the_same_for_the_same_seed_and_holds_the_value(predict)
     assert estimate(predictions).interval is None
 
 
+@pytest.mark.parametrize("score", ["log_loss", "brier"])
+def test_the_standard_error_is_the_spread_over_data_sets(score, predict):
+    found = [
+        estimate(simulated("mcs", predict, 500, seed)[0], expression(score=score, name="calibration_loss"))
+        for seed in range(80)
+    ]
+    errors = [one.parts["standard_error"] for one in found]
+    assert np.mean(errors) == pytest.approx(np.std([one.value for one in found], ddof=1), rel=0.25)
+
+
+def test_the_standard_error_of_copies_in_clusters(predict):
+    predictions, made = simulated("mcs", predict, 300)
+    row = np.repeat(np.arange(300), 3)
+    copies = predict(made.scores[row], made.labels[row], "logits")
+    copies = replace(copies, columns={"row": row, "fold": row % 5})
+    alone = replace(predictions, columns={"fold": np.arange(300) % 5})
+    first = estimate(alone, fold_column="fold").parts["standard_error"]
+    clustered = estimate(copies, fold_column="fold", cluster="row").parts["standard_error"]
+    assert clustered == pytest.approx(first, rel=1e-6)
+    apart = estimate(copies, fold_column="fold").parts["standard_error"]
+    assert apart == pytest.approx(first / np.sqrt(3), rel=1e-6)
+
+
 def test_a_row_drawn_twice_stays_in_its_fold():
     """Rows that can be told apart perfectly would win everything if a copy of a row trained its own fit."""
     rng = np.random.default_rng(0)
