@@ -125,3 +125,19 @@ def test_clusters_are_not_drawn_row_by_row(predict):
     predictions = replace(predict([[0.4, 0.6]] * 8, [0, 1] * 4), columns={"user": np.arange(8) // 2})
     with pytest.raises(UsageError, match="--resample-predictions draws the outcomes of all rows one by one"):
         evaluate(predictions, Settings(cluster="user", resample_predictions=True))
+
+
+def test_eta_and_its_spreads_are_those_of_the_code_of_the_paper(dataset, predict):
+    # the form eta +- sd of Vaicenavicius et al. 2019, tables 3 to 5: what their code gives on these predictions
+    # (bootstrap and consistency resampling, 200 resamples, numpy's legacy seed 0)
+    expected = {
+        "expected_miscalibration:lens=top-1:binning=equal-width:bins=10": (0.184389, 0.0051, 0.0106, 0.0030),
+        "expected_miscalibration": (0.348635, 0.0046, 0.0200, 0.0029),
+    }
+    asked = Settings(tuple(expected), resamples=0, draws=200, resample_predictions=True, sd=True)
+    found = evaluate(predict(*dataset("agnews_gpt2"), "logits"), asked).estimates
+    for name, (eta, sd, mean, null_sd) in expected.items():
+        assert found[name].value == pytest.approx(eta, abs=1e-6)
+        assert found[name].sd == pytest.approx(sd, rel=0.2)  # of 200 resamples the sd has an error of 5%
+        assert found[name].if_calibrated.mean == pytest.approx(mean, abs=4 * null_sd / np.sqrt(100))
+        assert found[name].if_calibrated.sd == pytest.approx(null_sd, rel=0.25)
