@@ -232,9 +232,13 @@ def _by_class_names(
         return None
     others = tuple(column for column in floats if column not in values)
     if others:
+        every = [column for column in columns if column in values or column in others]
+        offer = f"say so with --classes {','.join(every)}"
+        if len(values) > 1:
+            offer += f", if not with --classes {','.join(column for column in every if column in values)}"
         raise InputError(
-            f"{name}: the columns {listed(sorted(values))} are named as labels, but {listed(others)} may be "
-            "the scores of further classes; name all classes with --classes"
+            f"{name}: the labels name the columns {listed(sorted(values))}, but {listed(others)} may be "
+            f"the scores of further classes; if so, {offer}"
         )
     found = tuple(column for column in columns if column in values)
     return found, found

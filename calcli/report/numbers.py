@@ -36,12 +36,12 @@ def p_value(p: float) -> str:
 
 def percent(fraction: float) -> str:
     """Return a fraction as a percentage with one decimal."""
-    return f"{100 * fraction:.1f}%"
+    return f"{100 * fraction:z.1f}%"
 
 
 def points(fraction: float) -> str:
     """Return a difference of fractions in percentage points, with one decimal."""
-    return f"{100 * fraction:.1f}"
+    return f"{100 * fraction:z.1f}"
 
 
 def counted(count: int, noun: str) -> str:
@@ -69,4 +69,4 @@ def to_decimals(value: float, digits: int) -> str:
     """Return a value with that many decimals; `inf` or `undefined` where it is no number."""
     if math.isnan(value):
         return "undefined"
-    return f"{value:.{digits}f}"
+    return f"{value:z.{digits}f}"  # z: what rounds to zero has no sign

@@ -124,7 +124,7 @@ def constant_beta_score(means: Means, score: BetaScore) -> Values:
 def prior_entropy(means: Means) -> Values:
     """Log-loss of the best constant system, in nats."""
     logs = np.log(means.priors, out=np.zeros_like(means.priors), where=means.priors > 0)
-    return -(means.priors * logs).sum(-1)
+    return 0 - (means.priors * logs).sum(-1)  # one class only has 0, not -0
 
 
 def prior_brier(means: Means) -> Values:
