@@ -128,7 +128,7 @@ def test_clusters_are_not_drawn_row_by_row(predict):
 
 
 def test_eta_and_its_spreads_are_those_of_the_code_of_the_paper(dataset, predict):
-    # the form eta +- sd of Vaicenavicius et al. 2019, tables 3 to 5: what their code gives on these predictions
+    # the form eta +- sd of Vaicenavicius et al. 2019, tables 3 to 5: what their code makes of these rows
     # (bootstrap and consistency resampling, 200 resamples, numpy's legacy seed 0)
     expected = {
         "expected_miscalibration:lens=top-1:binning=equal-width:bins=10": (0.184389, 0.0051, 0.0106, 0.0030),
