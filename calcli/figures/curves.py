@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from calcli.core.curves.curves import Curve
 from calcli.core.curves.reliability import BAND
-from calcli.figures.style import BAR, INK, MUTED, UNDER, Look, panels, short, styled, unit_square
+from calcli.figures.style import BAR, INK, MUTED, UNDER, Look, is_leftmost, panels, short, styled, unit_square
 from calcli.figures.wording import words
 
 CURVE: Look = {"color": UNDER, "linewidth": 1.6}
@@ -34,13 +34,14 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
     classes
         Class names, for the axes of class lenses.
     """
-    figure, (row,) = panels(len(results), heights=(1,), height=3.5)
-    for axes, (name, result) in zip(row, results.items(), strict=True):
+    figure, stacks = panels(len(results), heights=(1,), height=3.5)
+    for (axes,), (name, result) in zip(stacks, results.items(), strict=True):
         _curve(axes, result)
         axes.set_title(short(name), loc="left")
         text = words(result.lens, classes)
         axes.set_xlabel(text.score)
-    row[0].set_ylabel(text.frequency)
+        if is_leftmost(axes):
+            axes.set_ylabel(text.frequency)
     made = "isotonic (CORP)" if result.bandwidth is None else "kernel"
     handles = [
         Line2D([], [], label=f"{text.overall}, {made}", **CURVE),
@@ -52,9 +53,11 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
 
 def _curve(axes: Axes, result: Curve) -> None:
     many = len(result.score) > MANY_POINTS
-    axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=1.5, rasterized=many)
+    single = result.score[0] == result.score[-1]
+    width = 5 if single else 1.5  # a single score has a band without a width of its own
+    axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=width, rasterized=many)
     axes.plot([0, 1], [0, 1], **IDEAL)
-    marker: Look = {"marker": "o", "markersize": 3} if result.score[0] == result.score[-1] else {}
+    marker: Look = {"marker": "o", "markersize": 3} if single else {}
     axes.plot(result.score, result.frequency, **CURVE, **marker, rasterized=many, clip_on=False)
     ticks: Look = {"color": INK, "linewidth": 0.4, "alpha": 0.6}
     axes.vlines(result.hits, 1 - TICK, 1, **ticks)

@@ -12,7 +12,20 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from calcli.core.curves.reliability import BAND, Reliability
-from calcli.figures.style import BAR, FAINT, INK, MUTED, OVER, UNDER, Look, boxes, panels, short, styled
+from calcli.figures.style import (
+    BAR,
+    FAINT,
+    INK,
+    MUTED,
+    OVER,
+    UNDER,
+    Look,
+    boxes,
+    is_leftmost,
+    panels,
+    short,
+    styled,
+)
 from calcli.figures.wording import Words, words
 
 BACKGROUND_HEIGHT = 0.25  # of the panel, for the distribution of the scores
@@ -36,17 +49,17 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
     classes
         Class names, for the axes of class lenses.
     """
-    figure, (row,) = panels(len(results), heights=(1,), height=2.9)
+    figure, stacks = panels(len(results), heights=(1,), height=2.9)
     reach = max(_reach(result) for result in results.values())
-    for axes, (name, result) in zip(row, results.items(), strict=True):
+    for (axes,), (name, result) in zip(stacks, results.items(), strict=True):
         text = words(result.lens, classes)
         _background(axes, result, reach)
         _deviations(axes, result)
         axes.set_title(short(name), loc="left")
-        axes.set_xlabel(text.score)
-    row[0].set_ylabel(text.gap)
-    row[0].set(xlim=(0, 1), ylim=(-reach, reach))
-    row[0].xaxis.set_major_formatter("{x:g}")
+        axes.set(xlim=(0, 1), ylim=(-reach, reach), xlabel=text.score)
+        axes.xaxis.set_major_formatter("{x:g}")
+        if is_leftmost(axes):
+            axes.set_ylabel(text.gap)
     figure.legend(handles=_key(text), loc="outside upper center", ncols=3)
     return figure
 

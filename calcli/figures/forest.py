@@ -17,7 +17,6 @@ from calcli.figures.style import (
     COLUMN,
     FAINT,
     GRID,
-    MAX_WIDTH,
     MUTED,
     PANEL,
     SERIES,
@@ -47,8 +46,8 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     first, *others = results.values()
     names = list(dict.fromkeys([*first.worst_first, *(name for other in others for name in other.slices)]))
     metrics = list(first.whole)
-    width = min(COLUMN + 0.6 + PANEL * (len(results) - 1), MAX_WIDTH)
-    figure = new_figure(width, 0.4 + len(metrics) * (0.5 + LINE * len(names)))
+    height = 0.4 + len(metrics) * (0.5 + LINE * len(names))
+    figure = new_figure(COLUMN + 0.6 + PANEL * len(others), height)
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
     for row, metric in zip(grid, metrics, strict=True):
         for axes, (system, result) in zip(row, results.items(), strict=True):

@@ -17,6 +17,7 @@ from calcli.figures.style import (
     OVER,
     SERIES,
     UNDER,
+    is_leftmost,
     new_figure,
     panels,
     short,
@@ -41,8 +42,8 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
     classes
         Class names, for the axes.
     """
-    figure, (row,) = panels(len(results), heights=(1,), height=3.6)
-    for axes, (name, result) in zip(row, results.items(), strict=True):
+    figure, stacks = panels(len(results), heights=(1,), height=3.6)
+    for (axes,), (name, result) in zip(stacks, results.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, dashes=(4, 2))
         if np.any(result.high > result.low):
             axes.fill_between(
@@ -61,8 +62,9 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
         unit_square(axes)
         axes.set_title(wrapped(name), loc="left")
         axes.set_xlabel(f"{words(result.lens, classes).score}, before")
-    row[0].set_ylabel("After calibration; observed")
-    handles, labels = row[0].get_legend_handles_labels()
+        if is_leftmost(axes):
+            axes.set_ylabel("After calibration; observed")
+    handles, labels = stacks[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
     return figure
 
@@ -80,9 +82,9 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     axes = figure.subplots()
     for index, (name, result) in enumerate(results.items()):
         color, dashes = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
-        best = int(np.argmin(result.log_loss))
-        label = f"{short(name, 26)}: best near {result.temperature[best]:.2f}"
+        label = f"{short(name, 26)}: {_best(result)}"
         axes.plot(result.temperature, result.log_loss, color=color, linestyle=dashes, label=label)
+        best = int(np.argmin(result.log_loss))
         axes.plot(result.temperature[best], result.log_loss[best], marker="o", markersize=5, color=color)
     axes.axvline(1, color=MUTED, linewidth=0.8, dashes=(4, 2))
     axes.set_xscale("log")
@@ -96,3 +98,12 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     axes.set(xlabel="Temperature (1: as it is)", ylabel="Log-loss (nats)")
     figure.legend(loc="outside upper center")
     return figure
+
+
+def _best(result: TemperatureCurve) -> str:
+    """Say where the minimum is, or which end of the curve is lowest."""
+    best, last = int(np.argmin(result.log_loss)), len(result.temperature) - 1
+    if np.ptp(result.log_loss) < 1e-12:
+        return "the same at all"
+    where = "below" if best == 0 else "above" if best == last else "near"
+    return f"best {where} {result.temperature[best]:.2f}"

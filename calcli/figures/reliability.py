@@ -22,6 +22,7 @@ from calcli.figures.style import (
     Look,
     Values,
     boxes,
+    is_leftmost,
     panels,
     percent,
     short,
@@ -53,11 +54,10 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
     classes
         Class names, for the axes of class lenses.
     """
-    figure, rows = panels(len(results), heights=(3.1, 1.0), height=4.5)
+    figure, stacks = panels(len(results), heights=(3.1, 1.0), height=4.5)
     tallest = max(result.share.max() for result in results.values())
-    for column, (name, result) in enumerate(results.items()):
+    for (diagram, below), (name, result) in zip(stacks, results.items(), strict=True):
         text = words(result.lens, classes)
-        diagram, below = rows[0][column], rows[1][column]
         bins = result.bins.count, result.mean_score, result.frequency, result.thin
         reliability_bars(diagram, result.edges, *bins)
         _corner(diagram, result)
@@ -65,7 +65,7 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
         diagram.set_title(short(name), loc="left")
         diagram.tick_params(labelbottom=False)
         below.set_xlabel(text.score)
-        if column == 0:
+        if is_leftmost(diagram):
             diagram.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
     figure.legend(handles=key(text), loc="outside upper center", ncols=3)

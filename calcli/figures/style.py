@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from textwrap import wrap
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 COLUMN = 3.3  # inches: one column of a two-column paper
 PANEL = 2.9  # width of each further system drawn beside the first
-MAX_WIDTH = 13.0
+ABREAST = 4  # systems in a line
 
 # Okabe & Ito 2008, in an order whose lightness differs as well
 INK = "#222222"
@@ -140,20 +141,35 @@ def wrapped(name: str) -> str:
     return "\n".join(short(line) for line in wrap(name, 34, break_long_words=False, break_on_hyphens=False))
 
 
-def panels(columns: int, heights: tuple[float, ...], height: float) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with a column of panels for each system, and its axes row by row, on common scales.
+def panels(systems: int, heights: tuple[float, ...], height: float) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure with a column of panels for each system, and its axes from top to bottom.
+
+    More than four systems are folded into lines of equal length.
 
     Parameters
     ----------
-    columns
+    systems
         Number of systems.
     heights
-        Relative heights of the rows.
+        Relative heights of the panels of one.
     height
-        Of the figure, in inches.
+        Of a line of systems, in inches.
     """
-    figure = new_figure(min(COLUMN + PANEL * (columns - 1), MAX_WIDTH), height)
+    lines, own = math.ceil(systems / ABREAST), len(heights)
+    columns = math.ceil(systems / lines)
+    figure = new_figure(COLUMN + PANEL * (columns - 1), height * lines)
     grid = figure.subplots(
-        len(heights), columns, sharex=True, sharey="row", squeeze=False, height_ratios=list(heights)
+        own * lines, columns, sharex=True, sharey="row", squeeze=False, height_ratios=list(heights) * lines
     )
-    return figure, [list(row) for row in grid]
+    stacks = [list(stack) for line in np.split(grid, lines) for stack in line.T]
+    for axes in (axes for stack in stacks[systems:] for axes in stack):
+        axes.set_visible(False)
+    for stack in stacks:
+        stack[-1].tick_params(labelbottom=True)
+    return figure, stacks[:systems]
+
+
+def is_leftmost(axes: Axes) -> bool:
+    """Tell whether a panel is the first of its line, where the vertical axis is labeled."""
+    place = axes.get_subplotspec()
+    return place is not None and place.is_first_col()

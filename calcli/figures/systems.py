@@ -47,7 +47,7 @@ def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
         axes.axvline(1, color=MUTED, linewidth=0.8, dashes=(4, 2))
     axes.set_yticks(np.arange(len(names)), names)
     axes.tick_params(axis="y", length=0)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.5, -0.5)
     axes.margins(x=0.12)
     axes.set_xlabel("0 is perfect, 1 (normalized) the best constant system")
     figure.legend(loc="outside upper center", ncols=min(count, 2))
@@ -62,9 +62,10 @@ def _interval(axes: Axes, estimate: Estimate, y: float) -> None:
     if estimate.interval is not None and math.isfinite(estimate.interval.high):
         axes.hlines(y, estimate.interval.low, estimate.interval.high, color=INK, linewidth=1.2)
         end = max(0, estimate.interval.high)
+    value = f"{round(estimate.value, 3) + 0.0:.3f}".replace("-", "−")
     axes.annotate(
-        f"{estimate.value:.3f}".replace("-", "−"), (end, y), (3, 0), textcoords="offset points", va="center",
-        fontsize=6.2, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3},
+        value, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=6.2,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3},
     )  # fmt: skip
 
 

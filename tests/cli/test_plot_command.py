@@ -246,11 +246,17 @@ def test_two_groups_make_no_simplex(run, sample, tmp_path):
     assert run("plot", file, "--figure", "simplex", *both, "--lens", "other", "-o", tmp_path).status == 0
 
 
-def test_more_files_than_can_be_read_side_by_side(run, sample, tmp_path):
-    files = sorted((sample / "epochs").iterdir())
-    done = run("plot", *files, "-o", tmp_path)
+def test_more_files_than_go_on_a_page(run, tmp_path):
+    done = run("plot", *(f"epoch_{number}.csv" for number in range(13)), "-o", tmp_path)
     assert done.status == 2
-    assert "at most 4 systems, not 10; a series of files goes with --figure epochs" in done.err
+    assert "at most 12 systems, not 13; a series of files goes with --figure epochs" in done.err
+
+
+def test_ten_files_in_three_lines(run, sample, tmp_path):
+    files = sorted((sample / "epochs").iterdir())
+    assert run("plot", *files, "--figure", "reliability", "--data", "-o", tmp_path).status == 0
+    rows = table(tmp_path / "reliability.csv")
+    assert [row["name"] for row in rows[::15]] == [file.name for file in files]
 
 
 def test_systems_of_other_classes(run, sample, tmp_path):

@@ -61,6 +61,14 @@ def test_three_systems_fit_side_by_side(name, evaluations):
     assert_page_is_readable(draw(name, systems, everything(evaluations[case])).figure)
 
 
+@pytest.mark.parametrize("name", ["reliability", "deviation", "smooth", "ks"])
+def test_seven_systems_fit_in_two_lines(name, two):
+    figure = draw(name, {f"system_{i}": two for i in range(7)}).figure
+    assert_page_is_readable(figure)
+    titles = [axes.get_title("left") for axes in figure.axes if axes.get_visible()]
+    assert name == "ks" or [title for title in titles if title] == [f"system_{i}" for i in range(7)]
+
+
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("format", MAGIC)
 def test_same_bytes_every_time(name, format, two, three):

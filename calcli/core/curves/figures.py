@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from calcli.core.errors import UsageError
 from calcli.core.expressions import nearest_name
 
-SIDE_BY_SIDE = 4  # more panels beside each other cannot be read
+PANELS = 12  # panels, four in a line; more do not go on a page
+COLUMNS = 4  # panels that cannot be folded into lines
 LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
 
 
@@ -37,7 +38,7 @@ class FigureKind:
     source: str
     metrics: tuple[str, ...] = ()
     one_score: bool = False
-    most_systems: int | None = SIDE_BY_SIDE
+    most_systems: int | None = PANELS
 
 
 FIGURES: dict[str, FigureKind] = {
@@ -110,6 +111,7 @@ FIGURES: dict[str, FigureKind] = {
             "a score in every slice of the rows, with intervals",
             "forest plot; Lewis & Clarke 2001",
             ("log_loss",),
+            most_systems=COLUMNS,
         ),
         FigureKind(
             "temperature",

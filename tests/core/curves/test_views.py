@@ -78,5 +78,8 @@ def test_standard_figures_look_through_the_lens():
 def test_any_number_of_epochs_but_few_panels():
     refuse_more_systems(find_figures(["epochs"]), 100)
     refuse_more_systems(find_figures(["scores"]), 7)
-    with pytest.raises(UsageError, match="reliability shows at most 4 systems, not 5"):
-        refuse_more_systems(find_figures(["epochs", "reliability"]), 5)
+    refuse_more_systems(find_figures(["reliability"]), 12)
+    with pytest.raises(UsageError, match="reliability shows at most 12 systems, not 13"):
+        refuse_more_systems(find_figures(["epochs", "reliability"]), 13)
+    with pytest.raises(UsageError, match="slices shows at most 4 systems, not 5"):
+        refuse_more_systems(find_figures(["slices"]), 5)
