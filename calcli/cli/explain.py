@@ -7,14 +7,21 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.output import colored, emit
+from calcli.core.calibrators.registry import METHODS
+from calcli.core.registry import METRICS
 
+NAMES = (*METRICS, *METHODS)
 Format = Literal["table", "json", "markdown"]
 
 
 def explain(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[METRIC|METHOD]", help="What to explain; all in one line each if left out."),
+        typer.Argument(
+            metavar="[METRIC|METHOD]",
+            help="What to explain; all in one line each if left out.",
+            autocompletion=lambda incomplete: [name for name in NAMES if name.startswith(incomplete)],
+        ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
     no_color: Annotated[

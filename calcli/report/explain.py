@@ -22,14 +22,16 @@ FAMILIES = {
     "error": "Calibration errors",
     "classical": "Classical calibration of two classes",
 }
+SWAPPED = "; in comparisons a p-value from swapped predictions"
 SPREAD = {
     "score": "a bootstrap interval; in comparisons a paired one",
     "ranking": "a normal interval; in comparisons a paired one",
     "recalibration": "an interval under given posteriors; of calibration losses on request, trained again "
-    "for each resample",
-    "decomposition": "an interval for refinement and uncertainty; none for the others (biased upward)",
-    "error": "its value if calibrated and a p-value, no interval (biased upward near zero)",
-    "classical": "a normal interval, or a p-value",
+    "for each resample; in comparisons a paired one of calibration losses, a p-value of the others",
+    "decomposition": "an interval for refinement and uncertainty; none for the others (biased upward)"
+    + SWAPPED,
+    "error": "its value if calibrated and a p-value, no interval (biased upward near zero)" + SWAPPED,
+    "classical": "a normal interval, or a p-value" + SWAPPED,
 }
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": "neither"}
 METHODS_TITLE = "Calibrators"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -41,3 +44,12 @@ def test_the_nearest_name_is_suggested(run):
     done = run("explain", "tempratur")
     assert (done.status, done.out) == (2, "")
     assert "did you mean 'temperature'" in done.err
+
+
+def test_names_are_completed():
+    environment = os.environ | {
+        "_CALCLI_COMPLETE": "complete_bash", "COMP_WORDS": "calcli explain skc", "COMP_CWORD": "2",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "calcli"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == "skce"
