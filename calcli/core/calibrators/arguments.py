@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from calcli.core.errors import InputError
 from calcli.core.predictions import Array, Floats
 
+SUM_TOLERANCE = 1e-4  # so near to 1 are the sums of probabilities, even in single precision
+
 
 def checked_scores(scores: ArrayLike) -> Array:
     """Return (N, K) scores as an array.
@@ -17,9 +19,15 @@ def checked_scores(scores: ArrayLike) -> Array:
     Raises
     ------
     InputError
-        If they are not numbers, a row each, with two classes or more; or one is nan or inf.
+        If they are not numbers, a row each, with two classes or more; one is nan or inf; or all of them are
+        probabilities, which would pass for logits without a word.
     """
     table: Array = np.asarray(scores)
+    if table.ndim == 1:
+        raise InputError(
+            f"the scores are of shape {table.shape}; expected a column a class: of two classes 0 and the "
+            "log-odds, or log(1 - p) and log(p)"
+        )
     if table.ndim != 2 or table.dtype.kind not in "iufb" or table.shape[0] < 1 or table.shape[1] < 2:
         raise InputError(
             f"the scores are of shape {table.shape} and type {table.dtype}; expected numbers, with a "
@@ -28,7 +36,18 @@ def checked_scores(scores: ArrayLike) -> Array:
     if not table.max() < np.inf:  # nan is not below either
         row, k = np.argwhere(~(table < np.inf))[0]
         raise InputError(f"the score of class {k} in row {row} is {table[row, k]}; expected a number or -inf")
+    if _are_probabilities(table):
+        raise InputError(
+            "the scores are probabilities, from 0 to 1 and with rows that sum to 1; expected logits or "
+            "log-probabilities, such as numpy.log of them"
+        )
     return table
+
+
+def _are_probabilities(scores: Array) -> bool:
+    if scores.min() < 0 or scores.max() > 1 or not ((scores > 0) & (scores < 1)).any():
+        return False
+    return bool(np.abs(scores.sum(axis=1, dtype=np.float64) - 1).max() < SUM_TOLERANCE)
 
 
 def checked_labels(labels: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.integer[Any]]:

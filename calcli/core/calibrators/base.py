@@ -116,9 +116,39 @@ class Calibrator(ABC):
             if not np.size(value) or not np.isfinite(value).all():
                 raise ValueError(f"{name} is empty or not finite")
 
-    def get_params(self) -> dict[str, Any]:
-        """Return the settings: the keyword arguments that make the same calibrator, not fitted."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        """Return the settings: the keyword arguments that make the same calibrator, not fitted.
+
+        Parameters
+        ----------
+        deep : bool
+            Add the settings of a wrapped calibrator, as ``calibrator__name``.
+        """
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        inner = settings.get("calibrator")
+        if deep and isinstance(inner, Calibrator):
+            settings |= {f"calibrator__{name}": value for name, value in inner.get_params(deep=True).items()}
+        return settings
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings; what was learned stays until the next fit.
+
+        Raises
+        ------
+        UsageError
+            If a setting is unknown or out of range.
+        """
+        known = self.get_params(deep=True)
+        if unknown := [name for name in settings if name not in known]:
+            has = ", ".join(known) or "none"
+            raise UsageError(f"{type(self).__name__} has no setting {', '.join(unknown)}; it has: {has}")
+        own = {name: value for name, value in settings.items() if "__" not in name}
+        type(self)(**self.get_params() | own)  # refuses what is out of range before anything changes
+        for name, value in own.items():
+            setattr(self, name, value)
+        if inner := {n.partition("__")[2]: value for n, value in settings.items() if n not in own}:
+            self.get_params()["calibrator"].set_params(**inner)
+        return self
 
     def learned(self, name: str) -> Any:
         """Return the fitted parameter `name`.

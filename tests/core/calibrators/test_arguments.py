@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PerPredictedClass
@@ -31,7 +33,9 @@ def test_truth_values_are_labels():
 @pytest.mark.parametrize(
     ("scores", "labels", "weights", "message"),
     [
-        ([1.0, 2.0], [0, 1], None, r"scores are of shape \(2,\)"),
+        ([1.0, 2.0], [0, 1], None, r"scores are of shape \(2,\); .* 0 and the log-odds, or log\(1 - p\)"),
+        ([[0.2, 0.8], [1, 0]], [0, 1], None, "are probabilities, .*; expected logits or log-probabilities"),
+        (np.float32([[0.2, 0.3, 0.5]]), [0], None, "such as numpy.log of them"),
         (np.empty((0, 2)), [], None, r"scores are of shape \(0, 2\)"),
         ([[1.0], [2.0]], [0, 0], None, r"scores are of shape \(2, 1\)"),
         ([["a", "b"]], [0], None, "scores are of shape .* and type <U1; expected numbers"),
@@ -51,11 +55,46 @@ def test_what_is_not_rows_is_refused(scores, labels, weights, message):
         Temperature().fit(scores, labels, weights)
 
 
+def test_logits_that_only_resemble_probabilities_are_logits():
+    for scores in ([[0.0, 1.0], [1.0, 0.0]], [[0.5, 0.4], [0.2, 0.8]], [[-0.5, 1.5], [0.5, 0.5]]):
+        fitted = Temperature().fit(scores, [0, 1])
+        np.testing.assert_array_equal(fitted.predict_proba(scores), np.exp(fitted.apply(np.array(scores))))
+
+
+def test_probabilities_are_not_recalibrated_as_logits():
+    fitted = Temperature().fit(SCORES, LABELS)
+    with pytest.raises(InputError, match="the scores are probabilities"):
+        fitted.predict_proba([[0.25, 0.75]])
+
+
 def test_before_the_fit_there_is_nothing_to_apply():
     with pytest.raises(UsageError, match="DPAffine has not been fitted"):
         DPAffine().predict_proba(SCORES)
     with pytest.raises(UsageError, match="DPAffine has not been fitted"):
         PerPredictedClass(calibrator=DPAffine()).predict_proba(SCORES)
+
+
+def test_scikit_learn_clones_a_calibrator():
+    wrapped = PerPredictedClass(calibrator=Histogram(bins=7), min_rows=50).fit(SCORES, LABELS)
+    copied = clone(wrapped)
+    assert copied.get_params(deep=True).items() >= {"min_rows": 50, "calibrator__bins": 7}.items()
+    assert copied.calibrator is not wrapped.calibrator
+    assert (copied.parameters, repr(copied)) == ({}, repr(wrapped).partition(" fitted")[0])
+
+
+def test_settings_are_changed_by_name():
+    wrapped = PerPredictedClass(calibrator=Histogram(bins=7))
+    assert wrapped.set_params(min_rows=2, calibrator__bins=3) is wrapped
+    assert (wrapped.min_rows, wrapped.calibrator.bins) == (2, 3)
+    with pytest.raises(
+        UsageError, match="no setting bins; it has: calibrator, min_rows, calibrator__"
+    ):
+        wrapped.set_params(bins=3)
+    with pytest.raises(UsageError, match="min_rows must be a whole number"):
+        wrapped.set_params(min_rows=0)
+    with pytest.raises(UsageError, match="bins must be a whole number"):
+        wrapped.set_params(calibrator__bins=0)
+    assert (wrapped.min_rows, wrapped.calibrator.bins) == (2, 3)
 
 
 def test_calibrators_a_class_start_where_they_ended():
