@@ -257,7 +257,7 @@ class Contest:
         if first.predictions.n_classes != second.predictions.n_classes:
             return None
         if isinstance(estimator, KernelError):
-            if not self._paired:
+            if not self._paired or call.region != "all":
                 return None  # every permutation would have to look at all pairs of rows
             problems = first.vectors[call.lens], second.vectors[call.lens]
             return swapped_kernel_error(*problems, estimator, first.units, draws, rng)

@@ -191,6 +191,14 @@ def test_every_metric_is_tested(systems, binary):
         assert not [name for name, one in found.differences[0].items() if math.isnan(one.p_value)]
 
 
+def test_kernel_errors_of_other_pairs_of_rows_are_not_tested(systems):
+    settings = replace(SETTINGS, metrics=("skce", "skce:region=0.8..1"))
+    (paired,) = compare(systems[:2], settings, Plan())
+    (unpaired,) = compare(systems[:2], settings, Plan(paired=False))
+    verdicts = [[one.verdict for one in found.differences[0].values()] for found in (paired, unpaired)]
+    assert [found[:2] for found in verdicts] == [["no evidence", "untested"], ["untested", "untested"]]
+
+
 def test_seeds_have_mean_and_sd(systems):
     evaluations = [evaluate(system, replace(SETTINGS, resamples=0)) for system in systems]
     (spread, _) = over_seeds(evaluations)
