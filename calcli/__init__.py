@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from calcli.api import load as load
     from calcli.api import read as read
     from calcli.api import save as save
+    from calcli.api import simulate as simulate
     from calcli.core.calibrators.histogram import Histogram as Histogram
     from calcli.core.calibrators.histogram import ScalingBinning as ScalingBinning
     from calcli.core.calibrators.isotonic import Isotonic as Isotonic
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = dict.fromkeys(["Report", "evaluate", "load", "read", "save"], "calcli.api")
+_HOMES = dict.fromkeys(["Report", "evaluate", "load", "read", "save", "simulate"], "calcli.api")
 for _method in (*METHODS.values(), *WRAPPERS.values()):
     _module, _class = _method.where.split(":")
     _HOMES[_class] = f"calcli.core.calibrators.{_module}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,11 +14,14 @@ from calcli.core.evaluate import evaluate as evaluate_predictions
 from calcli.core.predictions import Kind, Predictions
 from calcli.core.results import Evaluation, Settings
 from calcli.core.scores.calibration_loss import Companions
+from calcli.core.simulation import Simulation
+from calcli.core.simulation import simulate as simulate_system
 from calcli.io.arrays import from_arrays
 from calcli.io.calibrators import load_calibrator, save_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.frames import to_frame
 from calcli.io.hashing import sha256
+from calcli.io.named import parse_edges, read_class_groups
 from calcli.io.options import ReadOptions
 from calcli.io.read import read as read_file
 from calcli.report.jsonreport import report_object
@@ -89,7 +92,7 @@ def evaluate(
     positive: str | None = None,
     weights: Any = None,
     renormalize: bool = False,
-    by: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     calibration_data: Predictions | None = None,
     posteriors: Predictions | None = None,
     **settings: Any,
@@ -121,7 +124,7 @@ def evaluate(
         Calibrated posteriors of the same rows, for metrics with `recalibrator=given`.
     **settings
         `metrics` (expressions), `bins`, `level`, `resamples`, `draws`, `seed`, `precision` and others; see
-        `Settings`. `costs` and `priors` may be written as on the command line.
+        `Settings`. `costs`, `priors`, `groups` and `edges` may be written as on the command line.
 
     Raises
     ------
@@ -150,8 +153,9 @@ def evaluate(
         settings = {"training": "held-out", **settings}
     companions = Companions(calibration_data, posteriors)
     evaluation = evaluate_predictions(predictions, _settings(settings), companions=companions)
+    columns = [by] if isinstance(by, str) else by
     parts = [
-        part for column in by for part in summarize_slices(predictions, column, evaluation, companions)
+        part for column in columns for part in summarize_slices(predictions, column, evaluation, companions)
     ]
     return Report((summarize(evaluation), *parts), evaluation.settings, evaluation)
 
@@ -177,6 +181,36 @@ def read(path: str | Path, **options: Any) -> Predictions:
     return read_file(path, ReadOptions(**_known(options, ReadOptions)))
 
 
+def simulate(
+    system: str, *, rows: int | None = None, seed: int = 0, exact: bool = False, **parameters: float
+) -> Simulation:
+    """Simulate predictions of known truth, as `calcli simulate` does.
+
+    Parameters
+    ----------
+    system
+        "cal", "mcs", "mcp", "mcps", "mixture", "table-1" or "table-2".
+    rows
+        Number of rows; 10,000 if None.
+    seed
+        Of the draws.
+    exact
+        Whether to return the 60 rows that have the frequencies of a table.
+    **parameters
+        Of the system: `classes`, `prior`, `variance`, `scale`, `wrong_prior`, `intercept`, `slope`.
+
+    Returns
+    -------
+    `scores`, their `kind`, `labels` and the true `posteriors`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such system, or it has no such parameter or value.
+    """
+    return simulate_system(system, parameters, rows, seed, exact=exact)
+
+
 def _settings(values: dict[str, Any]) -> Settings:
     metrics = values.get("metrics", ())
     values = values | {"metrics": tuple(metrics.split(",") if isinstance(metrics, str) else metrics)}
@@ -184,6 +218,11 @@ def _settings(values: dict[str, Any]) -> Settings:
         values["costs"] = read_costs(tuple(costs.split(",")))
     if isinstance(priors := values.get("priors"), str):
         values["priors"] = read_priors(priors)
+    if not isinstance(groups := values.get("groups", {}), Mapping):
+        values["groups"] = read_class_groups((groups,) if isinstance(groups, str) else tuple(groups))
+    if isinstance(edges := values.get("edges", ()), Mapping):
+        edges = [f"{name}={','.join(repr(float(edge)) for edge in own)}" for name, own in edges.items()]
+    values["edges"] = parse_edges((edges,) if isinstance(edges, str) else tuple(edges))
     return Settings(**_known(values, Settings))
 
 

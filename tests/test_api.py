@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import calcli
 from calcli.cli.main import status_of
 from calcli.core.calibrators.registry import METHODS, WRAPPERS
 from calcli.core.errors import UsageError
+from calcli.io.arrays import from_arrays
 
 CANCER = "sample_data/cancer_bayes_test.csv"
 
@@ -119,7 +121,7 @@ def test_wrong_calls_are_told(call, message):
 
 def test_there_is_nothing_else():
     calibrators = [method.where.split(":")[1] for method in (*METHODS.values(), *WRAPPERS.values())]
-    functions = ["Report", "__version__", "evaluate", "load", "read", "save"]
+    functions = ["Report", "__version__", "evaluate", "load", "read", "save", "simulate"]
     assert dir(calcli) == sorted([*functions, *calibrators])
     with pytest.raises(AttributeError, match="fit_all"):
         calcli.fit_all  # noqa: B018
@@ -162,3 +164,42 @@ def test_what_cannot_be_saved(tmp_path):
     fitted = calcli.Temperature().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
     with pytest.raises(UsageError, match="3 priors are given for 2 classes"):
         calcli.save(fitted, tmp_path / "cal.json", "ab", priors=[0.2, 0.3, 0.5])
+
+
+def test_groups_and_edges_as_on_the_command_line_or_as_mappings():
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
+    metrics = ["expected_miscalibration:lens=pair:min_rows=50", "ece:binning=mine"]
+    as_text = calcli.evaluate(
+        probs, labels, metrics=metrics, groups="pair=0+1,2", edges=["mine=0,0.5,1"], resamples=0
+    )
+    as_mapping = calcli.evaluate(
+        probs, labels, metrics=metrics, groups={"pair": {"0": "a", "1": "a", "2": "b"}},
+        edges={"mine": np.array([0, 0.5, 1])}, resamples=0,
+    )  # fmt: skip
+    found = [{name: e.value for name, e in one.results[0].metrics.items()} for one in (as_text, as_mapping)]
+    assert found[0] == found[1]
+    with pytest.raises(UsageError, match="expected numbers that ascend from 0 to 1"):
+        calcli.evaluate(probs, labels, metrics=metrics[1], edges={"mine": [0.5, 0.2]})
+
+
+def test_one_column_to_slice_by_needs_no_list():
+    predictions = from_arrays([[0.9, 0.1]] * 4, [0, 1, 0, 0])
+    predictions = replace(predictions, columns={"day": np.array([1, 1, 2, 2])})
+    found = calcli.evaluate(predictions, by="day", metrics="accuracy").results
+    assert [str(one.slice) for one in found] == ["None", "day=1", "day=2"]
+
+
+def test_simulated_predictions_know_their_truth():
+    simulation = calcli.simulate("mcs", rows=500, seed=3, scale=2, classes=4)
+    assert simulation.scores.shape == simulation.posteriors.shape == (500, 4)
+    report = calcli.evaluate(simulation.scores, simulation.labels, kind=simulation.kind, metrics="log_loss")
+    truth = calcli.evaluate(simulation.posteriors, simulation.labels, metrics="log_loss")
+    assert report.results[0].metrics["log_loss"].value > truth.results[0].metrics["log_loss"].value
+    assert calcli.simulate("table-1", exact=True).scores.shape == (60, 3)
+    for system, parameters, said in [
+        ("mcx", {}, "unknown system 'mcx', did you mean 'mc"),
+        ("mixture", {"slope": float("nan")}, "--slope is nan; expected a finite number"),
+    ]:
+        with pytest.raises(UsageError, match=said):
+            calcli.simulate(system, **parameters)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibration.drawing import draw_labels
 from calcli.core.errors import UsageError
+from calcli.core.expressions import nearest_name
 from calcli.core.logspace import log_softmax
 from calcli.core.predictions import Kind
 
@@ -222,8 +223,11 @@ def simulate(
     Raises
     ------
     UsageError
-        If the system has no such parameter, or it cannot have such a value.
+        If there is no such system, it has no such parameter, or that cannot have such a value.
     """
+    if system not in SYSTEMS:
+        nearest = nearest_name(system, SYSTEMS)
+        raise UsageError(f"unknown system {system!r}{nearest}; there are: {', '.join(SYSTEMS)}")
     for name, value in parameters.items():
         option, known = _option(name), PARAMETERS.get(system, ())
         if name not in known:
@@ -233,6 +237,8 @@ def simulate(
             raise UsageError(f"{option} is {value:g}; expected a number between 0 and 1")
         if name in ("variance", "scale") and not 0 < value < np.inf:
             raise UsageError(f"{option} is {value:g}; expected a number above 0")
+        if name in ("intercept", "slope") and not np.isfinite(value):
+            raise UsageError(f"{option} is {value:g}; expected a finite number")
     if not exact:
         return SYSTEMS[system](ROWS if rows is None else rows, rng=np.random.default_rng(seed), **parameters)
     if system not in EXACT:
