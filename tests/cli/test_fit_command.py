@@ -161,6 +161,11 @@ def test_any_method_on_the_confidence(run, digits, tmp_path):
     assert run("apply", saved, digits("test"), "-o", tmp_path / "out.npy").status == 0
 
 
+def test_probabilities_are_not_fitted_as_logits(run, sample):
+    done = run("fit", sample / "digits_forest_calibration.parquet", "-m", "temperature", "--kind", "logits")
+    assert "has probabilities, which are taken for logits; say --kind probs" in sentence(done)
+
+
 def test_raw_logits_and_then_probabilities(run, digits, sample, tmp_path):
     run("fit", digits("calibration"), "-m", "vector", "--input", "raw", "-o", tmp_path / "raw.json")
     assert run("apply", tmp_path / "raw.json", digits("test"), "-o", tmp_path / "out.npy").status == 0

@@ -36,7 +36,7 @@ def checked_scores(scores: ArrayLike) -> Array:
     if not table.max() < np.inf:  # nan is not below either
         row, k = np.argwhere(~(table < np.inf))[0]
         raise InputError(f"the score of class {k} in row {row} is {table[row, k]}; expected a number or -inf")
-    if _are_probabilities(table):
+    if are_probabilities(table):
         raise InputError(
             "the scores are probabilities, from 0 to 1 and with rows that sum to 1; expected logits or "
             "log-probabilities, such as numpy.log of them"
@@ -44,7 +44,8 @@ def checked_scores(scores: ArrayLike) -> Array:
     return table
 
 
-def _are_probabilities(scores: Array) -> bool:
+def are_probabilities(scores: Array) -> bool:
+    """Return whether all scores, (N, K), are from 0 to 1, not only 0 and 1, and all rows sum to 1."""
     if scores.min() < 0 or scores.max() > 1 or not ((scores > 0) & (scores < 1)).any():
         return False
     return bool(np.abs(scores.sum(axis=1, dtype=np.float64) - 1).max() < SUM_TOLERANCE)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.arguments import are_probabilities
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.methods import MethodCall
 from calcli.core.calibrators.record import CalibratorRecord
@@ -25,7 +26,7 @@ from calcli.core.calibrators.selection import (
     simplest,
 )
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, top1_changes
-from calcli.core.errors import CalcliError, UsageError
+from calcli.core.errors import CalcliError, InputError, UsageError
 from calcli.core.evaluate import evaluate
 from calcli.core.logspace import log_softmax
 from calcli.core.predictions import ArrayScores, Floats, Predictions
@@ -195,6 +196,11 @@ def fit(
     if settings.raw:
         _refuse_raw(predictions, calls)
     rows = rows_of(predictions)
+    if are_probabilities(rows.scores):
+        raise InputError(
+            f"{predictions.provenance.path} has probabilities, which are taken for {predictions.kind}; say "
+            "--kind probs, or leave --kind out"
+        )
     trial = _Trial(predictions, rows, settings, watch)
     candidates: tuple[Candidate, ...] = ()
     call = calls[0]
