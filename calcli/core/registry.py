@@ -187,7 +187,8 @@ def _recalibrations() -> list[Metric]:
         Metric(
             "expected_score", "Semi-empirical score", "recalibration", "none", "0 to inf", "as the score",
             "score expected if the recalibrated posteriors were the truth; far from the score, they are not",
-            "mean over rows of sum_k p_k score(q, k), p recalibrated", ferrer + ", section 3.4", "",
+            "mean over rows of sum_k p_k score(q, k), p recalibrated", ferrer + ", section 3.4",
+            "wrong class priors; unexplained, the difference of the normalized scores, sees them",
             RECALIBRATED,
         ),
         Metric(

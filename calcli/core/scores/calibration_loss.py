@@ -21,6 +21,7 @@ from calcli.core.logspace import log_softmax
 from calcli.core.predictions import Array, Floats, Predictions
 from calcli.core.registry import GIVEN
 from calcli.core.scores.recalibration import Recalibration, cross_validation_folds, recalibrator
+from calcli.core.scores.scoring import Means, prior_brier, prior_entropy
 
 Doubles = NDArray[np.float64]
 
@@ -141,6 +142,21 @@ class Study:
         """
         log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
         return expected_losses(log_probs, self.log_probs, score)
+
+    def unexplained(self, score: Score, before: float) -> float:
+        """Return what share of the score, normalized, the recalibrated posteriors do not expect.
+
+        Each is divided by that of the constant system under its own class priors, which are the frequencies
+        of the labels, or the mean posteriors (Ferrer & Ramos 2024, table 1). Without that the optimum over a
+        scale of the scores would explain everything: its gradient is the difference of the two.
+        """
+        counts = np.bincount(self.rows.labels, self.rows.weights, self.log_probs.shape[1])
+        expected = np.average(np.exp(self.log_probs), axis=0, weights=self.rows.weights)
+        priors = Means({}, np.stack([counts / counts.sum(), expected]))
+        constant = prior_entropy(priors) if score == "log_loss" else prior_brier(priors)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            observed, semi = np.array([before, self.mean(self.expected_losses(score))]) / constant
+            return float(1 - semi / observed)
 
     def entropies(self, score: Score) -> Doubles:
         """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""

@@ -77,7 +77,7 @@ def _finding(call: MetricCall, study: Study, score: Score, before: Array) -> tup
         return LOSSES[call.metric.name](loss), parts
     expected, entropy = study.mean(study.expected_losses(score)), study.mean(study.entropies(score))
     if call.metric.name == "expected_score":
-        return expected, {"score": loss.before, "relative_difference": (loss.before - expected) / loss.before}
+        return expected, {"score": loss.before, "unexplained": study.unexplained(score, loss.before)}
     return expected - entropy, {"expected_score": expected, "entropy": entropy}
 
 
