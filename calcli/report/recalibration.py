@@ -36,6 +36,8 @@ def recalibration_sentences(metrics: Mapping[str, Estimate], path: str) -> tuple
     path
         What was evaluated; a fit to it is recommended where that wins something.
     """
+    accuracy = metrics.get("accuracy")
+    all_right = accuracy is not None and accuracy.value == 1
     found: dict[tuple[object, ...], str] = {}
     for estimate in metrics.values():
         arguments = estimate.call.arguments
@@ -44,7 +46,7 @@ def recalibration_sentences(metrics: Mapping[str, Estimate], path: str) -> tuple
             if isinf(estimate.parts["before"]):  # which says nothing of the other score
                 found.setdefault((*way, arguments["score"]), _of_infinite(estimate))
             else:
-                found.setdefault(way, _sentence(estimate, path))
+                found.setdefault(way, _sentence(estimate, path, all_right))
     return tuple(found.values())
 
 
@@ -55,7 +57,7 @@ def _of_infinite(estimate: Estimate) -> str:
     return f"{_capitalized(by)} makes the infinite {score} finite {change}, of which no share can be named."
 
 
-def _sentence(estimate: Estimate, path: str) -> str:
+def _sentence(estimate: Estimate, path: str, all_right: bool) -> str:
     method, training = str(estimate.call.arguments["recalibrator"]), estimate.call.arguments["training"]
     before, after = estimate.parts["before"], estimate.parts["after"]
     by, score, change = _terms(estimate)
@@ -73,8 +75,9 @@ def _sentence(estimate: Estimate, path: str) -> str:
         if after == before:
             return f"{nothing}."
         return f"{nothing}; a share slightly below zero is what calibrated probabilities get."
-    if before - after < CHANCE * estimate.parts["standard_error"]:
-        return f"{_capitalized(by)} wins {_share(share)} of the {score} {change}, which may be chance."
+    if all_right or before - after < CHANCE * estimate.parts["standard_error"]:
+        reason = ": no row is predicted wrongly, and one could undo it" if all_right else ""
+        return f"{_capitalized(by)} wins {_share(share)} of the {score} {change}, which may be chance{reason}."
     sentence = f"{_share(share)} of the {score} {change} is miscalibration that {by} removes"
     if method in (PAV, GIVEN):
         return f"{sentence}."

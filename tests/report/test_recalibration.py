@@ -63,6 +63,15 @@ def test_a_gain_that_may_be_chance():
     assert "removes" in sentence(0.2, 0.19, "calibration_loss", 0.004)
 
 
+def test_a_gain_where_no_row_is_wrong(summarized):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 40)
+    second = np.where(labels, 0.97, 0.03) + rng.uniform(-0.02, 0.02, 40)
+    said = summarized(np.column_stack([1 - second, second]), labels).recalibration[0]
+    assert said.startswith("An affine recalibration wins")
+    assert said.endswith("which may be chance: no row is predicted wrongly, and one could undo it.")
+
+
 def test_infinite_losses_in_words():
     inf = float("inf")
     assert sentence(inf, inf) == (
