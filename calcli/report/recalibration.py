@@ -76,8 +76,8 @@ def _sentence(estimate: Estimate, path: str, all_right: bool) -> str:
             return f"{nothing}."
         return f"{nothing}; a share slightly below zero is what calibrated probabilities get."
     if all_right or before - after < CHANCE * estimate.parts["standard_error"]:
-        reason = ": no row is predicted wrongly, and one could undo it" if all_right else ""
-        return f"{_capitalized(by)} wins {_share(share)} of the {score} {change}, which may be chance{reason}."
+        chance = f"{_capitalized(by)} wins {_share(share)} of the {score} {change}, which may be chance"
+        return f"{chance}: no row is predicted wrongly, and one could undo it." if all_right else f"{chance}."
     sentence = f"{_share(share)} of the {score} {change} is miscalibration that {by} removes"
     if method in (PAV, GIVEN):
         return f"{sentence}."
