@@ -28,6 +28,7 @@ from calcli.figures.style import (
 )
 from calcli.figures.wording import Words, words
 
+MARKS = 60  # more than so many are drawn smaller
 BACKGROUND_HEIGHT = 0.25  # of the panel, for the distribution of the scores
 OVERS: Look = {"color": OVER, "marker": "v", "markersize": 5.0, "linestyle": ""}
 UNDERS: Look = {"color": UNDER, "marker": "^", "markersize": 5.0, "linestyle": ""}
@@ -77,12 +78,14 @@ def _deviations(axes: Axes, result: Reliability) -> None:
     low, high = result.low - score, result.high - score
     half = np.maximum(np.diff(result.edges) * 0.18, 0.004)
     above, below = gap > high, gap < low
+    size = min(1.0, (MARKS / len(score)) ** 0.5)
     for alpha, bins in ((1.0, ~result.thin & (result.bins.count > 0)), (FAINT, result.thin)):
         x, y = ((score - half)[bins], (score + half)[bins]), (low[bins], high[bins])
         boxes(axes, x, y, alpha=alpha, **CHANCE)
         for kind, look in ((below, OVERS), (above, UNDERS), (~above & ~below, WITHIN)):
             b = bins & kind
             if b.any():  # unclipped lines without a point would count as one in the corner of the figure
+                look = look | {"markersize": look["markersize"] * size}
                 axes.plot(score[b], gap[b], alpha=alpha, clip_on=False, **look)
 
 

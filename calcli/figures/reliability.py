@@ -33,8 +33,10 @@ from calcli.figures.wording import Words, words
 
 GAP_WIDTH = 0.36  # of the bar it stands on
 WIDEST_GAP = 0.03
+MOST_SEAMS = 60
 THINNEST = 0.008  # what can still be seen
 BARS: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
+MANY_BARS: Look = BARS | {"linewidth": 0}  # seams would hide them
 OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
 UNDERS: Look = {"facecolor": UNDER, "linewidth": 0}
 
@@ -95,9 +97,10 @@ def reliability_bars(
     """
     empty = np.where(np.diff(edges) == 0, THINNEST / 2, 0)  # a bin of one score has no width of its own
     left, right = edges[:-1] - empty, edges[1:] + empty
+    bars = BARS if len(count) <= MOST_SEAMS else MANY_BARS
     half = np.clip((right - left) * GAP_WIDTH, THINNEST, WIDEST_GAP) / 2
     for alpha, bins in ((1.0, ~thin & (count > 0)), (FAINT, thin)):
-        boxes(axes, (left[bins], right[bins]), (0 * frequency[bins], frequency[bins]), alpha=alpha, **BARS)
+        boxes(axes, (left[bins], right[bins]), (0 * frequency[bins], frequency[bins]), alpha=alpha, **bars)
         axes.hlines(frequency[bins], left[bins], right[bins], color=INK, linewidth=1.0, alpha=alpha)
         for sign, look in ((score > frequency, OVERS), (score <= frequency, UNDERS)):
             b = bins & sign
@@ -139,7 +142,7 @@ def _binning(result: Reliability) -> str:
 
 def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) -> None:
     edges, share = result.share_edges, result.share
-    boxes(axes, (edges[:-1], edges[1:]), (0 * share, share), **BARS)
+    boxes(axes, (edges[:-1], edges[1:]), (0 * share, share), **(BARS if len(share) <= MOST_SEAMS else MANY_BARS))
     score, frequency = result.overall_score, result.overall_frequency
     color = OVER if score > frequency else UNDER
     mean = axes.axvline(score, color=color, linewidth=1.2, dashes=(3, 1.5), clip_on=False)

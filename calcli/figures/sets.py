@@ -21,6 +21,7 @@ from calcli.core.curves.cumulative import Cumulative, cumulative
 from calcli.core.curves.curves import Curve, corp_curve, kernel_curve
 from calcli.core.curves.figures import FIGURES, find_figure, refuse_more_systems, standard_names
 from calcli.core.curves.forest import forest as forest_of
+from calcli.core.curves.maps import CalibrationMap
 from calcli.core.curves.maps import calibration_map as map_of
 from calcli.core.curves.maps import temperature_curve as temperature_of
 from calcli.core.curves.reliability import ClassReliability, Reliability, class_reliability
@@ -93,7 +94,8 @@ class Drawing:
     figure
         What was drawn.
     tables
-        Columns of the results drawn, by system, class group or metric.
+        Columns of the results drawn, by system, class group or metric; where a panel shows more than one
+        table, the others follow as "SYSTEM, observed" and the like.
     """
 
     figure: Figure
@@ -128,7 +130,11 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     results, figure = MAKERS[kind.name](evaluations, view, classes)
     if kind.one_score and kind.name != "ks" and view.region != "all":
         zoom(figure, *region_ends(view.region))
-    return Drawing(figure, {key: result.columns() for key, result in results.items()})
+    tables = {key: result.columns() for key, result in results.items()}
+    for key, result in results.items():
+        if isinstance(result, Reliability | Curve | CalibrationMap):
+            tables |= {f"{key}, {what}": table for what, table in result.columns_beside().items()}
+    return Drawing(figure, tables)
 
 
 def standard_set(evaluation: Evaluation, folder: Path) -> list[Path]:

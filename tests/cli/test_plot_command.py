@@ -31,9 +31,10 @@ def two_classes(tmp_path):
     return file, probs, labels, place
 
 
-def table(file) -> list[dict[str, str]]:
+def table(file, name: str | None = None) -> list[dict[str, str]]:
+    """Return the rows of a CSV file: all, or those of the table of that name."""
     with file.open(newline="") as lines:
-        return list(csv.DictReader(lines))
+        return [row for row in csv.DictReader(lines) if name is None or row["name"] == name]
 
 
 @pytest.mark.parametrize(
@@ -67,30 +68,34 @@ def test_the_data_are_the_bins_of_scikit_learn(run, two_classes, tmp_path):
     options = ["--lens", "class-1", "--bins", "8", "--data", "--draws", "9"]
     done = run("plot", file, "--figure", "reliability", *options, "-o", tmp_path)
     assert done.out == f"{tmp_path}/reliability.png\n{tmp_path}/reliability.csv\n"
-    rows = table(tmp_path / "reliability.csv")
+    rows = table(tmp_path / "reliability.csv", "two.csv")
     frequency, mean = calibration_curve(labels, probs, n_bins=8)
     np.testing.assert_allclose([float(row["frequency"]) for row in rows], frequency)
     np.testing.assert_allclose([float(row["mean_score"]) for row in rows], mean)
-    assert {row["name"] for row in rows} == {"two.csv"}
+    ece, _ = table(tmp_path / "reliability.csv", "two.csv, errors")
+    weight = np.array([float(row["rows"]) for row in rows]) / len(labels)
+    assert float(ece["value"]) == pytest.approx(weight @ np.abs(frequency - mean))
 
 
 def test_a_region_leaves_out_the_other_rows(run, two_classes, tmp_path):
     file, probs, labels, _ = two_classes
     options = ["--lens", "class-1", "--binning", "equal-mass", "--bins", "4", "--region", "0.5..0.9"]
     assert run("plot", file, "--figure", "reliability", *options, "--data", "-o", tmp_path).status == 0
-    rows = table(tmp_path / "reliability.csv")
+    rows = table(tmp_path / "reliability.csv", "two.csv, 0.5..0.9")
     inside = (probs >= 0.5) & (probs < 0.9)
     assert sum(int(row["rows"]) for row in rows) == inside.sum()
     hits = sum(int(row["rows"]) * float(row["frequency"]) for row in rows)
     assert hits == pytest.approx(labels[inside].sum())
-    assert rows[0]["name"] == "two.csv, 0.5..0.9"
+    shares = table(tmp_path / "reliability.csv", "two.csv, 0.5..0.9, distribution")
+    expected = np.histogram(probs[inside], np.linspace(0, 1, 21))[0] / inside.sum()
+    np.testing.assert_allclose([float(row["share"]) for row in shares], expected)
 
 
 def test_named_edges_are_bins(run, two_classes, tmp_path):
     file, probs, _, _ = two_classes
     options = ["--lens", "class-1", "--edges", "mine=0,0.3,1", "--binning", "mine", "--data"]
     assert run("plot", file, "--figure", "reliability", *options, "-o", tmp_path).status == 0
-    rows = [int(row["rows"]) for row in table(tmp_path / "reliability.csv")]
+    rows = [int(row["rows"]) for row in table(tmp_path / "reliability.csv", "two.csv")]
     assert rows == [np.count_nonzero(probs < 0.3), np.count_nonzero(probs >= 0.3)]
 
 
@@ -172,6 +177,13 @@ def test_groups_of_classes_make_a_simplex(run, sample, tmp_path):
         np.testing.assert_allclose(mean, 1)
 
 
+def cancer(file):
+    """Return the probabilities and labels in a file of the sample data."""
+    rows = table(file)
+    probs = [float(row["prob_malignant"]) for row in rows]
+    return np.array(probs), np.array([row["label"] == "malignant" for row in rows])
+
+
 def test_calibration_maps(run, sample, tmp_path):
     calibrator = tmp_path / "cal.json"
     file = sample / "cancer_bayes_calibration.csv"
@@ -181,9 +193,15 @@ def test_calibration_maps(run, sample, tmp_path):
         "plot", file, "--figure", "calibration-map", "--calibrator", calibrator, "--data", "-o", tmp_path
     )
     assert done.status == 0
-    rows = table(tmp_path / "calibration-map.csv")
+    name = "cal.json on cancer_bayes_calibration.csv"
+    rows = table(tmp_path / "calibration-map.csv", name)
     before, after = (np.array([float(row[name]) for row in rows]) for name in ("before", "after"))
     np.testing.assert_allclose(after, 1 / (1 + ((1 - before) / before) ** (1 / temperature)))
+    probs, labels = cancer(file)
+    frequency, mean = calibration_curve(labels, probs, n_bins=15)
+    observed = table(tmp_path / "calibration-map.csv", f"{name}, observed")
+    np.testing.assert_allclose([float(row["frequency"]) for row in observed], frequency)
+    np.testing.assert_allclose([float(row["mean_score"]) for row in observed], mean)
     other = run("plot", sample / "iris_logistic_test.csv", "--calibrator", calibrator, "-o", tmp_path / "new")
     assert (other.status, other.out) == (2, "")
     assert "iris_logistic_test.csv" in other.err
@@ -256,7 +274,7 @@ def test_ten_files_in_three_lines(run, sample, tmp_path):
     files = sorted((sample / "epochs").iterdir())
     assert run("plot", *files, "--figure", "reliability", "--data", "-o", tmp_path).status == 0
     rows = table(tmp_path / "reliability.csv")
-    assert [row["name"] for row in rows[::15]] == [file.name for file in files]
+    assert [row["name"] for row in rows if row["lower_edge"] == "0.0"] == [file.name for file in files]
 
 
 def test_systems_of_other_classes(run, sample, tmp_path):

@@ -148,6 +148,10 @@ def test_curves_and_bands(name, two):
     heights = band.get_paths()[0].vertices[:, 1]
     assert set(table["low_if_calibrated"]) <= set(heights)
     assert set(table["high_if_calibrated"]) <= set(heights)
+    ticks = np.concatenate([drawn.get_segments() for drawn in axes.findobj(LineCollection)])
+    rows = drawing.tables["a, some rows"]
+    np.testing.assert_array_equal(np.sort(ticks[:, 0, 0]), np.sort(rows["score"]))
+    assert np.count_nonzero(ticks[:, 1, 1] == 1) == rows["outcome"].sum()
 
 
 def test_risk_curves(two):

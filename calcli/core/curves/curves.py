@@ -58,6 +58,11 @@ class Curve:
             "high_if_calibrated": self.high,
         }
 
+    def columns_beside(self) -> dict[str, dict[str, NDArray[np.generic]]]:
+        """Return the rows shown as ticks."""
+        outcome = np.repeat([0, 1], [len(self.misses), len(self.hits)])
+        return {"some rows": {"score": np.concatenate([self.misses, self.hits]), "outcome": outcome}}
+
 
 def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
     """Return the isotonic reliability curve (CORP; Dimitriadis, Gneiting & Jordan 2021).

@@ -54,6 +54,15 @@ class CalibrationMap:
         """Return the table behind the map."""
         return {"before": self.before, "after": self.after, "low": self.low, "high": self.high}
 
+    def columns_beside(self) -> dict[str, dict[str, NDArray[np.generic]]]:
+        """Return the table behind the circles: bins with rows, in the data."""
+        filled = self.bins.weight > 0
+        count, weight, score, outcome = (
+            sums[filled] for sums in (self.bins.count, self.bins.weight, self.bins.score, self.bins.outcome)
+        )
+        table = {"rows": count, "weight": weight, "mean_score": score / weight, "frequency": outcome / weight}
+        return {"observed": table}
+
 
 @dataclass(frozen=True)
 class TemperatureCurve:

@@ -113,6 +113,22 @@ class Reliability:
             "high_if_calibrated": self.high,
         }
 
+    def columns_beside(self) -> dict[str, dict[str, NDArray[np.generic]]]:
+        """Return the distribution of the scores, where it has bins of its own, and the errors."""
+        tables: dict[str, dict[str, NDArray[np.generic]]] = {}
+        if self.share_edges is not self.edges:
+            lower, upper = self.share_edges[:-1], self.share_edges[1:]
+            tables["distribution"] = {"lower_edge": lower, "upper_edge": upper, "share": self.share}
+        errors = (self.binned, self.ks)
+        nulls = [error.if_calibrated for error in errors]
+        tables["errors"] = {
+            "metric": np.array([str(error.call) for error in errors]),
+            "value": np.array([error.value for error in errors]),
+            "mean_if_calibrated": np.array([null.mean if null else np.nan for null in nulls]),
+            "sd_if_calibrated": np.array([null.sd if null else np.nan for null in nulls]),
+        }
+        return tables
+
 
 def reliability(
     problem: Problem,
