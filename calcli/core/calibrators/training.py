@@ -121,7 +121,8 @@ def lifted(scores: Array, parameters: Parameters) -> Array:
 def _without_zeros(rows: Training, keep: bool) -> Training:
     zero = rows.scores == -np.inf
     of_label = int(zero[np.arange(len(zero)), rows.labels].sum())
-    found = f"{zero.sum()} probabilities are exactly 0, {of_label or 'none'} of them of the true class"
+    true = f"{of_label:,}" if of_label else "none"
+    found = f"{zero.sum():,} probabilities are exactly 0, {true} of them of the true class"
     stay = keep and not of_label
     floor = None if stay else smallest_log_prob(rows.scores)
     filled: Floats = np.where(zero, NEVER if floor is None else floor, rows.scores)
