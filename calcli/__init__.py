@@ -31,10 +31,15 @@ if TYPE_CHECKING:
     from calcli.core.calibrators.temperature import Temperature as Temperature
     from calcli.core.calibrators.wrappers import PerPredictedClass as PerPredictedClass
     from calcli.core.calibrators.wrappers import PreserveTop1 as PreserveTop1
+    from calcli.gates import CheckReport as CheckReport
+    from calcli.gates import ComparisonReport as ComparisonReport
+    from calcli.gates import check as check
+    from calcli.gates import compare as compare
 
 __version__ = "0.1.0"
 
 _HOMES = dict.fromkeys(["Report", "evaluate", "load", "read", "save", "simulate"], "calcli.api")
+_HOMES |= dict.fromkeys(["CheckReport", "ComparisonReport", "check", "compare"], "calcli.gates")
 for _method in (*METHODS.values(), *WRAPPERS.values()):
     _module, _class = _method.where.split(":")
     _HOMES[_class] = f"calcli.core.calibrators.{_module}"

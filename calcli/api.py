@@ -152,7 +152,7 @@ def evaluate(
     if calibration_data is not None:
         settings = {"training": "held-out", **settings}
     companions = Companions(calibration_data, posteriors)
-    evaluation = evaluate_predictions(predictions, _settings(settings), companions=companions)
+    evaluation = evaluate_predictions(predictions, settings_of(settings), companions=companions)
     columns = [by] if isinstance(by, str) else by
     parts = [
         part for column in columns for part in summarize_slices(predictions, column, evaluation, companions)
@@ -211,7 +211,14 @@ def simulate(
     return simulate_system(system, parameters, rows, seed, exact=exact)
 
 
-def _settings(values: dict[str, Any]) -> Settings:
+def settings_of(values: dict[str, Any]) -> Settings:
+    """Return settings from keywords, some of which may be written as on the command line.
+
+    Raises
+    ------
+    UsageError
+        If one is unknown.
+    """
     metrics = values.get("metrics", ())
     values = values | {"metrics": tuple(metrics.split(",") if isinstance(metrics, str) else metrics)}
     if isinstance(costs := values.get("costs"), str):

@@ -122,6 +122,7 @@ def test_wrong_calls_are_told(call, message):
 def test_there_is_nothing_else():
     calibrators = [method.where.split(":")[1] for method in (*METHODS.values(), *WRAPPERS.values())]
     functions = ["Report", "__version__", "evaluate", "load", "read", "save", "simulate"]
+    functions += ["CheckReport", "ComparisonReport", "check", "compare"]
     assert dir(calcli) == sorted([*functions, *calibrators])
     with pytest.raises(AttributeError, match="fit_all"):
         calcli.fit_all  # noqa: B018

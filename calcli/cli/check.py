@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -13,37 +12,12 @@ from calcli.cli.options import Reading, Talking, bundled
 from calcli.cli.output import colored, emit, remark
 
 if TYPE_CHECKING:
-    from calcli.core.comparing.checking import Baseline, StoredReport
+    from calcli.core.comparing.baseline import Against, StoredReport
     from calcli.core.comparing.policy import Checked, Policy
     from calcli.core.predictions import Predictions
     from calcli.io.options import ReadOptions
 
 Format = Literal["table", "json", "markdown", "junit", "github"]
-
-
-@dataclass(frozen=True)
-class Against:
-    """How files are compared with the baseline.
-
-    Attributes
-    ----------
-    reference
-        Predictions or a report.
-    key
-        Column that pairs the rows; None for their order.
-    allow_unmatched
-        Whether rows without a counterpart may be left out.
-    unpaired
-        Whether the baseline may hold other cases.
-    allow_other_classes
-        Whether it may have other classes.
-    """
-
-    reference: Predictions | StoredReport
-    key: str | None = None
-    allow_unmatched: bool = False
-    unpaired: bool = False
-    allow_other_classes: bool = False
 
 
 @bundled
@@ -89,6 +63,7 @@ def check(
     calcli check new.parquet --baseline old.parquet --write junit=check.xml
     calcli check preds.parquet --policy strict.toml --format github
     """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.core.comparing.baseline import Against
     from calcli.core.comparing.policy import exit_status
     from calcli.io.atomic import atomic_path
     from calcli.io.policy import read_policy
@@ -123,7 +98,8 @@ def check_file(path: str, policy: Policy, against: Against | None, options: Read
 
     try:
         predictions = read(path, options)
-        return check(predictions, policy, _baseline(predictions, against, policy))
+        baseline = None if against is None else against.baseline(predictions, policy)
+        return check(predictions, policy, baseline)
     except CalcliError as fault:
         return Checked(path, 0, (), str(fault))
     except OSError as fault:
@@ -136,31 +112,6 @@ def read_reference(path: str, options: ReadOptions) -> Predictions | StoredRepor
     from calcli.io.reports import read_report
 
     return read_report(path) if path.endswith(".json") else read(path, options)
-
-
-def _baseline(predictions: Predictions, against: Against | None, policy: Policy) -> Baseline | None:
-    from calcli.core.comparing.checking import Baseline, StoredReport
-    from calcli.core.comparing.pairing import pair, require_classes
-
-    if against is None:
-        return None
-    reference = against.reference
-    if not against.allow_other_classes:
-        owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
-        mend = "; compare them all the same with --allow-other-classes"
-        require_classes(predictions, reference.classes, owner, mend)
-    if isinstance(reference, StoredReport) or against.unpaired or against.allow_other_classes:
-        return Baseline(reference, predictions, paired=False)
-    columns = {rule.part.partition("=")[0] for rule in policy.rules if rule.part}
-    columns |= {policy.settings.cluster} if policy.settings.cluster else set()
-    pairing = pair(
-        [reference, predictions],
-        against.key,
-        allow_unmatched=against.allow_unmatched,
-        keep=sorted(columns),
-    )
-    first, second = pairing.systems
-    return Baseline(first, second, paired=True)
 
 
 def write_first_policy(

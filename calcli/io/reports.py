@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from calcli.core.comparing.checking import StoredReport, StoredValue
+from calcli.core.comparing.baseline import StoredReport, StoredValue
 from calcli.core.errors import InputError
 from calcli.core.results import Interval
 from calcli.core.slices import Slice

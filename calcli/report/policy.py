@@ -49,7 +49,12 @@ def render_check(
         return junit_text(checked)
     if format == "github":
         return annotations_text(checked, path)
-    return tables_text([_table(one) for one in checked], format, title=TITLE, color=color)
+    return tables_text(check_tables(checked), format, title=TITLE, color=color)
+
+
+def check_tables(checked: Sequence[Checked]) -> list[Table]:
+    """Return a table of the rules for each file."""
+    return [_table(one) for one in checked]
 
 
 def _table(one: Checked) -> Table:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from calcli.core.comparing.checking import Baseline, check
+from calcli.core.comparing.baseline import Baseline
+from calcli.core.comparing.checking import check
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.evidence import Margin
 from calcli.core.comparing.policy import NoWorse, Policy, Rule, exit_status

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibration.multiple import holm
+from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
 from calcli.core.comparing.comparison import SIGNS
 from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.evidence import NORMAL, Evidence, Normal, Permuted, Untested
@@ -23,52 +24,6 @@ from calcli.core.slices import select, slice_rows
 
 LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
 SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
-
-
-@dataclass(frozen=True)
-class StoredValue:
-    """A metric of a report: its value, and its interval if it has one."""
-
-    value: float
-    interval: Interval | None
-
-
-@dataclass(frozen=True)
-class StoredReport:
-    """A report as baseline: values without the rows behind them, so that nothing can be paired.
-
-    Attributes
-    ----------
-    path
-        The file.
-    classes
-        Names of the classes.
-    metrics
-        By slice ("" for all rows) and metric expression.
-    """
-
-    path: str
-    classes: tuple[str, ...]
-    metrics: Mapping[str, Mapping[str, StoredValue]]
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """What a candidate is compared with.
-
-    Attributes
-    ----------
-    reference
-        Predictions, or a report of them.
-    candidate
-        The candidate; if paired, the rows that the reference has too, in its order.
-    paired
-        Whether row i is the same case in both.
-    """
-
-    reference: Predictions | StoredReport
-    candidate: Predictions
-    paired: bool
 
 
 def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = None) -> Checked:

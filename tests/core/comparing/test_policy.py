@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.comparing.checking import Baseline, StoredReport, StoredValue, check
+from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
+from calcli.core.comparing.checking import check
 from calcli.core.comparing.evidence import Margin
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule, exit_status
 from calcli.core.errors import UsageError

@@ -1,0 +1,107 @@
+"""What a candidate is compared with: predictions of the same cases, of others, or a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from calcli.core.comparing.pairing import pair, require_classes
+from calcli.core.comparing.policy import Policy
+from calcli.core.predictions import Predictions
+from calcli.core.results import Interval
+
+
+@dataclass(frozen=True)
+class StoredValue:
+    """A metric of a report: its value, and its interval if it has one."""
+
+    value: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class StoredReport:
+    """A report as baseline: values without the rows behind them, so that nothing can be paired.
+
+    Attributes
+    ----------
+    path
+        The file.
+    classes
+        Names of the classes.
+    metrics
+        By slice ("" for all rows) and metric expression.
+    """
+
+    path: str
+    classes: tuple[str, ...]
+    metrics: Mapping[str, Mapping[str, StoredValue]]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a candidate is compared with.
+
+    Attributes
+    ----------
+    reference
+        Predictions, or a report of them.
+    candidate
+        The candidate; if paired, the rows that the reference has too, in its order.
+    paired
+        Whether row i is the same case in both.
+    """
+
+    reference: Predictions | StoredReport
+    candidate: Predictions
+    paired: bool
+
+
+@dataclass(frozen=True)
+class Against:
+    """How predictions are compared with a baseline.
+
+    Attributes
+    ----------
+    reference
+        Predictions or a report.
+    key
+        Column that pairs the rows; None for their order.
+    allow_unmatched
+        Whether rows without a counterpart may be left out.
+    unpaired
+        Whether the baseline may hold other cases.
+    allow_other_classes
+        Whether it may have other classes.
+    """
+
+    reference: Predictions | StoredReport
+    key: str | None = None
+    allow_unmatched: bool = False
+    unpaired: bool = False
+    allow_other_classes: bool = False
+
+    def baseline(self, predictions: Predictions, policy: Policy) -> Baseline:
+        """Return the baseline for some predictions, their rows paired if they may be.
+
+        Raises
+        ------
+        InputError
+            If classes or rows differ and that is not allowed.
+        UsageError
+            If the key is no column.
+        """
+        reference = self.reference
+        if not self.allow_other_classes:
+            owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
+            mend = "; compare them all the same with --allow-other-classes"
+            require_classes(predictions, reference.classes, owner, mend)
+        if isinstance(reference, StoredReport) or self.unpaired or self.allow_other_classes:
+            return Baseline(reference, predictions, paired=False)
+        columns = {rule.part.partition("=")[0] for rule in policy.rules if rule.part}
+        columns |= {policy.settings.cluster} if policy.settings.cluster else set()
+        pairing = pair(
+            [reference, predictions], self.key, allow_unmatched=self.allow_unmatched, keep=sorted(columns)
+        )
+        first, second = pairing.systems
+        return Baseline(first, second, paired=True)
