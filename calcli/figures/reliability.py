@@ -125,7 +125,8 @@ def _corner(axes: Axes, result: Reliability) -> None:
 
 def _described(result: Reliability, separator: str) -> str:
     errors = [_error("ECE", result.binned, separator), _error("KS", result.ks, separator)]
-    size = f"{result.bins.count.sum():,} rows", f"{len(result.bins.count)} {_binning(result)} bins"
+    bins = len(result.bins.count)
+    size = f"{result.bins.count.sum():,} rows", f"{bins:,} {_binning(result)} bin{'s' * (bins > 1)}"
     return "\n".join([*errors, separator.join(size)])
 
 
@@ -142,7 +143,8 @@ def _binning(result: Reliability) -> str:
 
 def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) -> None:
     edges, share = result.share_edges, result.share
-    boxes(axes, (edges[:-1], edges[1:]), (0 * share, share), **(BARS if len(share) <= MOST_SEAMS else MANY_BARS))
+    bars = BARS if len(share) <= MOST_SEAMS else MANY_BARS
+    boxes(axes, (edges[:-1], edges[1:]), (0 * share, share), **bars)
     score, frequency = result.overall_score, result.overall_frequency
     color = OVER if score > frequency else UNDER
     mean = axes.axvline(score, color=color, linewidth=1.2, dashes=(3, 1.5), clip_on=False)

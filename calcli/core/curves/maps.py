@@ -57,10 +57,13 @@ class CalibrationMap:
     def columns_beside(self) -> dict[str, dict[str, NDArray[np.generic]]]:
         """Return the table behind the circles: bins with rows, in the data."""
         filled = self.bins.weight > 0
-        count, weight, score, outcome = (
-            sums[filled] for sums in (self.bins.count, self.bins.weight, self.bins.score, self.bins.outcome)
-        )
-        table = {"rows": count, "weight": weight, "mean_score": score / weight, "frequency": outcome / weight}
+        weight = self.bins.weight[filled]
+        table: dict[str, NDArray[np.generic]] = {
+            "rows": self.bins.count[filled],
+            "weight": weight,
+            "mean_score": self.bins.score[filled] / weight,
+            "frequency": self.bins.outcome[filled] / weight,
+        }
         return {"observed": table}
 
 
