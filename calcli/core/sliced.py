@@ -37,7 +37,7 @@ def evaluate_slices(
     Raises
     ------
     InputError
-        If there is no such column, or it has too many values.
+        If there is no such column, it has too many values, or a slice cannot be evaluated.
     """
     settings, found = whole.settings, whole.predictions
     if not settings.metrics:
@@ -53,6 +53,9 @@ def evaluate_slices(
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
     for number, rows in enumerate(select_each(understood, numbers)):
+        if rows.weights is not None and not rows.weights.any():
+            where = f"{predictions.provenance.path}: slice {slices[number]}"
+            raise InputError(f"{where} has no row of a weight above 0; leave its rows out of the file")
         own = None if posteriors is None else select(posteriors, numbers == number)
         beside = replace(companions, posteriors=own)
         try:

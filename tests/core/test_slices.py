@@ -169,3 +169,11 @@ def test_a_fault_names_the_slice_that_has_it(predict):
     whole = evaluate(rows, Settings(("log_loss",), resamples=0, priors=Priors()))
     with pytest.raises(InputError, match=r"slice place=b: .*class '0' has no rows"):
         list(evaluate_slices(rows, "place", whole))
+
+
+def test_a_slice_of_no_weight_is_refused(predict):
+    rows = predict([[0.6, 0.4]] * 4, [0, 1, 1, 0], weights=[1, 1, 0, 0])
+    rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})
+    whole = evaluate(rows, Settings(("log_loss",), resamples=0))
+    with pytest.raises(InputError, match="slice place=b has no row of a weight above 0"):
+        list(evaluate_slices(rows, "place", whole))
