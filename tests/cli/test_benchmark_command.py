@@ -53,7 +53,7 @@ def test_csv_has_a_line_for_each_trial(run, bayes):
 def test_a_failure_is_a_cell_that_says_why(run, bayes, monkeypatch):
     from calcli.core.calibrators.temperature import Temperature
 
-    monkeypatch.setattr(Temperature, "fit", lambda *_, **options: 1 / 0)
+    monkeypatch.setattr(Temperature, "learn", lambda *_, **options: 1 / 0)
     done = run("benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK)
     assert done.status == 0
     assert "failed" in done.out

@@ -19,8 +19,8 @@ def checked_scores(scores: ArrayLike) -> Array:
     Raises
     ------
     InputError
-        If they are not numbers, a row each, with two classes or more; one is nan or inf; or all of them are
-        probabilities, which would pass for logits without a word.
+        If they are not numbers, a row each, with two classes or more; one is nan or inf; or they are
+        probabilities throughout, which would pass for logits without a word.
     """
     table: Array = np.asarray(scores)
     if table.ndim == 1:

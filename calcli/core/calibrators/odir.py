@@ -119,7 +119,8 @@ class Dirichlet(MatrixScaling):
             )
         paths = (self._path(scores, labels, weights, mu) for mu in self.intercept_penalties)
         _, lambda_, mu = min(chain.from_iterable(paths))
-        chosen = self._model(lambda_, mu).fit(scores, labels, weights, start=start)
+        chosen = self._model(lambda_, mu)
+        chosen.learn(scores, labels, weights, start)
         self.notes = chosen.notes
         self.parameters = {**chosen.parameters, "off_diagonal_penalty": lambda_, "intercept_penalty": mu}
 

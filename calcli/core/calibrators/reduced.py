@@ -45,7 +45,8 @@ class Reduced(Calibrator):
         """Fit the calibrator to (confidence, right or wrong); see `Calibrator.fit`."""
         _, members, event = _problem(scores)
         right = np.take_along_axis(members, labels[:, None], axis=1)[:, 0]
-        inner = self._inner().fit(_two_classes(event), right.astype(np.uint8), weights, start=start)
+        inner = self._inner()
+        inner.learn(_two_classes(event), right.astype(np.uint8), weights, start)
         self.parameters, self.notes = inner.parameters, inner.notes
 
     def apply(self, scores: Array) -> NDArray[np.float64]:

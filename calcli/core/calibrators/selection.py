@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import BLOCK_BYTES, working_dtype
+from calcli.core.calibrators.arguments import checked_weights
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.errors import InputError
 from calcli.core.folds import stratified_folds
@@ -47,7 +48,8 @@ class Rows:
     def fit(self, calibrator: Calibrator, start: Parameters | None = None) -> Calibrator:
         """Return a new calibrator with the same settings, fitted to these rows; see `Calibrator.fit`."""
         fresh = type(calibrator)(**calibrator.get_params())
-        return fresh.fit(self.scores, self.labels, self.weights, start=start)
+        fresh.learn(self.scores, self.labels, checked_weights(self.weights, len(self.labels)), start)
+        return fresh
 
 
 def rows_of(predictions: Predictions) -> Rows:

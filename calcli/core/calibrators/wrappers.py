@@ -55,13 +55,13 @@ class PerPredictedClass(Calibrator):
         rows = np.bincount(predicted, weights, minlength=scores.shape[1])
         own = np.flatnonzero(rows >= self.min_rows)
         starts = _by_calibrator(start or {})
-        whole = _unfitted(self.calibrator).fit(scores, labels, weights, start=starts.get(FALLBACK))
+        whole = _learned(self.calibrator, scores, labels, weights, starts.get(FALLBACK))
         fitted = {FALLBACK: whole}
         for k in own:
             chosen = predicted == k
             part = None if weights is None else weights[chosen]
             begin = starts.get(str(k), whole.parameters)
-            fitted[str(k)] = _unfitted(self.calibrator).fit(scores[chosen], labels[chosen], part, start=begin)
+            fitted[str(k)] = _learned(self.calibrator, scores[chosen], labels[chosen], part, begin)
         self.parameters = {
             f"{which}.{key}": value for which, one in fitted.items() for key, value in one.parameters.items()
         }
@@ -122,7 +122,7 @@ class PreserveTop1(Calibrator):
         start: Parameters | None,
     ) -> None:
         """Fit the wrapped calibrator, and note how many of the rows it would give another class."""
-        inner = _unfitted(self.calibrator).fit(scores, labels, weights, start=start)
+        inner = _learned(self.calibrator, scores, labels, weights, start)
         self.parameters = inner.parameters
         counted = scores if weights is None else scores[weights > 0]
         changed, tied = top1_changes(counted, inner.apply(counted))
@@ -207,3 +207,16 @@ def _by_calibrator(parameters: Parameters) -> dict[str, dict[str, Parameter]]:
 
 def _unfitted(calibrator: AnyCalibrator) -> AnyCalibrator:
     return type(calibrator)(**calibrator.get_params())
+
+
+def _learned(
+    calibrator: AnyCalibrator,
+    scores: Array,
+    labels: NDArray[np.integer[Any]],
+    weights: Array | None,
+    start: Parameters | None,
+) -> AnyCalibrator:
+    """Return another calibrator with the same settings, fitted to rows that have been checked."""
+    fresh = _unfitted(calibrator)
+    fresh.learn(scores, labels, weights, start)
+    return fresh

@@ -96,3 +96,12 @@ def test_rows_become_logarithms(predict):
     with np.errstate(divide="ignore"):
         np.testing.assert_array_equal(rows.scores, np.log(probs.astype(np.float64)))
     np.testing.assert_array_equal(rows_of(predict(probs, [0, 1], kind="logits")).scores, probs)
+
+
+def test_a_few_logits_that_resemble_probabilities_are_fitted_as_logits():
+    few = Rows(np.array([[0.1, 0.9], [0.3, 0.7]]), np.array([1, 0]))
+    many = Rows(np.array([[0.1, 0.9], [0.3, 0.7], [5.0, -5.0]]), np.array([1, 0, 1]))
+    expected = few.fit(Temperature()).parameters
+    assert many.take(np.array([True, True, False])).fit(Temperature()).parameters == expected
+    with pytest.raises(InputError, match="not all 0"):
+        Rows(few.scores, few.labels, np.zeros(2)).fit(Temperature())

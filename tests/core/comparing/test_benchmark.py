@@ -55,7 +55,7 @@ def test_the_failure_of_one_method_is_a_result(halves, monkeypatch):
     def fail(*_args, **_options):
         raise FloatingPointError("nothing converges")
 
-    monkeypatch.setattr(Temperature, "fit", fail)
+    monkeypatch.setattr(Temperature, "learn", fail)
     found = run([task_of("m", *halves)], ["temperature", "bias"], SETTINGS, 1)
     assert found[1].fault == "FloatingPointError: nothing converges"
     assert found[1].values == {}
