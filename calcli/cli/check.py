@@ -109,9 +109,9 @@ def check_file(path: str, policy: Policy, against: Against | None, options: Read
 def read_reference(path: str, options: ReadOptions) -> Predictions | StoredReport:
     """Read a baseline: a JSON report, or predictions."""
     from calcli.io.read import read
-    from calcli.io.reports import read_report
+    from calcli.io.reports import is_report, read_report
 
-    return read_report(path) if path.endswith(".json") else read(path, options)
+    return read_report(path) if is_report(path) else read(path, options)
 
 
 def write_first_policy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,19 @@ from calcli.core.results import Interval
 from calcli.core.slices import Slice
 
 SCHEMA = "calcli.report/1"
+START = 100  # bytes within which a report names its schema
+
+
+def is_report(path: str) -> bool:
+    """Tell whether a baseline is a report: by the ending of its name, on standard input by how it begins."""
+    if path != "-":
+        return path.endswith(".json")
+    start: bytes = sys.stdin.buffer.peek(START)  # type: ignore[union-attr]
+    return b'"calcli.report/' in start[:START]
 
 
 def read_report(path: str | Path) -> StoredReport:
-    """Read the values of a JSON report on one data set.
+    """Read the values of a JSON report on one data set, from standard input if the path is `-`.
 
     Raises
     ------
@@ -23,8 +33,11 @@ def read_report(path: str | Path) -> StoredReport:
         If it is no such report, of another version, or on several data sets.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            report = json.load(file)
+        if str(path) == "-":
+            path, report = "standard input", json.load(sys.stdin.buffer)
+        else:
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except ValueError as error:

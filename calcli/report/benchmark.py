@@ -24,8 +24,8 @@ TITLE = "Benchmark of calibrators"
 FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
 ALIKE = (
-    "~: not to be told from the best, by a paired bootstrap over the rows with Holm's correction; errors of "
-    "calibration are not tested."
+    "~: not to be told from the best, by a paired bootstrap over the rows with Holm's correction; only "
+    "scores are tested."
 )
 CHANGE = "Change: accuracy minus that of the uncalibrated scores."
 TIMES = "Times are seconds of the processor."
@@ -67,7 +67,9 @@ def _of_one(trials: Sequence[Trial], settings: Settings) -> Table:
         costs = [_cost(trial, metric) for trial in trials]
         marks |= {(row, column): mark for row, mark in best_two(costs).items()}
     columns = (Column("", "left"), *map(Column, heads))
-    return Table(trials[0].model, columns, tuple(rows), (EMPHASIS, ALIKE, CHANGE, TIMES), marks)
+    return Table(
+        trials[0].model, columns, tuple(rows), (EMPHASIS, *_alike_note(trials, metrics), CHANGE, TIMES), marks
+    )
 
 
 def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
@@ -92,7 +94,9 @@ def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
             for column, mark in best_two(costs).items()
         }
         columns = (Column("", "left"), *map(Column, methods))
-        tables.append(Table(metric, columns, tuple(rows), (EMPHASIS, ALIKE, RANKS), marks))
+        tables.append(
+            Table(metric, columns, tuple(rows), (EMPHASIS, *_alike_note(trials, [metric]), RANKS), marks)
+        )
     changes = [
         (model, *(_change(by_place[model, method], by_place[model, UNCALIBRATED]) for method in methods))
         for model in models
@@ -103,6 +107,10 @@ def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
     columns = (Column("", "left"), *map(Column, methods))
     tables.append(Table("Change in accuracy", columns, tuple(changes), (CHANGE,)))
     return [*tables, Table("Time of the fit", columns, tuple(times), (TIMES,))]
+
+
+def _alike_note(trials: Sequence[Trial], metrics: Sequence[str]) -> tuple[str, ...]:
+    return (ALIKE,) if any(metric in trial.draws for trial in trials for metric in metrics) else ()
 
 
 def best_two(costs: Sequence[float]) -> dict[int, Mark]:

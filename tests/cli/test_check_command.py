@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tomllib
 
@@ -132,6 +133,19 @@ def test_a_report_is_a_baseline(run, policy, old, new, tmp_path):
     done = run("check", new, "--policy", policy, "--baseline", both)
     assert done.status == 2
     assert "reports on 2 data sets" in done.err
+
+
+def test_a_baseline_comes_through_a_pipe(run, policy, new, old, sample, monkeypatch):
+    def judged(content, file):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
+        return words(run("check", file, "--policy", policy, "--baseline", "-"))
+
+    report = run("evaluate", old, "--format", "json").out
+    assert "The baseline standard input is a report" in judged(report.encode(), new)
+    rows = sample / "cancer_bayes_test.csv"
+    assert "accuracy at most 0.01 worse than baseline 0.9294 0.9194 +0.0100 passed" in judged(
+        rows.read_bytes(), rows
+    )
 
 
 @pytest.mark.parametrize(
