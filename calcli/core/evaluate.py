@@ -171,8 +171,8 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
         nulls = resampled_nulls(evaluation.predictions, values_of(tested), tested, settings.draws, rng)
         for name, null in nulls.items():
             found[name] = replace(found[name], if_calibrated=null)
-    if settings.sd:
-        repeated = [name for name, e in found.items() if e.call.metric.family != "recalibration"]
+    repeated = [name for name, e in found.items() if e.call.metric.family != "recalibration"]
+    if settings.sd and repeated:
         clusters = None if settings.cluster is None else evaluation.predictions.column(settings.cluster)
         rng = np.random.default_rng([settings.seed, 5])
         for name, sd in bootstrap_sd(evaluation.predictions, values_of(repeated), rng, clusters).items():
@@ -245,10 +245,10 @@ def _infinite(measured: Measurements) -> tuple[NDArray[np.intp], float]:
     if np.isfinite(losses.max()):
         return np.empty(0, np.intp), float("nan")
     weights = measured.predictions.weights
+    counted = np.ones(len(losses), np.bool_) if weights is None else weights > 0
     finite = np.isfinite(losses)
-    weightless = np.zeros_like(finite) if weights is None else weights == 0
-    infinite = np.flatnonzero(~finite & ~weightless)
-    if not finite.any():
+    infinite, others = np.flatnonzero(~finite & counted), finite & counted
+    if not others.any():
         return infinite, float("nan")
-    kept = None if weights is None else weights[finite]
-    return infinite, float(np.average(losses[finite].astype(np.float64), weights=kept))
+    kept = None if weights is None else weights[others]
+    return infinite, float(np.average(losses[others].astype(np.float64), weights=kept))

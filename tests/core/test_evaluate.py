@@ -237,3 +237,16 @@ def test_tests_under_the_null_are_refused_for_clusters(predict):
         evaluate(predictions, Settings(cluster="patient", test=True))
     with pytest.raises(InputError, match="no column 'patent'; the columns are: patient"):
         evaluate(predictions, Settings(cluster="patent"))
+
+
+def test_what_only_rows_without_weight_show_is_not_shown(predict):
+    sure = predict([[1.0, 0.0], [0.5, 0.5]], [1, 0], weights=[1, 0])
+    found = evaluate(sure, PLAIN)
+    assert found.infinite_rows.tolist() == [0]
+    assert np.isnan(found.finite_log_loss)
+
+
+def test_nothing_to_repeat_is_no_fault(predict):
+    asked = replace(PLAIN, metrics=("relative_calibration_loss",), sd=True)
+    found = evaluate(predict([[0.6, 0.4], [0.3, 0.7]] * 20, [0, 1] * 20), asked)
+    assert [estimate.sd for estimate in found.estimates.values()] == [None]
