@@ -41,6 +41,8 @@ SPIEGELHALTER = "Spiegelhalter's Z, of class 0"
 SCORES = (
     "log_loss", "normalized_log_loss", "brier", "normalized_brier", "accuracy", "normalized_error_rate",
     "top1_brier", "mean_confidence", "mean_gap", "auroc",
+    "binned_refinement_loss", "binned_refinement_loss:score=log_loss",
+    "corp_uncertainty", "corp_uncertainty:lens=top-1",
 )  # fmt: skip
 
 
