@@ -119,13 +119,14 @@ def plot(
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.curves.figures import FIGURES, refuse_more_systems
+    from calcli.core.curves.figures import FIGURES, refuse_binning, refuse_more_systems
     from calcli.io.folder import filled_folder
     from calcli.report.progress import progress
 
     settings = computing.settings()
     view, kinds = looking.view(settings), looking.kinds()
     refuse_more_systems(kinds if looking.figure else [FIGURES["reliability"], *kinds], len(files))
+    refuse_binning(kinds if looking.figure else [FIGURES["reliability"]], view.binning)
     with filled_folder(output) as folder:
         with progress(shown=not quiet) as watcher:
             evaluations = evaluate_files(files, reading.read_options(), settings, kinds, watcher)
@@ -194,7 +195,8 @@ def standard_names_of(evaluations: Mapping[str, Evaluation], view: View) -> list
     """Return the names of the standard figures that fit all evaluations."""
     from calcli.core.curves.figures import standard_names
 
-    fitting = [standard_names(found.predictions.n_classes, view.lens) for found in evaluations.values()]
+    classes = {found.predictions.n_classes for found in evaluations.values()}
+    fitting = [standard_names(k, view.lens, view.region) for k in sorted(classes)]
     return [name for name in fitting[0] if all(name in names for names in fitting)]
 
 

@@ -124,6 +124,8 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     if kind.name == "reliability" and view.lens == "class-wise":
         kind = FIGURES["class-wise"]
     refuse_more_systems([kind], len(evaluations))
+    if view.region != "all" and not kind.one_score:
+        raise UsageError(f"the figure {kind.name} shows all rows; leave out --region {view.region}")
     classes = next(iter(evaluations.values())).predictions.classes
     if kind.name == "class-wise" or (kind.one_score and view.lens.startswith("class-")):
         require_same_classes([evaluation.predictions for evaluation in evaluations.values()])

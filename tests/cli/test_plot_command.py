@@ -228,6 +228,12 @@ def test_every_figure_is_in_the_help(run):
             "a simplex needs 3 or 4 classes, and {preds} has 2; put them into three groups",
         ),
         (["--region", "0.9..1"], "--region with {preds}: no row has a score from 0.9 to 1"),
+        (
+            ["--figure", "rejection", "--region", "0..1"],
+            "the figure rejection shows all rows; leave out --region 0..1",
+        ),
+        (["--figure", "ks", "--binning", "equal-mass"], "the figure ks has no equal-mass bins; --binning"),
+        (["--binning", "recursive"], "--binning recursive goes with --figure simplex"),
         (["--region", "high"], "--region: region must be two numbers in [0, 1], as in 0.8..1, not 'high'"),
         (["--binning", "equal-with"], "binning must be one of equal-width, equal-mass, not 'equal-with'"),
         (["--figure", "slices"], "the figure slices needs a column to slice by: --by COLUMN"),

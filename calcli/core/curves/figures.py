@@ -164,7 +164,18 @@ def refuse_more_systems(kinds: Iterable[FigureKind], systems: int) -> None:
             )
 
 
-def standard_names(n_classes: int, lens: str = "top-1") -> list[str]:
+def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
+    """Raise a UsageError if a figure has no such bins."""
+    fitting = ["simplex"] if binning == "recursive" else ["reliability", "deviation"]
+    for kind in kinds:
+        if binning != "equal-width" and kind.name not in fitting:
+            raise UsageError(
+                f"the figure {kind.name} has no {binning} bins; --binning {binning} goes with "
+                f"--figure {','.join(fitting)}"
+            )
+
+
+def standard_names(n_classes: int, lens: str = "top-1", region: str = "all") -> list[str]:
     """Return the names of the figures that fit predictions, in the order in which a report shows them.
 
     Parameters
@@ -173,11 +184,13 @@ def standard_names(n_classes: int, lens: str = "top-1") -> list[str]:
         K.
     lens
         Of another one than top-1, only the figures that look through it.
+    region
+        Of a part of the scores, only the figures that can show it alone.
     """
     if lens == "class-wise":
         return ["class-wise"]
     names = ["reliability", "deviation", "ks"]
-    if lens == "top-1":
+    if lens == "top-1" and region == "all":
         names.append("risk" if n_classes == 2 else "class-wise")
         names += ["simplex"] if n_classes == 3 else []
     return names

@@ -73,6 +73,7 @@ def test_standard_figures_look_through_the_lens():
     assert standard_names(3)[-2:] == ["class-wise", "simplex"]
     assert standard_names(10, "class-3") == ["reliability", "deviation", "ks"]
     assert standard_names(10, "class-wise") == ["class-wise"]
+    assert standard_names(3, region="0.5..1") == ["reliability", "deviation", "ks"]
 
 
 def test_any_number_of_epochs_but_few_panels():
