@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.linear import WELL_SEPARATED
 from calcli.core.calibrators.newton import Vector
-from calcli.core.calibrators.training import Training
+from calcli.core.calibrators.training import NEVER, Training
 from calcli.core.logspace import BLOCK_BYTES
 from calcli.core.predictions import Floats
 
@@ -109,7 +109,8 @@ class AffineLoss:
         """Return the largest change of a score, against the mean of its row, that the step `v` makes."""
         largest = 0.0
         for block in self._blocks():
-            t = v[0] * self._scores[:, block] + v[1:, None]
+            x = self._scores[:, block]
+            t = v[0] * np.where(x > NEVER, x, self._own[block]) + v[1:, None]
             t -= t.mean(axis=0)
             largest = max(largest, float(t.max()), -float(t.min()))
         return largest

@@ -69,6 +69,15 @@ def test_single_precision_converges_to_the_same_minimum():
     np.testing.assert_allclose(rough.x, exact.x, atol=1e-4)
 
 
+@pytest.mark.parametrize("loss", [0, 1])
+def test_a_probability_that_stays_0_does_not_count_as_far_away(loss):
+    """A step changes the logarithm of a 0 without limit; that is no sign of a minimum at infinity."""
+    scores = np.log([[0.7, 0.3, 0.0], [0.2, 0.3, 0.5], [0.1, 0.6, 0.3]], where=[[1, 1, 0], [1] * 3, [1] * 3],
+                    out=np.full((3, 3), -np.inf))  # fmt: skip
+    rows = prepare(scores, np.array([0, 1, 2]), None, normalize=True, keep_zeros=True)
+    assert objectives(rows)[loss].reach(np.array([0.5, 0, 0, 0])) < 2
+
+
 def test_labels_that_all_win_have_no_minimum():
     labels = np.arange(15) % 3
     rows = prepare(4 * np.eye(3)[labels], labels, None, normalize=True, keep_zeros=True)
