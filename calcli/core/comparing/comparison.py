@@ -168,11 +168,22 @@ def compare(
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += _parts(systems, plan.by, plan.paired)
+    settings = _sharpened(settings, max(len(systems), len(parts)) - 1)
     found = []
     for part, members in parts:
         contest = Contest(members, settings, plan.paired, watch if part is None else None)
         found.append(_compared(contest, part, ranked_by, plan.margins or {}))
     return [found[0], *_corrected(found[1:], settings.level)]
+
+
+def _sharpened(settings: Settings, tests: int) -> Settings:
+    """Return settings whose least p-values, corrected for a number of tests, can be significant."""
+    needed = min(math.ceil(SHARPNESS * 2 * tests / (1 - settings.level)), MOST_DRAWS)
+    return replace(
+        settings,
+        resamples=settings.resamples and max(settings.resamples, needed),
+        draws=settings.draws and max(settings.draws, needed),
+    )
 
 
 def parse_margins(texts: Sequence[str], defaults: Mapping[str, str | int] | None = None) -> dict[str, float]:
@@ -207,6 +218,8 @@ def default_metrics(predictions: Predictions, costs: Sequence[Costs] = ()) -> li
     return [*names, "mean_gap", "ece", "ks", "cw_ece"]
 
 
+SHARPNESS = 2  # the least p-value is so much smaller than the level of the strictest of the tests
+MOST_DRAWS = 10_000
 RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for the AUROC
 
 

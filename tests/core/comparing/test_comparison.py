@@ -110,6 +110,12 @@ def test_the_ranking_names_those_not_told_from_the_best(systems):
     assert corrected == holm([ranked.to_best.p_value for ranked in found.ranking[1:]]).tolist()
 
 
+def test_many_systems_can_still_be_told_from_the_best(systems):
+    many = [systems[0]] + [systems[2]] * 30
+    (found,) = compare(many, replace(SETTINGS, metrics=("log_loss",), resamples=100), Plan())
+    assert [ranked.among_best for ranked in found.ranking] == [True] + [False] * 30
+
+
 def test_the_best_by_log_loss_may_cost_accuracy(predict):
     labels = np.zeros(100, int)
     modest = np.full((100, 2), 0.5)
