@@ -17,7 +17,7 @@ from tests.benchmarks.harness import table
 CASES = 1_000
 ROWS = 500
 TRUTH_ROWS = 2_000_000
-METRICS = ("log_loss", "brier", "accuracy", "auroc")
+METRICS = ("log_loss", "brier", "accuracy", "auroc", "calibration_loss")
 CLASSES = ("0", "1", "2")
 
 
@@ -52,7 +52,13 @@ def false_alarms() -> dict[str, float]:
     """Return how often a policy at level 0.95 fails one of two equally good systems."""
     rng = np.random.default_rng(1)
     alarms = {}
-    for metrics in (("log_loss",), ("log_loss", "brier", "accuracy"), ("ece",), ("ks",)):
+    for metrics in (
+        ("log_loss",),
+        ("log_loss", "brier", "accuracy"),
+        ("calibration_loss",),
+        ("ece",),
+        ("ks",),
+    ):
         rules = tuple(Rule(parse_metric(metric), NoWorse(Margin())) for metric in metrics)
         policy = Policy(rules, Settings(resamples=500, draws=199))
         count = 0
