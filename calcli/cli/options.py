@@ -75,7 +75,8 @@ class Computing:
         int, Option(metavar="N", min=0, help="Bootstrap resamples behind each interval; 0 for none.")
     ] = 1000
     draws: Annotated[
-        int, Option(metavar="N", min=0, help="Simulated data sets behind each p-value; 0 for none.")
+        int,
+        Option(metavar="N", min=0, help="Simulated data sets behind a p-value, more for many slices; 0: none."),
     ] = 999
     seed: Annotated[int, Option(metavar="N", min=0, help="Seed of intervals and tests.")] = 0
     precision: Annotated[
