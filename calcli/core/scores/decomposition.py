@@ -40,7 +40,9 @@ def binned_losses(bins: Bins, score: Score) -> BinnedLosses:
     """Return the losses from the sums over the bins of every class, (K, m)."""
     full = bins.weight > 0
     share = bins.weight[full] / bins.weight[0].sum()
-    mean_prob, frequency = bins.score[full] / bins.weight[full], bins.outcome[full] / bins.weight[full]
+    # the first bin is what the others leave of a sum, and may be a rounding error below 0
+    mean_prob = np.maximum(bins.score[full], 0) / bins.weight[full]
+    frequency = bins.outcome[full] / bins.weight[full]
     if score == "brier":
         calibration = share @ np.square(mean_prob - frequency)
         return BinnedLosses(float(calibration), float(share @ (frequency * (1 - frequency))))

@@ -115,8 +115,10 @@ def _uncertainty(call: MetricCall, means: Means) -> Doubles:
 def _binned(call: MetricCall, measured: Measurements) -> Parts:
     score: Any = call.arguments["score"]
     found = binned_losses(measured.class_bins(int(call.arguments["bins"])), score)
-    losses = measured.rows[score].astype(np.float64, copy=False)
-    mean = float(np.average(losses, weights=measured.predictions.weights))
+    losses, weights = measured.rows[score].astype(np.float64, copy=False), measured.predictions.weights
+    if weights is not None:  # rows without weight do not count, whatever their loss
+        losses, weights = losses[weights > 0], weights[weights > 0]
+    mean = float(np.average(losses, weights=weights))
     remainder = mean - found.calibration - found.refinement
     return {
         "score": mean,

@@ -71,6 +71,8 @@ class Recalibration:
             (N,) values that dependent rows share; they are drawn whole. None for single rows.
         """
         drawn, weights = _draw(rows, rng, clusters)
+        while self.fold is not None and np.ptp(self.fold[drawn]) == 0:  # of few clusters: none to train on
+            drawn, weights = _draw(rows, rng, clusters)
         fold = None if self.fold is None else self.fold[drawn]
         training_rows = self.training_rows
         if training_rows is not None:

@@ -243,6 +243,15 @@ def test_clusters_are_drawn_whole():
     assert drawn.weights.sum() == 60
 
 
+def test_a_resample_of_few_clusters_has_rows_to_train_on():
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.normal(size=(6, 2)), np.arange(6) % 2)
+    clusters = np.repeat([0, 1], 3)  # half of all draws would be the same one twice
+    for _ in range(10):
+        drawn = Recalibration(recalibrator("dp"), clusters).resample(rows, rng, clusters)
+        assert list(drawn.rows) == list(range(6))
+
+
 @pytest.mark.parametrize("score", ["log_loss", "brier"])
 def test_an_expected_score_is_entropy_plus_divergence(score, predict):
     rng = np.random.default_rng(0)

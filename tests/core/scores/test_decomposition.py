@@ -79,6 +79,30 @@ def test_the_binned_brier_losses_are_the_class_wise_error(predict):
     assert calibration == pytest.approx(5 * error**2, abs=1e-14)
 
 
+def test_rows_without_weight_do_not_count(predict):
+    """Not even a row whose log-loss is infinite."""
+    probs, labels = [[0.3, 0.7], [0.8, 0.2], [1.0, 0.0]], [1, 0, 1]
+    names = [f"{name}:score=log_loss" for name in BINNED]
+    weighted, alone = predict(probs, labels, weights=[1, 1, 0]), predict(probs[:2], labels[:2])
+    assert values(weighted, *names) == pytest.approx(values(alone, *names), abs=1e-14)
+    found = evaluate(weighted, Settings(metrics=(names[0],), draws=0)).estimates[names[0]]
+    assert found.parts["score"] == pytest.approx(-(np.log(0.7) + np.log(0.8)) / 2)
+
+
+def test_a_sum_of_nothing_but_rounding_is_no_probability(predict):
+    """Zeros and a class that they never name, in the first bin; what it holds is found by difference."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        probs = rng.dirichlet(np.full(3, 0.05), 40).round(1)
+        probs[:, 0] += 1 - probs.sum(1)
+        probs = np.clip(probs, 0, 1)
+        calibration, refinement = values(
+            predict(probs, rng.integers(0, 3, 40)), *(f"{name}:score=log_loss" for name in BINNED)
+        )
+        assert calibration > -1
+        assert 0 <= refinement < 3
+
+
 def isotonic(order, outcome, weights):
     fit = IsotonicRegression(out_of_bounds="clip").fit(order, outcome, sample_weight=weights)
     return fit.predict(order)
