@@ -76,7 +76,7 @@ class Computing:
     ] = 1000
     draws: Annotated[
         int,
-        Option(metavar="N", min=0, help="Simulated data sets behind a p-value, more for many slices; 0: none."),
+        Option(metavar="N", min=0, help="Simulated data sets a p-value, more for many slices; 0 for none."),
     ] = 999
     seed: Annotated[int, Option(metavar="N", min=0, help="Seed of intervals and tests.")] = 0
     precision: Annotated[
