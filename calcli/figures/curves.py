@@ -59,7 +59,8 @@ def _curve(axes: Axes, result: Curve) -> None:
     axes.plot([0, 1], [0, 1], **IDEAL)
     marker: Look = {"marker": "o", "markersize": 3} if single else {}
     axes.plot(result.score, result.frequency, **CURVE, **marker, rasterized=many, clip_on=False)
-    ticks: Look = {"color": INK, "linewidth": 0.4, "alpha": 0.6}
+    inside = axes.get_xaxis_transform()  # at the edges, whatever part is shown
+    ticks: Look = {"color": INK, "linewidth": 0.4, "alpha": 0.6, "transform": inside}
     axes.vlines(result.hits, 1 - TICK, 1, **ticks)
     axes.vlines(result.misses, 0, TICK, **ticks)
     unit_square(axes)

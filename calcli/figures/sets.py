@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -131,7 +131,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
         require_same_classes([evaluation.predictions for evaluation in evaluations.values()])
     results, figure = MAKERS[kind.name](evaluations, view, classes)
     if kind.one_score and kind.name != "ks" and view.region != "all":
-        zoom(figure, *region_ends(view.region))
+        zoom(figure, region_ends(view.region), _height(results.values()))
     tables = {key: result.columns() for key, result in results.items()}
     for key, result in results.items():
         if isinstance(result, Reliability | Curve | CalibrationMap):
@@ -159,6 +159,13 @@ def standard_set(evaluation: Evaluation, folder: Path) -> list[Path]:
         paths.append(folder / f"{name}.png")
         save(draw(name, {title: evaluation}).figure, paths[-1])
     return paths
+
+
+def _height(results: Iterable[Any]) -> tuple[float, float] | None:
+    """Return what curves and the diagonal span; None for bars, which stand on 0."""
+    curves = [result for result in results if isinstance(result, Curve)]
+    ends = [end for curve in curves for end in (curve.score, curve.frequency)]
+    return (min(end.min() for end in ends), max(end.max() for end in ends)) if curves else None
 
 
 Results = Mapping[str, Any]

@@ -100,11 +100,14 @@ def unit_square(axes: Axes) -> None:
         axis.set_major_formatter("{x:g}")
 
 
-def zoom(figure: Figure, low: float, high: float) -> None:
-    """Show only that part of the horizontal axes."""
+def zoom(figure: Figure, x: tuple[float, float], y: tuple[float, float] | None = None) -> None:
+    """Show only that part of the horizontal axes and, if given, of the vertical ones."""
     for axes in figure.axes:
-        axes.set_xlim(low, high)
+        axes.set_xlim(x)
         axes.xaxis.set_major_locator(MaxNLocator(5))
+        if y is not None:
+            axes.set_ylim(y)
+            axes.yaxis.set_major_locator(MaxNLocator(5))
 
 
 def boxes(axes: Axes, x: tuple[Values, Values], y: tuple[Values, Values], **look: Any) -> PolyCollection:

@@ -154,6 +154,15 @@ def test_curves_and_bands(name, two):
     assert np.count_nonzero(ticks[:, 1, 1] == 1) == rows["outcome"].sum()
 
 
+def test_a_region_fills_the_panel_and_bars_stand_on_zero(two):
+    view = View(region="0.9..1", draws=9)
+    curve, bars = draw("smooth", {"a": two}, view), draw("reliability", {"a": two}, view)
+    table, axes = curve.tables["a, 0.9..1"], curve.figure.axes[0]
+    assert axes.get_xlim() == bars.figure.axes[0].get_xlim() == (0.9, 1)
+    assert axes.get_ylim()[0] == min(table["score"].min(), table["frequency"].min())
+    assert bars.figure.axes[0].get_ylim() == (0, 1)
+
+
 def test_risk_curves(two):
     drawing = draw("risk", {"a": two})
     odds, linear = drawing.figure.axes
