@@ -181,12 +181,10 @@ class Outcome:
 
     @property
     def result(self) -> Literal["passed", "warning", "failed", "not judged"]:
-        """What it means for the check: a rule of severity warning never fails it."""
-        if self.status == "passed":
-            return "passed"
-        if self.rule.severity == "warning":
-            return "warning"
-        return "failed" if self.status == "broken" else "not judged"
+        """What it means for the check; nothing that could not be judged passes as a mere warning."""
+        if self.status == "broken":
+            return "warning" if self.rule.severity == "warning" else "failed"
+        return self.status
 
 
 @dataclass(frozen=True)

@@ -160,13 +160,16 @@ def test_a_calibration_loss_has_an_interval_if_a_rule_asks_for_its_end(right_in)
     assert found[1].value > found[0].value
 
 
-def test_a_warning_never_fails_the_check(right_in):
+def test_a_warning_does_not_fail_the_check_but_must_be_judged(right_in):
     system = right_in(0.8)
     broken = rule("accuracy", Bound(0.9, False), severity="warning")
+    found = judged(system, broken)
+    assert [one.result for one in found.outcomes] == ["warning"]
+    assert exit_status([found]) == 0
     unjudged = rule("accuracy", NoWorse(Margin()), severity="warning")
     found = judged(system, broken, unjudged)
-    assert [one.result for one in found.outcomes] == ["warning", "warning"]
-    assert exit_status([found]) == 0
+    assert [one.result for one in found.outcomes] == ["warning", "not judged"]
+    assert exit_status([found]) == 2
 
 
 def test_a_slice_is_judged_by_its_rows(right_in):
