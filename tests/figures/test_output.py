@@ -10,6 +10,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -115,6 +116,20 @@ def test_the_callers_style_is_neither_used_nor_changed(two, tmp_path):
         before = dict(matplotlib.rcParams)
         assert written(draw("reliability", {"a": two}).figure, "svg") == plain
         assert dict(matplotlib.rcParams) == before
+
+
+def test_text_in_the_upper_corner_covers_no_bar(evaluation):
+    figure = draw("reliability", {"a": evaluation}).figure
+    FigureCanvasAgg(figure).draw()
+    axes = figure.axes[0]
+    (text,) = axes.texts
+    if text.get_ha() == "left":  # in the lower corner, on bars, it has a ground of its own
+        corner = text.get_window_extent().transformed(axes.transData.inverted())
+        shapes = [path for drawn in axes.findobj(PolyCollection) for path in drawn.get_paths()]
+        assert shapes
+        assert not any(corner.overlaps(path.get_extents()) for path in shapes)
+    else:
+        assert text.get_bbox_patch() is not None
 
 
 def test_pyplot_is_never_loaded(tmp_path):
