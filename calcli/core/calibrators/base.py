@@ -150,6 +150,12 @@ class Calibrator(ABC):
             self.get_params()["calibrator"].set_params(**inner)
         return self
 
+    def fresh(self, parameters: Parameters | None = None) -> Self:
+        """Return another calibrator with the same settings, and with these parameters or not fitted."""
+        other = type(self)(**self.get_params())
+        other.parameters = dict(parameters or {})
+        return other
+
     def learned(self, name: str) -> Any:
         """Return the fitted parameter `name`.
 

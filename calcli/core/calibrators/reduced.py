@@ -60,9 +60,7 @@ class Reduced(Calibrator):
         self._inner().check()
 
     def _inner(self) -> Calibrator:
-        inner = type(self.calibrator)(**self.calibrator.get_params())
-        inner.parameters = self.parameters
-        return inner
+        return self.calibrator.fresh(self.parameters)
 
 
 def _problem(scores: Array) -> tuple[Floats, Bools, Event]:

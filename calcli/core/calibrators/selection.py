@@ -47,7 +47,7 @@ class Rows:
 
     def fit(self, calibrator: Calibrator, start: Parameters | None = None) -> Calibrator:
         """Return a new calibrator with the same settings, fitted to these rows; see `Calibrator.fit`."""
-        fresh = type(calibrator)(**calibrator.get_params())
+        fresh = calibrator.fresh()
         fresh.learn(self.scores, self.labels, checked_weights(self.weights, len(self.labels)), start)
         return fresh
 

@@ -89,11 +89,9 @@ class PerPredictedClass(Calibrator):
             one.check()
 
     def _fitted(self) -> dict[str, Calibrator]:
-        fitted: dict[str, Calibrator] = {FALLBACK: _unfitted(self.calibrator)}
-        for which, parameters in _by_calibrator(self.parameters).items():
-            fitted[which] = _unfitted(self.calibrator)
-            fitted[which].parameters = parameters
-        return fitted
+        parts = _by_calibrator(self.parameters).items()
+        fitted = {which: self.calibrator.fresh(parameters) for which, parameters in parts}
+        return {FALLBACK: self.calibrator.fresh(), **fitted}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -128,8 +126,8 @@ class PreserveTop1(Calibrator):
         changed, tied = top1_changes(counted, inner.apply(counted))
         self.notes = [
             *inner.notes,
-            f"on {changed} of {len(counted)} rows the predicted class would change and is kept by sharing "
-            f"probability; before that, {tied} rows had become ties",
+            f"on {changed:,} of {len(counted):,} rows the predicted class would change and is kept by sharing "
+            f"probability; before that, {tied:,} rows had become ties",
         ]
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
@@ -146,9 +144,7 @@ class PreserveTop1(Calibrator):
         self._inner().check()
 
     def _inner(self) -> Calibrator:
-        inner = _unfitted(self.calibrator)
-        inner.parameters = self.parameters
-        return inner
+        return self.calibrator.fresh(self.parameters)
 
 
 def keep_top(probs: NDArray[np.float64], top: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -205,10 +201,6 @@ def _by_calibrator(parameters: Parameters) -> dict[str, dict[str, Parameter]]:
     return parts
 
 
-def _unfitted(calibrator: AnyCalibrator) -> AnyCalibrator:
-    return type(calibrator)(**calibrator.get_params())
-
-
 def _learned(
     calibrator: AnyCalibrator,
     scores: Array,
@@ -217,6 +209,6 @@ def _learned(
     start: Parameters | None,
 ) -> AnyCalibrator:
     """Return another calibrator with the same settings, fitted to rows that have been checked."""
-    fresh = _unfitted(calibrator)
+    fresh = calibrator.fresh()
     fresh.learn(scores, labels, weights, start)
     return fresh
