@@ -28,7 +28,7 @@ from calcli.io.places import Place
 from calcli.io.rawscores import RawScores
 from calcli.io.read import labels_of_same_stem
 from calcli.io.tables import Table, arrow_errors, open_arrow, open_parquet
-from calcli.io.text import STDIN, delimiter_in, delimiter_of, open_jsonl, open_stdin
+from calcli.io.text import STDIN, delimiter_in, delimiter_of, header_of, open_jsonl, open_stdin, refuse_header
 
 BLOCK_BYTES = 1 << 22  # of CSV parsed at once; no line may be longer
 PART_BYTES = 1 << 24  # of scores in a part of an array
@@ -159,7 +159,7 @@ def open_source(path: str, options: ReadOptions) -> Iterator[Source]:
     file = Path(path)
     form = known_format(file)
     if form == "csv":
-        yield _csv(file, path, delimiter_of(file))
+        yield _csv(file, path, header_of(file), delimiter_of(file))
     elif form == "parquet":
         yield Source(open_parquet(file), form)
     elif form == "arrow":
@@ -183,10 +183,12 @@ def _standard_input() -> Iterator[Source]:
         shutil.copyfileobj(sys.stdin.buffer, spooled)
         spooled.flush()
         spooled.seek(0)
-        yield _csv(Path(spooled.name), STDIN, delimiter_in(spooled.readline()))
+        header = spooled.readline()
+        yield _csv(Path(spooled.name), STDIN, header, delimiter_in(header))
 
 
-def _csv(path: Path, name: str, delimiter: str) -> Source:
+def _csv(path: Path, name: str, header: bytes, delimiter: str) -> Source:
+    refuse_header(header, name, delimiter)
     with arrow_errors(name, "CSV file"), _open_csv(path, delimiter, None) as reader:
         schema = reader.schema
     return Source(CsvTable(path, name, delimiter, schema), "csv", delimiter)

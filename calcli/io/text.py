@@ -17,6 +17,8 @@ from calcli.io.tables import MemoryTable, Table, arrow_errors
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 STDIN = "standard input"
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
+NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
 
 def open_csv(path: Path) -> Table:
@@ -25,9 +27,11 @@ def open_csv(path: Path) -> Table:
     Raises
     ------
     InputError
-        If a line has more or fewer fields than the header, or is not text.
+        If a line has more or fewer fields than the header, or is not text in UTF-8.
     """
-    return MemoryTable(str(path), _parse_csv(lambda: str(path), str(path), delimiter_of(path)))
+    name, delimiter = str(path), delimiter_of(path)
+    refuse_header(header_of(path), name, delimiter)
+    return MemoryTable(name, _parse_csv(lambda: name, name, delimiter))
 
 
 def delimiter_of(path: Path) -> str:
@@ -38,6 +42,34 @@ def delimiter_of(path: Path) -> str:
 def delimiter_in(header: bytes) -> str:
     """Return what stands between the fields of a line of headings."""
     return "\t" if b"\t" in header and b"," not in header else ","
+
+
+def header_of(path: Path) -> bytes:
+    """Return the first line of a CSV file, perhaps compressed by gzip."""
+    with arrow_errors(str(path), "CSV file"), pa.input_stream(str(path)) as stream:
+        return io.BufferedReader(stream).readline()
+
+
+def refuse_header(header: bytes, name: str, delimiter: str) -> None:
+    """Refuse CSV as spreadsheets write it in some countries: other separators, other encodings.
+
+    Raises
+    ------
+    InputError
+        If the line of headings is not in UTF-8, or its fields are separated by something else.
+    """
+    try:
+        header.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: the line of headings {NOT_UTF8}") from error
+    if delimiter.encode() in header:
+        return
+    for mark, word in SEPARATORS.items():
+        if mark.encode() in header:
+            raise InputError(
+                f"{name}: the fields are separated by {word}, expected {SEPARATORS[delimiter]}; save them "
+                "with commas as .csv or with tabs as .tsv, and numbers with decimal points"
+            )
 
 
 def open_jsonl(path: Path) -> Table:
@@ -70,7 +102,9 @@ def open_stdin() -> Table:
     if found == "jsonl":
         return MemoryTable(STDIN, _parse_json(io.BytesIO(data), STDIN))
     if found == "csv":
-        delimiter = delimiter_in(data.split(b"\n", 1)[0])
+        header = data.split(b"\n", 1)[0]
+        delimiter = delimiter_in(header)
+        refuse_header(header, STDIN, delimiter)
         return MemoryTable(STDIN, _parse_csv(lambda: io.BytesIO(data), STDIN, delimiter))
     raise InputError(
         f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats as files"
@@ -93,7 +127,7 @@ def _parse_csv(source: Callable[[], str | BinaryIO], name: str, delimiter: str) 
 
     with arrow_errors(name, "CSV file"):
         try:
-            return parse(threads=True)
+            return _refuse_bytes(parse(threads=True), name)
         except pa.ArrowInvalid:
             if not ragged:
                 raise
@@ -106,6 +140,13 @@ def _parse_csv(source: Callable[[], str | BinaryIO], name: str, delimiter: str) 
             f"{name}: line {row.number} has {row.actual_columns} fields; expected {row.expected_columns}, as "
             "in the header; put fields that hold a comma in quotes"
         ) from error
+
+
+def _refuse_bytes(table: Any, name: str) -> Any:
+    for column in table.schema:
+        if pa.types.is_binary(column.type):
+            raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
+    return table
 
 
 def _parse_json(source: str | BinaryIO, name: str) -> Any:

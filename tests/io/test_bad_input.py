@@ -107,6 +107,21 @@ def test_ragged_csv(tmp_path):
     )
 
 
+def test_csv_of_a_spreadsheet_with_other_habits(tmp_path):
+    text = "label,prob_röd,prob_blå\nröd,0.5,0.5\n"
+    for found, message in (
+        (text.replace(",", ";").encode("utf-8-sig"), "the fields are separated by semicolons, expected"),
+        (text.replace(",", "\t").encode(), "the fields are separated by tabs, expected commas; .* as .tsv"),
+        (text.encode("latin-1"), "the line of headings is not text in UTF-8"),
+        (text.encode("utf-16"), "the line of headings is not text in UTF-8"),
+        (b"label,prob_a,prob_b\nr\xf6d,0.5,0.5\n", "the column label is not text in UTF-8"),
+    ):
+        (tmp_path / "t.csv").write_bytes(found)
+        refused(tmp_path / "t.csv", f"t.csv: {message}")
+    (tmp_path / "t.csv").write_bytes(text.encode("utf-8-sig"))
+    assert read(tmp_path / "t.csv").classes == ("röd", "blå")
+
+
 def test_damaged_json(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"label": 0, "probs": [0.5, 0.5]}\n{"label": 0, "probs": [0.5,\n')
     refused(tmp_path / "t.jsonl", "t.jsonl is not a complete and valid file of JSON lines")
