@@ -218,7 +218,8 @@ def _look(
     refuse_duplicates(columns, name)
     layout = find_layout(contents(table.schema), _no_labels, _search(record, columns, options), name)
     kept = [column for column in columns if column not in layout.scores]
-    raw = table_scores(table, layout.scores, contents(table.schema), options)
+    single = replace(options, positive=record.classes[1])  # the calibrator knows what one score a row is for
+    raw = table_scores(table, layout.scores, contents(table.schema), single)
     if table.head(layout.scores) is None:
         raise InputError(f"{name} has no rows; expected at least one")
     if isinstance(table, CsvTable):

@@ -217,6 +217,15 @@ def test_one_score_a_row_is_that_of_the_second_class(tmp_path):
         found = load(tmp_path / "out.csv")
         assert list(found) == ["id", "prob_ham", "prob_spam"]
         np.testing.assert_allclose(found.iloc[:, 1:], expected, rtol=1e-9)
+    np.save(tmp_path / "in.npy", prob)
+    recalibrate_file(record, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"))
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=1e-9)
+
+
+def test_csv_that_cannot_be_read_is_refused_in_the_words_of_evaluate(tmp_path):
+    (tmp_path / "in.csv").write_text("prob_a;prob_b;prob_c\n0.2;0.3;0.5\n")
+    with pytest.raises(InputError, match=r"in.csv: the fields are separated by semicolons"):
+        recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"))
 
 
 @pytest.mark.parametrize(
