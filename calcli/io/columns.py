@@ -220,12 +220,13 @@ def _by_class_names(
     name: str,
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Find columns that are named as the classes themselves."""
-    if options.classes is not None:
-        found = tuple(options.classes) if set(options.classes) <= set(columns) else ()
-        return (found, found) if found else None
+    if options.classes is not None and set(options.classes) <= set(columns):
+        return options.classes, options.classes
     numbered = tuple(column for column in columns if re.fullmatch(r"\d+", column))
     if len(numbered) > 1:
         return numbered, numbered
+    if options.classes is not None:
+        return None
     floats = tuple(column for column, holds in columns.items() if holds == "float")
     values = set(label_values(label)) if label is not None and floats else set()
     if not values or not values <= set(columns):

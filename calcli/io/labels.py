@@ -14,6 +14,7 @@ from calcli.io.places import Place, listed
 
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
+MANY = 20  # classes, to be written out one by one no more
 INTEGER = re.compile(r"[+-]?\d+")
 
 
@@ -159,12 +160,18 @@ def _refuse_names(labels: Labels, wrong: Array, classes: Sequence[str], place: P
 def _refuse_numbers(codes: Array, wrong: Array, classes: Sequence[str], place: Place) -> None:
     row = int(wrong.argmax())
     value, k = int(codes[row]), len(classes)
+    if k == 2 and set(np.unique(codes).tolist()) == {-1, 1}:
+        raise InputError(
+            f"{place.name}: the labels are -1 and 1, but classes are counted from 0; name the two classes "
+            "with --classes=-1,1"
+        )
     if value in MISSING_NUMBERS:
         raise InputError(missing_label(place, row, str(value)))
     if codes.min() >= 1 and codes.max() == k:
         raise InputError(
             f"{place.name}: labels run from 1 to {k}, but classes are counted from 0 to {k - 1}; "
-            f"subtract 1, or name the classes with --classes {listed(tuple(str(c + 1) for c in range(k)), 4)}"
+            "subtract 1 from the labels, or name the classes in the order of their scores with --classes "
+            f"{','.join(map(str, range(1, k + 1))) if k <= MANY else '1,2,3,...'}"
         )
     raise InputError(
         f"{place.row(row)} has the label {value}, but the {k} scores of a row belong to the classes "

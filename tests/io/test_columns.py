@@ -80,6 +80,8 @@ def test_classes_give_names_and_order():
     assert layout("y a b weight", classes=("b", "a")).scores == ("b", "a")
     found = layout("y prob_1 prob_0", classes=("cat", "dog"))
     assert (found.scores, found.classes) == (("prob_0", "prob_1"), ("cat", "dog"))
+    found = layout("y 0 1 2", classes=("1", "2", "3"))
+    assert (found.scores, found.classes) == (("0", "1", "2"), ("1", "2", "3"))
     with pytest.raises(
         UsageError, match=r"--classes names cat, dog, but the score columns of t.csv belong to a, b"
     ):
