@@ -60,11 +60,14 @@ def verdict(evaluation: Evaluation) -> Verdict | None:
     if gap.interval is None:
         return Verdict("untested", gap.value, f"Not tested, for want of an interval: {facts}.")
     low, high, level = gap.interval.low, gap.interval.high, gap.interval.level
-    interval = f"({level:.0%} interval {points(low)} to {points(high)})"
     if low <= 0 <= high:
+        interval = f"({level:.0%} interval {points(low)} to {points(high)})"
         sentence = f"Consistent: {facts}; the gap of {points(gap.value)} points {interval} can be chance."
         return Verdict("consistent", gap.value, sentence)
-    word: Literal["over-confident", "under-confident"] = "over-confident" if low > 0 else "under-confident"
+    word: Literal["over-confident", "under-confident"] = "over-confident"
+    if high < 0:
+        word, low, high = "under-confident", -high, -low
+    interval = f"({level:.0%} interval {points(low)} to {points(high)})"
     sentence = f"{word.capitalize()} by {points(abs(gap.value))} points {interval}: {facts}."
     return Verdict(word, gap.value, sentence)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -23,6 +24,10 @@ def test_verdict(summarized, confidence, right, word):
     assert verdict.gap == pytest.approx(confidence - right / 200, abs=1e-12)
     assert verdict.sentence.startswith(word.capitalize())
     assert f"mean confidence {confidence:.1%}, accuracy {right / 200:.1%}" in verdict.sentence
+    if word != "consistent":
+        by, low, high = map(float, re.findall(r"(-?[\d.]+)(?: points| to |\))", verdict.sentence))
+        assert by == round(100 * abs(verdict.gap), 1)
+        assert 0 < low < by < high
 
 
 def test_the_verdict_says_by_how_much(sure):
