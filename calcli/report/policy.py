@@ -81,7 +81,7 @@ def _number(value: float) -> str:
 def _notes(one: Checked) -> Iterator[str]:
     yield from one.notes
     for outcome in one.outcomes:
-        if outcome.result != "passed":
+        if outcome.result != "passed" or outcome.left < 0:  # passed beyond the limit, by chance
             yield f"{outcome.rule.title}: {outcome.reason}."
 
 

@@ -13,7 +13,7 @@ from calcli.core.comparing.policy import Bound, Checked, Outcome, Rule
 from calcli.core.expressions import parse_metric
 from calcli.report.annotations import annotations_text, command
 from calcli.report.junit import junit_text
-from calcli.report.policy import rounded_outward
+from calcli.report.policy import check_tables, rounded_outward
 
 # the schema of Jenkins' xUnit plugin (junit-10.xsd, MIT license), said again as a table: of each element the
 # required attributes, the optional ones, the children; elements without children hold text, the others none
@@ -135,3 +135,11 @@ def test_limits_are_rounded_outward(value, up, rounded):
     found = rounded_outward(value, up)
     assert float(found) >= value if up else float(found) <= value
     assert found == rounded
+
+
+def test_a_rule_that_passes_beyond_its_limit_says_why():
+    rule = Rule(parse_metric("ece"), Bound(0.1, True))
+    within = Outcome(rule, "passed", "0.02 within the limit", 0.08, 0.1, 0.02)
+    beyond = Outcome(rule, "passed", "0.03 beyond the limit, which is chance", 0.13, 0.1, -0.03)
+    (table,) = check_tables([some(within, beyond)])
+    assert table.notes == ("ece at most 0.1: 0.03 beyond the limit, which is chance.", "2 rules: 2 passed.")
