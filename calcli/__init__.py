@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from calcli.core.calibrators.registry import METHODS, WRAPPERS
 
 if TYPE_CHECKING:
+    from calcli import figures as figures
     from calcli.api import Report as Report
     from calcli.api import evaluate as evaluate
     from calcli.api import load as load
@@ -44,11 +45,13 @@ for _method in (*METHODS.values(), *WRAPPERS.values()):
     _module, _class = _method.where.split(":")
     _HOMES[_class] = f"calcli.core.calibrators.{_module}"
 
-__all__ = ["__version__", *_HOMES]
+__all__ = ["__version__", "figures", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
     """Import the Python interface when it is first used, so that the command line starts quickly."""
+    if name == "figures":
+        return importlib.import_module("calcli.figures")
     if name not in _HOMES:
         raise AttributeError(f"module 'calcli' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

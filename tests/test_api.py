@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,7 +123,7 @@ def test_wrong_calls_are_told(call, message):
 
 def test_there_is_nothing_else():
     calibrators = [method.where.split(":")[1] for method in (*METHODS.values(), *WRAPPERS.values())]
-    functions = ["Report", "__version__", "evaluate", "load", "read", "save", "simulate"]
+    functions = ["Report", "__version__", "evaluate", "figures", "load", "read", "save", "simulate"]
     functions += ["CheckReport", "ComparisonReport", "check", "compare"]
     assert dir(calcli) == sorted([*functions, *calibrators])
     with pytest.raises(AttributeError, match="fit_all"):
@@ -204,3 +206,8 @@ def test_simulated_predictions_know_their_truth():
     ]:
         with pytest.raises(UsageError, match=said):
             calcli.simulate(system, **parameters)
+
+
+def test_figures_need_no_import_of_their_own():
+    script = "import calcli; print(calcli.figures.draw, calcli.figures.standard_set)"
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)

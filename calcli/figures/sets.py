@@ -139,7 +139,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     return Drawing(figure, tables)
 
 
-def standard_set(evaluation: Evaluation, folder: Path) -> list[Path]:
+def standard_set(evaluation: Evaluation, folder: str | Path) -> list[Path]:
     """Write the figures that fit an evaluation as PNG.
 
     Parameters
@@ -156,7 +156,7 @@ def standard_set(evaluation: Evaluation, folder: Path) -> list[Path]:
     title = Path(evaluation.predictions.provenance.path).name
     paths = []
     for name in standard_names(evaluation.predictions.n_classes):
-        paths.append(folder / f"{name}.png")
+        paths.append(Path(folder) / f"{name}.png")
         save(draw(name, {title: evaluation}).figure, paths[-1])
     return paths
 
