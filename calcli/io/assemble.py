@@ -157,7 +157,7 @@ def assemble(found: Found, path: str, options: ReadOptions) -> Predictions:
         if options.limit < 1:
             raise UsageError(f"--limit {options.limit}: expected at least 1 row")
         scores = JoinedScores((scores,), options.limit)
-        notes.append(f"only the first {options.limit} of {rows} rows were read, as asked")
+        notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
     if options.renormalize:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
     kind, sure, reason = judge_kind(scores, found.kind, found.kind_reason, options)

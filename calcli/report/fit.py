@@ -121,7 +121,7 @@ def _learned(array: Any) -> str:
         return number(float(array))
     if array.size <= LISTED and array.ndim == 1:
         return ", ".join(map(number, array.tolist()))
-    shape = " x ".join(map(str, array.shape))
+    shape = " x ".join(f"{length:,}" for length in array.shape)
     return f"{shape} numbers, {number(np.nanmin(array))} to {number(np.nanmax(array))}"
 
 

@@ -126,8 +126,8 @@ class PreserveTop1(Calibrator):
         changed, tied = top1_changes(counted, inner.apply(counted))
         self.notes = [
             *inner.notes,
-            f"on {changed:,} of {len(counted):,} rows the predicted class would change and is kept by sharing "
-            f"probability; before that, {tied:,} rows had become ties",
+            f"on {changed:,} of {len(counted):,} rows the predicted class would change and is kept by "
+            f"sharing probability; before that, {tied:,} rows had become ties",
         ]
 
     def apply(self, scores: Array) -> NDArray[np.float64]:

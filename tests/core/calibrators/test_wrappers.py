@@ -62,7 +62,7 @@ def test_accuracy_stays_and_only_changed_rows_move(dataset, name):
     np.testing.assert_array_equal(after[same], before[same])
     assert not same.all()
     changed, _ = top1_changes(scores[:half], plain.apply(scores[:half]))
-    assert wrapped.notes[-1].startswith(f"on {changed} of {half} rows")
+    assert wrapped.notes[-1].startswith(f"on {changed:,} of {half:,} rows")
 
 
 def test_changes_and_ties_are_counted():
