@@ -68,7 +68,7 @@ def smooth_ece(problem: Problem) -> float:
 
     It is the bandwidth s that equals the integral over [0, 1] of the absolute gap between score and outcome,
     smoothed by a Gaussian of standard deviation s that is reflected at 0 and 1. The grid makes it exact to
-    about 1e-6 where it is above 0.002, and to 1e-5 below.
+    1e-5, and to about 1e-6 on thousands of rows where it is above 0.002.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def kde_ece(problem: Problem) -> float:
 
     It is the integral over z in [0, 1] of |z - accuracy(z)| density(z), where one triweight kernel, reflected
     at 0 and 1, estimates the density of the scores and the accuracy at a score. Its standard deviation is
-    1.06 sd(scores) n^(-1/5).
+    1.06 sd(scores) n^(-1/5), where n is the number of rows of equal weight that tell as much (Kish 1965).
 
     Returns
     -------
@@ -148,7 +148,9 @@ def _kde_kernel(problem: Problem) -> NDArray[np.complex128]:
     score = problem.score.astype(np.float64, copy=False)
     center = np.average(score, weights=problem.weights)
     deviation = np.sqrt(np.average(np.square(score - center), weights=problem.weights))
-    reach = 3 * 1.06 * deviation * len(score) ** -0.2  # a triweight reaches three standard deviations
+    squares = len(score) if problem.weights is None else np.square(problem.weights).sum()
+    rows = problem.total_weight**2 / squares
+    reach = 3 * 1.06 * deviation * rows**-0.2  # a triweight reaches three standard deviations
     distance = np.arange(CELLS + 1) / CELLS
     relative = np.divide(distance, reach, out=np.ones(CELLS + 1), where=distance < reach)
     relative[0] = 0

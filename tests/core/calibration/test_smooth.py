@@ -76,14 +76,21 @@ def test_gaps_of_one_sign_add_up(scores):
     assert smooth_ece(problem) == pytest.approx(score.mean(), abs=1e-5)  # what the grid can tell
 
 
-@pytest.mark.parametrize("estimator", [smooth_ece, kde_ece])
-def test_only_the_total_weight_of_equal_rows_counts(estimator):
+def test_only_the_total_weight_of_equal_rows_counts():  # not for KDE-ECE, whose width goes by how many rows
     score, outcome = (np.repeat(column, 2) for column in simulated(100, np.random.default_rng(3)))
     uneven = ordered_problem(score, outcome, np.tile([1.5, 0.5], 100))
-    assert estimator(uneven) == pytest.approx(estimator(ordered_problem(score, outcome)), abs=1e-9)
+    assert smooth_ece(uneven) == pytest.approx(smooth_ece(ordered_problem(score, outcome)), abs=1e-9)
 
 
-def test_weight_two_equals_the_row_twice():  # not for KDE-ECE, whose bandwidth counts rows
+@pytest.mark.parametrize("estimator", [smooth_ece, kde_ece])
+def test_a_row_without_weight_is_as_one_that_is_not_there(estimator):
+    score, outcome = simulated(80, np.random.default_rng(9))
+    kept = np.arange(80) % 4 > 0
+    expected = estimator(ordered_problem(score[kept], outcome[kept]))
+    assert estimator(ordered_problem(score, outcome, 2.5 * kept)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_weight_two_equals_the_row_twice():  # not for KDE-ECE either
     score, outcome = simulated(60, np.random.default_rng(4))
     weights = np.repeat([2.0, 1.0], 30)
     twice = np.repeat(np.arange(60), np.repeat([2, 1], 30))
