@@ -129,14 +129,18 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
     return Table(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(sentences) if rows else ())
 
 
-def parts_table(metrics: Mapping[str, Estimate]) -> Table:
-    """Return the parts of scores that were asked for, and what they are made of."""
-    found = {
+def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Return the estimates of the parts of scores that were asked for."""
+    return {
         name: estimate
         for name, estimate in metrics.items()
         if estimate.call.metric.family in ("decomposition", "recalibration")
         and estimate.call.metric.name not in LOSSES
     }
+
+
+def parts_table(found: Mapping[str, Estimate]) -> Table:
+    """Return parts of scores, and what they are made of."""
     with_interval = any(estimate.interval for estimate in found.values())
     columns = [Column("", "left"), Column("value"), Column("read with", "left")]
     if with_interval:

@@ -19,7 +19,7 @@ from calcli.report.numbers import (
     spread,
     to_decimals,
 )
-from calcli.report.recalibration import decision_table, loss_table, parts_table
+from calcli.report.recalibration import decision_table, loss_table, parts_of_scores, parts_table
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.slices import slice_tables, with_slices
 from calcli.report.summary import Result, short_names
@@ -80,7 +80,8 @@ def _one_by_one(result: Result) -> list[Table]:
     """Return quality for decisions first, then what recalibration would win back, then diagnosis."""
     metrics = result.metrics
     decisions = [decision_table(name, rows) for name, rows in result.decisions.items()]
-    lost = [loss_table(metrics, result.recalibration), parts_table(metrics)]
+    parts = parts_of_scores(metrics)
+    lost = [loss_table(metrics, result.recalibration), _with_sd(parts_table(parts), parts.values())]
     return [_read(result), _scores(result), *decisions, *lost, _errors(result), _classics(result)]
 
 

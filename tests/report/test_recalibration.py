@@ -15,6 +15,7 @@ from calcli.core.simulation import gaussian_classes
 from calcli.report.jsonreport import report_object
 from calcli.report.recalibration import decision_table, loss_table, parts_table, recalibration_sentences
 from calcli.report.tables import result_tables
+from calcli.report.wording import PARTS
 
 
 def loss(before, after, expression="relative_calibration_loss", standard_error=0.001):
@@ -175,6 +176,13 @@ def test_parts_with_and_without_an_interval(summarized):
     written = report_object([found], Settings())["results"][0]["metrics"]
     assert written["corp_uncertainty"]["low"] == ends.low
     assert "low" not in written["corp_miscalibration"]
+
+
+def test_parts_have_their_standard_deviation_in_the_tables(summarized):
+    found = summarized([[0.9, 0.1]] * 60, [0, 0, 1] * 20, metrics=("corp_miscalibration",), sd=True)
+    (table,) = (table for table in result_tables([found]) if table.title == PARTS)
+    assert [column.head for column in table.columns] == ["", "value", "sd", "read with"]
+    assert table.rows[0][2] == f"{found.metrics['corp_miscalibration'].sd:.4f}"
 
 
 def test_a_report_in_order_and_in_json(scaled):
