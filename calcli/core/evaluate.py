@@ -47,13 +47,15 @@ def default_metrics(
     names += ["mean_confidence", "mean_gap", "ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks"]
     if rows * classes <= RECALIBRATION_LIMIT:
         names += ["relative_calibration_loss", "relative_calibration_loss:score=brier"]
+        if classes == 2:
+            names.append("relative_calibration_loss:recalibrator=pav:training=test")
     else:
         skipped.append(
             "relative_calibration_loss fits transforms to all rows and is left out; ask with --metrics "
             "relative_calibration_loss"
         )
     if classes == 2:
-        names += ["relative_calibration_loss:recalibrator=pav:training=test", "ece:lens=class-1"]
+        names.append("ece:lens=class-1")
     return [*names, "cw_ece", "cw_ece_l2"], skipped
 
 
