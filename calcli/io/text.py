@@ -6,7 +6,7 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv, json
@@ -100,46 +100,61 @@ def open_stdin() -> Table:
             opened = pa.ipc.open_file(data) if data.startswith(b"ARROW1") else pa.ipc.open_stream(data)
             return MemoryTable(STDIN, opened.read_all())
     if found == "jsonl":
-        return MemoryTable(STDIN, _parse_json(io.BytesIO(data), STDIN))
+        return MemoryTable(STDIN, _parse_json(_native(data), STDIN))
     if found == "csv":
         header = data.split(b"\n", 1)[0]
         delimiter = delimiter_in(header)
         refuse_header(header, STDIN, delimiter)
-        return MemoryTable(STDIN, _parse_csv(lambda: io.BytesIO(data), STDIN, delimiter))
+        return MemoryTable(STDIN, _parse_csv(lambda: _native(data), STDIN, delimiter))
     raise InputError(
         f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats as files"
     )
 
 
-def _parse_csv(source: Callable[[], str | BinaryIO], name: str, delimiter: str) -> Any:
+def _native(data: bytes) -> Any:
+    """Copy into memory of Arrow's own.
+
+    A thread of its pool may be the last to hold what it parses, and Python objects cannot be let go of by
+    threads once the interpreter is ending: the process would abort.
+    """
+    stream = pa.BufferOutputStream()
+    stream.write(data)
+    return pa.BufferReader(stream.getvalue())
+
+
+def _parse_csv(source: Callable[[], Any], name: str, delimiter: str) -> Any:
+    with arrow_errors(name, "CSV file"):
+        try:
+            table = csv.read_csv(
+                source(), csv.ReadOptions(block_size=BLOCK_BYTES), csv.ParseOptions(delimiter=delimiter)
+            )
+        except pa.ArrowInvalid:
+            _refuse_ragged(source(), name, delimiter)
+            raise
+    return _refuse_bytes(table, name)
+
+
+def _refuse_ragged(source: Any, name: str, delimiter: str) -> None:
+    """Raise an InputError that names the first line with too few or too many fields, if there is one."""
     ragged = []
 
     def note(row: Any) -> str:
         ragged.append(row)
         return "error"
 
-    def parse(threads: bool) -> Any:
-        return csv.read_csv(
-            source(),
-            csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=threads),
+    try:
+        csv.read_csv(  # in one thread: others count no rows, and must hold no Python code (see _native)
+            source,
+            csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
             csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
         )
-
-    with arrow_errors(name, "CSV file"):
-        try:
-            return _refuse_bytes(parse(threads=True), name)
-        except pa.ArrowInvalid:
-            if not ragged:
-                raise
-    ragged.clear()
-    try:
-        parse(threads=False)  # one thread alone can count rows
     except pa.ArrowInvalid as error:
-        row = ragged[0]
-        raise InputError(
-            f"{name}: line {row.number} has {row.actual_columns} fields; expected {row.expected_columns}, as "
-            "in the header; put fields that hold a comma in quotes"
-        ) from error
+        if ragged:
+            row = ragged[0]
+            raise InputError(
+                f"{name}: line {row.number} has {row.actual_columns} fields; expected {row.expected_columns}, as "
+                "in the header; put fields that hold a comma in quotes"
+            ) from error
 
 
 def _refuse_bytes(table: Any, name: str) -> Any:
@@ -149,6 +164,6 @@ def _refuse_bytes(table: Any, name: str) -> Any:
     return table
 
 
-def _parse_json(source: str | BinaryIO, name: str) -> Any:
+def _parse_json(source: Any, name: str) -> Any:
     with arrow_errors(name, "file of JSON lines"):
         return json.read_json(source, json.ReadOptions(block_size=BLOCK_BYTES))

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from calcli.core.errors import InputError, UsageError
 from calcli.io.read import read, read_concat
@@ -308,3 +309,21 @@ def test_arrays_that_do_not_go_together(tmp_path):
 def test_standard_input(data, message, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     refused("-", message)
+
+
+@pytest.mark.parametrize("data", [b"label,prob_a,prob_b\na,1\n", b"label,prob_a,prob_b\na,1,nan\n"])
+def test_threads_of_the_csv_parser_hold_nothing_of_python(data, monkeypatch):
+    """A thread that lets go of a Python object while the interpreter is ending aborts the process."""
+    parsed = []
+
+    def watched(source, reading, parsing):
+        parsed.append(parsing)
+        held = parsing.invalid_row_handler is not None or not isinstance(source, str | pa.BufferReader)
+        assert not (reading.use_threads and held)
+        return read_csv(source, reading, parsing)
+
+    read_csv = csv.read_csv
+    monkeypatch.setattr(csv, "read_csv", watched)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    refused("-", "standard input: ")
+    assert parsed
