@@ -152,8 +152,8 @@ def _refuse_ragged(source: Any, name: str, delimiter: str) -> None:
         if ragged:
             row = ragged[0]
             raise InputError(
-                f"{name}: line {row.number} has {row.actual_columns} fields; expected {row.expected_columns}, as "
-                "in the header; put fields that hold a comma in quotes"
+                f"{name}: line {row.number} has {row.actual_columns} fields; "
+                f"expected {row.expected_columns}, as in the header; put fields that hold a comma in quotes"
             ) from error
 
 
