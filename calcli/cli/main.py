@@ -26,6 +26,7 @@ from calcli.core.registry import METRICS
 
 DEBUG = "CALCLI_DEBUG"
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong."
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
 
@@ -67,6 +68,8 @@ def run() -> None:
 
     Every fault becomes one sentence on standard error: status 2 if the input or the call is wrong.
     """
+    # blocks are small enough for the cache: more threads would wait for each other, at full load
+    os.environ.setdefault(BLAS_THREADS, "1")
     sys.exit(status_of(sys.argv[1:]))
 
 

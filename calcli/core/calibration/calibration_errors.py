@@ -103,8 +103,9 @@ def _of_vectors(measured: Measurements, call: MetricCall, estimator: OfVectors, 
     problem = problem.with_weight()
     if len(problem.probs) < estimator.least_rows:
         return Found(math.nan)
-    value = estimator.value(problem)
-    return Found(value, estimator.null(problem, settings.draws, _rng(settings)) if settings.draws else None)
+    if not settings.draws:
+        return Found(estimator.value(problem))
+    return Found(*estimator.tested(problem, settings.draws, _rng(settings)))
 
 
 def _class_wise(

@@ -55,10 +55,10 @@ class VectorMiscalibration:
         bins = vector_bins(problem.probs, problem.labels, self._partition(problem), problem.weights)
         return float(miscalibration(bins, self.distance, self.norm))
 
-    def null(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> Null:
-        """Return its distribution under perfect calibration."""
+    def tested(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> tuple[float, Null]:
+        """Return the error, and its distribution under perfect calibration."""
         partition = self._partition(problem)
-        return miscalibration_null(
+        return self.value(problem), miscalibration_null(
             problem.probs, problem.labels, partition, self.distance, self.norm, draws, rng, problem.weights
         )
 
@@ -94,12 +94,12 @@ class KernelError:
             return skce(problem.probs, problem.labels, kernel, problem.weights)
         return self._blocks(problem)[0]
 
-    def null(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> Null:
-        """Return its distribution under perfect calibration."""
+    def tested(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> tuple[float, Null]:
+        """Return the error, and its distribution under perfect calibration."""
         if self.estimator == "block":
-            return self._blocks(problem)[1]
+            return self._blocks(problem)
         kernel = median_kernel(problem.probs, self.distance)
-        return skce_test(problem.probs, problem.labels, kernel, draws, rng, problem.weights)[1]
+        return skce_test(problem.probs, problem.labels, kernel, draws, rng, problem.weights)
 
     def _blocks(self, problem: VectorProblem) -> tuple[float, Null]:
         kernel = median_kernel(problem.probs, self.distance)
