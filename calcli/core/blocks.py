@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.logspace import SUM_ROUNDING
 from calcli.core.predictions import Array, Floats, Predictions
 
 DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
@@ -47,7 +48,7 @@ class Block:
     top
         (n,) largest of `exp` in each row; a single 1 where the scores are logits.
     total
-        (n,) sum of `exp` over the classes.
+        (n,) sum of `exp` over the classes; 1 where probabilities sum to one up to rounding.
     log_sum
         (n,) logarithm of the sum of the row's probabilities as they were given; 0 if they sum to one.
     log_prob
@@ -72,8 +73,10 @@ class Block:
         if predictions.kind == "probs":
             self.top, self.total = top, self.sum_classes(exp)
             self.log_sum = np.log(self.total)
+            # equal probabilities of different rows stay equal, and on the edge of a bin they are in that bin
+            self.total[np.abs(self.total - 1) <= SUM_ROUNDING * np.finfo(exp.dtype).eps] = 1
             with np.errstate(divide="ignore"):
-                self.log_prob = np.log(self._label_exp) - self.log_sum
+                self.log_prob = np.log(self.label_prob)
         else:
             np.subtract(source, self.per_row(top), out=exp, dtype=exp.dtype)
             label_shift = self._of_label(exp)

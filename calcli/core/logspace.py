@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.predictions import Array, Floats
 
+SUM_ROUNDING = 8  # machine epsilons by which the probabilities of a row may miss 1 by rounding alone
 BLOCK_BYTES = 1 << 18  # a block and its temporaries stay in the second-level cache
 NARROW = 32  # below so many columns a reduction along rows is slow in numpy
 
@@ -66,8 +67,33 @@ def log_softmax(scores: Array) -> Floats:
     array (N, K)
         ``scores - log(sum(exp(scores)))`` row by row; float32 for float16 and float32 input, else float64.
     """
+    return _less_log_sum(scores, 0)
+
+
+def kept_log_probs(scores: Array) -> Floats:
+    """Return `log_softmax` of the rows that do not sum to one already, up to rounding; the others as they are.
+
+    Dividing by such a sum would change equal probabilities of different rows by different rounding errors,
+    and what pools or bins equal scores would find them unequal.
+
+    Parameters
+    ----------
+    scores : array (N, K)
+        Logits or log-probabilities.
+
+    Returns
+    -------
+    array (N, K)
+    """
+    return _less_log_sum(scores, SUM_ROUNDING)
+
+
+def _less_log_sum(scores: Array, epsilons: int) -> Floats:
     values = as_floats(scores)
+    kept = epsilons * np.finfo(values.dtype).eps
     result = np.empty(values.shape, values.dtype)
     for rows in row_blocks(values):
-        np.subtract(values[rows], log_sum_exp(values[rows]), out=result[rows])
+        log_sum = log_sum_exp(values[rows])
+        log_sum[np.abs(log_sum) <= kept] = 0
+        np.subtract(values[rows], log_sum, out=result[rows])
     return result

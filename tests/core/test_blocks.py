@@ -74,3 +74,23 @@ def test_working_type(predict):
     large = predict(np.zeros((2_500_001, 2), np.float32), np.zeros(2_500_001, int), "logits")
     assert working_dtype(large) == np.float32
     assert working_dtype(large, "double") == np.float64
+
+
+@pytest.mark.parametrize("k", [3, 5, 10, 300])
+def test_probabilities_that_sum_to_one_stay_as_they_are(k, predict):
+    rng = np.random.default_rng(k)
+    votes = rng.multinomial(20, rng.dirichlet(np.full(k, 0.3), 400))
+    probs = votes / 20  # as of a forest of 20 trees
+    predictions = predict(probs, rng.integers(0, k, 400), "probs")
+    assert (probs.sum(1) != 1).any() or k == 300
+    assert gather(predictions, lambda block: block.confidence).tolist() == probs.max(1).tolist()
+    assert gather(predictions, lambda block: block.column(1)).tolist() == probs[:, 1].tolist()
+    found = np.concatenate([block.probs.T for block in blocks(predictions)])
+    assert found.tolist() == probs.tolist()
+
+
+def test_probabilities_rounded_by_hand_are_divided_by_their_sum(predict):
+    probs = np.array([[0.333, 0.333, 0.333], [0.1, 0.2, 0.7]])
+    found = np.concatenate([block.probs.T for block in blocks(predict(probs, [0, 1], "probs"))])
+    assert found == pytest.approx(probs / probs.sum(1, keepdims=True), abs=1e-15)
+    assert found[1].tolist() == probs[1].tolist()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.errors import InputError, UsageError
-from calcli.core.logspace import log_softmax
+from calcli.core.logspace import kept_log_probs
 from calcli.core.predictions import Array, Floats
 
 MapParameters: TypeAlias = dict[str, NDArray[np.float64]]
@@ -119,7 +119,7 @@ class OneDimensional(Calibrator):
             counted = weights > 0
             scores, labels, weights = scores[counted], labels[counted], weights[counted]
         self.notes = []
-        log_probs = log_softmax(scores)
+        log_probs = kept_log_probs(scores)
         absent = np.flatnonzero(np.bincount(labels, minlength=log_probs.shape[1]) == 0)
         if size := self._top_size(log_probs.shape[1]):
             members, event = top_event(log_probs, size)
@@ -154,7 +154,7 @@ class OneDimensional(Calibrator):
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
-        log_probs = log_softmax(scores)
+        log_probs = kept_log_probs(scores)
         maps = self._unpacked(log_probs.shape[1])
         if size := self._top_size(log_probs.shape[1]):
             members, before = top_event(log_probs, size)

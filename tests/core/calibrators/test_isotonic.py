@@ -86,3 +86,18 @@ def test_an_outcome_never_seen_keeps_a_probability(labels):
 def test_settings_it_does_not_have_are_refused(settings):
     with pytest.raises(UsageError, match=next(iter(settings))):
         Isotonic(**settings)
+
+
+@pytest.mark.parametrize("trees", [10, 20, 100])
+def test_votes_of_a_forest_are_tied_as_scikit_learn_has_them(trees):
+    rng = np.random.default_rng(trees)
+    probs = rng.multinomial(trees, rng.dirichlet(np.full(5, 0.4), 800)) / trees
+    labels = np.array([rng.choice(5, p=np.sqrt(row) / np.sqrt(row).sum()) for row in probs])
+    with np.errstate(divide="ignore"):
+        got = Isotonic(smoothing=0).fit(np.log(probs), labels).predict_proba(np.log(probs))
+    columns = [
+        IsotonicRegression(out_of_bounds="clip").fit(probs[:, k], labels == k).predict(probs[:, k])
+        for k in range(5)
+    ]
+    expected = np.column_stack(columns)
+    np.testing.assert_allclose(got, expected / expected.sum(1, keepdims=True), atol=1e-12)
