@@ -71,7 +71,7 @@ def log_softmax(scores: Array) -> Floats:
 
 
 def kept_log_probs(scores: Array) -> Floats:
-    """Return `log_softmax` of the rows that do not sum to one already, up to rounding; the others as they are.
+    """Return `log_softmax`, but leave rows as they are that sum to one already, up to rounding.
 
     Dividing by such a sum would change equal probabilities of different rows by different rounding errors,
     and what pools or bins equal scores would find them unequal.
