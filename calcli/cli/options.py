@@ -26,7 +26,7 @@ class ReadingScores:
     """How the scores in files are to be understood."""
 
     scores: Annotated[
-        str | None, Option(metavar="PATTERN", help="Score columns, such as 'p_*'; in .npz, the array.")
+        str | None, Option(metavar="PATTERN", help="Score columns, 'p_*' or a,b,c; in .npz, the array.")
     ] = None
     kind: Annotated[
         Literal["auto", "logits", "log-probs", "probs"], Option(help="What the scores are.")

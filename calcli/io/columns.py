@@ -175,6 +175,8 @@ def _by_pattern(
     pattern: str, columns: Mapping[str, Holds], name: str
 ) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
     found = tuple(column for column in columns if fnmatch.fnmatchcase(column, pattern))
+    if not found and "," in pattern:
+        return _by_list(tuple(column.strip() for column in pattern.split(",")), columns, name)
     if not found:
         raise UsageError(f'--scores: {name} has no column like "{pattern}"; it has {listed(tuple(columns))}')
     lists = [column for column in found if columns[column] == "list"]
@@ -189,6 +191,21 @@ def _by_pattern(
         return found, (prefixed[2],) if prefixed else None
     before, after = re.split(r"[*?\[]", pattern)[0], re.split(r"[*?\]]", pattern)[-1]
     return found, tuple(column[len(before) : len(column) - len(after)] or column for column in found)
+
+
+def _by_list(
+    wanted: tuple[str, ...], columns: Mapping[str, Holds], name: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    for column in wanted:
+        if column not in columns:
+            raise UsageError(_no_such(column, columns, name, "--scores"))
+        if columns[column] == "list":
+            raise UsageError(f"--scores names the list column {column} and others; name that one alone")
+    prefixed = [PREFIXED.fullmatch(column) for column in wanted]
+    return wanted, tuple(
+        found[2] if found and all(prefixed) else column
+        for found, column in zip(prefixed, wanted, strict=True)
+    )
 
 
 def _by_prefix(columns: Mapping[str, Holds], name: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -273,8 +290,8 @@ def _no_scores(columns: Mapping[str, Holds], name: str) -> str:
         )
     return (
         f"{name} has no score columns: found {listed(tuple(columns))}, expected names such as logit_cat or "
-        "prob_cat, the class names themselves, or one list column; name them with a pattern as in --scores "
-        "'p_*'"
+        "prob_cat, the class names themselves, or one list column; name them as in --scores 'p_*' "
+        "or --scores neg,pos, and the classes of the labels in the same order with --classes"
     )
 
 
@@ -285,16 +302,18 @@ def _in_order(
     repeated = [c for c, count in Counter(classes).items() if count > 1]
     if repeated:
         raise InputError(f"{name} has two columns for class {repeated[0]}; choose the scores with --scores")
-    order = natural_order(classes)
-    scores, classes = tuple(scores[i] for i in order), tuple(classes[i] for i in order)
+    column = dict(zip(classes, scores, strict=True))
+    ordered = tuple(classes[i] for i in natural_order(classes))
     if wanted is None or len(classes) == 1:
-        return scores, classes
+        return tuple(column[c] for c in ordered), ordered
     if set(wanted) == set(classes):
-        column = dict(zip(classes, scores, strict=True))
         return tuple(column[c] for c in wanted), wanted
-    if len(wanted) == len(classes) and classes == tuple(map(str, range(len(classes)))):
-        return scores, wanted
+    if len(wanted) == len(classes):
+        if ordered == tuple(map(str, range(len(classes)))):
+            return tuple(column[c] for c in ordered), wanted
+        if {c.casefold() for c in wanted}.isdisjoint(c.casefold() for c in classes):
+            return scores, wanted
     raise UsageError(
         f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
-        "expected the same names, in any order"
+        "expected the same names, in any order, or as many others, in the order of the columns"
     )

@@ -82,10 +82,22 @@ def test_classes_give_names_and_order():
     assert (found.scores, found.classes) == (("prob_0", "prob_1"), ("cat", "dog"))
     found = layout("y 0 1 2", classes=("1", "2", "3"))
     assert (found.scores, found.classes) == (("0", "1", "2"), ("1", "2", "3"))
+    found = layout("y prob_b prob_a", classes=("cat", "dog"))
+    assert (found.scores, found.classes) == (("prob_b", "prob_a"), ("cat", "dog"))
     with pytest.raises(
-        UsageError, match=r"--classes names cat, dog, but the score columns of t.csv belong to a, b"
+        UsageError, match=r"--classes names B, a, but the score columns of t.csv belong to a, b"
     ):
-        layout("y prob_a prob_b", classes=("cat", "dog"))
+        layout("y prob_a prob_b", classes=("B", "a"))
+
+
+def test_scores_may_be_listed():
+    found = layout("y s_2 s_1 s_0", scores="s_2, s_0")
+    assert (found.scores, found.classes) == (("s_0", "s_2"), ("s_0", "s_2"))
+    found = layout("y s_2 s_1 s_0", scores="s_2,s_0", classes=("cat", "dog"))
+    assert (found.scores, found.classes) == (("s_2", "s_0"), ("cat", "dog"))
+    assert layout("y prob_b prob_a", scores="prob_b,prob_a").classes == ("b", "a")
+    with pytest.raises(UsageError, match=r'--scores: t.csv has no column "s_3"; did you mean'):
+        layout("y s_2 s_1 s_0", scores="s_2,s_3")
 
 
 @pytest.mark.parametrize(
