@@ -124,9 +124,9 @@ def evaluate_sources(
     from calcli.core.evaluate import evaluate
     from calcli.io.read import read_concat
     from calcli.report.slices import summarize_slices
-    from calcli.report.summary import short_names, summarize
+    from calcli.report.summary import relative_names, summarize
 
-    names = [Path(name).with_suffix("") for name in short_names([source[0] for source in sources])]
+    names = [Path(name).with_suffix("") for name in relative_names([source[0] for source in sources])]
     results = []
     for name, source in zip(names, sources, strict=True):
         predictions = read_concat(source, options)

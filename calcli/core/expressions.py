@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -182,6 +183,11 @@ def _number(metric: str, key: str, text: str) -> str:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
-    """Return a clause that suggests the known name nearest to a wrong one; "" if none is near."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    """Return a clause that suggests the known name nearest to a wrong one; "" if none is near.
+
+    A word of the wrong name that is a known name, as in `dp-affine`, is nearer than what is spelled alike.
+    """
+    known, wanted = list(known), name.lower()
+    words = [word for word in re.split(r"[-_ ]", wanted) if word in known]
+    close = words or difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
     return f", did you mean {close[0]!r}" if close else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from calcli.core.calibration.binning import equal_width_edges
 from calcli.core.results import ClassRow, Decision, Estimate, Evaluation
@@ -202,7 +203,17 @@ def _reliability(evaluation: Evaluation) -> list[ReliabilityBin]:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """Return paths from the folder that all of them share."""
+    """Return what tells files apart, for tables: `a/.../x.csv` and `b/.../x.csv`."""
+    split = [path.split(os.sep) for path in relative_names(paths)]
+    ends = zip(*(reversed(parts[1:]) for parts in split), strict=False)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, ends))
+    if shared > 2:
+        split = [[*parts[:-shared], "...", parts[-1]] for parts in split]
+    return ["standard input" if parts == ["-"] else os.sep.join(parts) for parts in split]
+
+
+def relative_names(paths: Sequence[str]) -> list[str]:
+    """Return paths from the folder that all of them share; `-` stays what it is."""
     whole = [path if path == "-" else os.path.abspath(path) for path in paths]
     shared = os.path.commonpath([os.path.dirname(path) for path in whole if path != "-"] or ["/"])
     return [path if path == "-" else os.path.relpath(path, shared) for path in whole]

@@ -201,7 +201,7 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
         (["-m", "auto", "--folds", "0"], "--folds 2 or more"),
         (["-m", "bias", "--folds", "651"], "651 folds needs at least 651 rows"),
         (["-m", "bias", "-o", "/no/such/folder/cal.json"], "cannot be written"),
-        (["-m", "auto", "--candidates", "bias,bais"], "unknown method 'bais'; did you mean 'bias'"),
+        (["-m", "auto", "--candidates", "bias,bais"], "unknown method 'bais', did you mean 'bias'"),
     ],
 )
 def test_wrong_calls_of_fit(run, digits, arguments, message):

@@ -37,6 +37,8 @@ def test_defaults_are_left_out():
     ("text", "said"),
     [
         ("ec", "did you mean 'ece'"),
+        ("ECE", "did you mean 'ece'"),
+        ("score-brier", "did you mean 'brier'"),
         ("logloss", "did you mean 'log_loss'"),
         ("ece:bin=3", "it takes: lens, region, binning, bins, norm"),
         ("ece:bins=0", "whole number"),

@@ -102,11 +102,15 @@ def test_several_results_have_a_row_each(sure, impossible):
         (["a/b/x.csv", "a/b/y.csv"], ["x.csv", "y.csv"]),
         (["a/x.csv", "a/b/y.csv"], ["x.csv", "b/y.csv"]),
         (["one.csv"], ["one.csv"]),
-        (["-", "a/x.csv"], ["-", "x.csv"]),
-        (["-"], ["-"]),
+        (["a/1/x.csv", "b/1/x.csv"], ["a/1/x.csv", "b/1/x.csv"]),
+        (["r/a/1/v/x.csv", "r/b/1/v/x.csv"], ["a/.../x.csv", "b/.../x.csv"]),
+        (["r/a/1/v/x.csv", "r/b/1/v/x.csv", "r/x.csv"], ["a/1/v/x.csv", "b/1/v/x.csv", "x.csv"]),
+        (["r/1/v/x.csv", "1/v/x.csv"], ["r/1/v/x.csv", "1/v/x.csv"]),
+        (["-", "a/x.csv"], ["standard input", "x.csv"]),
+        (["-"], ["standard input"]),
     ],
 )
-def test_names_leave_out_the_folder_they_share(paths, names):
+def test_names_leave_out_the_folders_they_share(paths, names):
     assert short_names(paths) == names
 
 

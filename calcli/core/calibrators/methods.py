@@ -5,7 +5,6 @@ The grammar is that of metric expressions. Nothing here loads numpy until a cali
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from calcli.core.calibrators.registry import METHODS, Method
 from calcli.core.errors import UsageError
+from calcli.core.expressions import nearest_name
 
 if TYPE_CHECKING:
     from calcli.core.calibrators.base import Calibrator
@@ -85,9 +85,8 @@ def parse_method(text: str, common: Mapping[str, Any] | None = None) -> MethodCa
     """
     name, *pairs = text.strip().split(":")
     if name not in METHODS:
-        near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.5)
-        offer = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(METHODS)}"
-        raise UsageError(f"unknown method {name!r}; {offer}")
+        nearest = nearest_name(name, METHODS)
+        raise UsageError(f"unknown method {name!r}{nearest}; there are: {', '.join(METHODS)}")
     method = METHODS[name]
     settings = {**method.settings, **(common or {})}
     for pair in pairs:

@@ -75,8 +75,10 @@ def test_any_setting_prints_back_to_itself(bins, smoothing):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("temprature", "unknown method 'temprature'; did you mean 'temperature'?"),
-        ("xyz", "unknown method 'xyz'; expected one of temperature, .*isotonic"),
+        ("temprature", "unknown method 'temprature', did you mean 'temperature'; there are: "),
+        ("dp-affine", "unknown method 'dp-affine', did you mean 'dp'"),
+        ("Platt", "unknown method 'Platt', did you mean 'platt'"),
+        ("xyz", "unknown method 'xyz'; there are: temperature, .*isotonic"),
         ("histogram:bin=3", "'histogram' has no setting 'bin=3'; it has: lens, bins"),
         ("temperature:x=3", "'temperature' has no setting 'x=3'; it has: none"),
         ("histogram:bins=many", "bins must be a whole number, not 'many'"),
