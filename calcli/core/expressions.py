@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from calcli.core.errors import UsageError
-from calcli.core.registry import METRICS, RECALIBRATORS, Metric
+from calcli.core.registry import AS_SCORE, METRICS, RECALIBRATORS, Metric
 
 CLASS_WISE, WORST_CLASS = "class-wise", "worst-class"
 
@@ -41,6 +41,12 @@ class MetricCall:
     def region(self) -> str:
         """The part of the scores the metric looks at, as in "0.8..1"; "all" by default."""
         return str(self.arguments.get("region", "all"))
+
+    @property
+    def unit(self) -> str:
+        """The metric's unit; that of the score where it measures part of one."""
+        whole = METRICS[str(self.arguments["score"])] if self.metric.unit == AS_SCORE else self.metric
+        return whole.unit
 
     @property
     def statistics(self) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
 RECALIBRATORS = (*(m.name for m in METHODS.values() if m.family != "wrapper"), PAV, GIVEN)
 RECALIBRATED = {"score": "log_loss", "recalibrator": "dp", "training": "cross-validation"}
 
+AS_SCORE = "as the score"  # the unit of what measures a part of any score
+
 SCALAR: dict[str, str | int] = {"lens": "top-1", "region": "all"}
 BINNED: dict[str, str | int] = {**SCALAR, "binning": "equal-width", "bins": 15}
 VECTORS: dict[str, str | int] = {
@@ -49,7 +51,7 @@ class Metric:
     range
         Least and greatest possible value, as text.
     unit
-        "nats", "fraction" or "ratio".
+        "nats", "fraction", "ratio" or `AS_SCORE`.
     meaning
         One line: what the number says.
     formula
@@ -173,7 +175,7 @@ def _recalibrations() -> list[Metric]:
     ferrer = "Ferrer & Ramos 2024"
     return [
         Metric(
-            "calibration_loss", "Calibration loss", "recalibration", "lower", "-inf to inf", "as the score",
+            "calibration_loss", "Calibration loss", "recalibration", "lower", "-inf to inf", AS_SCORE,
             "what a recalibration, trained on other rows, wins of a score; slightly below 0 if nothing",
             "score - score after recalibration", ferrer + ", section 3.3",
             "what the recalibrator cannot express; try another", RECALIBRATED,
@@ -185,14 +187,14 @@ def _recalibrations() -> list[Metric]:
             "what the recalibrator cannot express; try another", RECALIBRATED,
         ),
         Metric(
-            "expected_score", "Semi-empirical score", "recalibration", "none", "0 to inf", "as the score",
+            "expected_score", "Semi-empirical score", "recalibration", "none", "0 to inf", AS_SCORE,
             "score expected if the recalibrated posteriors were the truth; far from the score, they are not",
             "mean over rows of sum_k p_k score(q, k), p recalibrated", ferrer + ", section 3.4",
             "wrong class priors; unexplained, the difference of the normalized scores, sees them",
             RECALIBRATED,
         ),
         Metric(
-            "score_divergence", "Score divergence", "recalibration", "lower", "0 to inf", "as the score",
+            "score_divergence", "Score divergence", "recalibration", "lower", "0 to inf", AS_SCORE,
             "part of the expected score that recalibration removes: distance to the recalibrated posteriors",
             "mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated",
             "Broecker 2009; " + ferrer + ", eq. 25", "rests on posteriors that nobody has checked",
@@ -210,30 +212,30 @@ def _decompositions() -> list[Metric]:
     return [
         Metric(
             "binned_calibration_loss", "Binned calibration loss", "decomposition", "lower", "0 to 2",
-            "as the score", "part of a score that is distance between mean probability and frequency in bins",
+            AS_SCORE, "part of a score that is distance between mean probability and frequency in bins",
             "sum_k sum_b n_kb/N (mean prob - frequency)^2, or frequency ln(frequency / mean prob)",
             thesis + ", section 4.3", "biased upward near zero; relative_calibration_loss needs no bins",
             binned,
         ),
         Metric(
             "binned_refinement_loss", "Binned refinement loss", "decomposition", "lower", "0 to 1",
-            "as the score", "part of a score that even the frequencies of the bins would lose",
+            AS_SCORE, "part of a score that even the frequencies of the bins would lose",
             "sum_k sum_b n_kb/N frequency (1 - frequency), or -frequency ln frequency",
             thesis + ", section 4.3", "with few bins it hides what they merge", binned,
         ),
         Metric(
             "corp_miscalibration", "Miscalibration (CORP)", "decomposition", "lower", "0 to inf",
-            "as the score", "part of a score that the best increasing map of the probabilities would win",
+            AS_SCORE, "part of a score that the best increasing map of the probabilities would win",
             f"score - score of the isotonic fit, {sums}", dimitriadis,
             "the fit is judged on its own rows: biased upward near zero", isotonic,
         ),
         Metric(
             "corp_discrimination", "Discrimination (CORP)", "decomposition", "higher", "0 to uncertainty",
-            "as the score", "how much better the best increasing map is than the class frequencies",
+            AS_SCORE, "how much better the best increasing map is than the class frequencies",
             f"score of the class frequencies - score of the isotonic fit, {sums}", dimitriadis, "", isotonic,
         ),
         Metric(
-            "corp_uncertainty", "Uncertainty (CORP)", "decomposition", "none", "0 to inf", "as the score",
+            "corp_uncertainty", "Uncertainty (CORP)", "decomposition", "none", "0 to inf", AS_SCORE,
             "score of the class frequencies: how hard the data are before any classifier looks",
             "score of the class frequencies", dimitriadis, "", isotonic,
         ),

@@ -56,7 +56,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
                 if name in result.slices:
                     _slice(axes, y, result.slices[name][metric], result, name)
             call = first.whole[metric].call
-            axes.set_xlabel(f"{metric_name(call)} ({call.metric.unit})")
+            axes.set_xlabel(f"{metric_name(call)} ({call.unit})")
             axes.grid(axis="x", color=GRID)
             axes.xaxis.set_major_locator(MaxNLocator(6))
             if metric == metrics[0]:

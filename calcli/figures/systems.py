@@ -95,7 +95,7 @@ def epochs(courses: Mapping[str, Course], names: Sequence[str]) -> Figure:
         axes.set_title(metric_name(course.call), loc="left", fontsize=7.5, pad=13)
         best = f"best: {short(names[course.best], 26)}"
         axes.annotate(best, (0, 1), (0, 4), "axes fraction", textcoords="offset points", fontsize=6.5)
-        axes.set_ylabel(course.call.metric.unit)
+        axes.set_ylabel(course.call.unit)
         axes.grid(axis="y", color=GRID)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     for axes in list(grid.flat)[len(courses) :]:

@@ -65,3 +65,16 @@ def test_every_score_has_its_function():
     scores = [metric for metric in METRICS.values() if metric.family == "score"]
     assert scores
     assert all(callable(getattr(scoring, metric.name)) for metric in scores)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("binned_calibration_loss:score=log_loss", "nats"),
+        ("binned_calibration_loss", "ratio"),
+        ("relative_calibration_loss", "fraction"),
+        ("ece", "fraction"),
+    ],
+)
+def test_a_part_of_a_score_has_its_unit(text, unit):
+    assert parse_metric(text).unit == unit
