@@ -83,7 +83,7 @@ def simulate(
     mcps       both
     mixture    logistic model of two Gaussians (Vaicenavicius et al. 2019)
     table-1    three classes: right for each class, but no vector is (ibid.)
-    table-2    three classes: right for the most probable class only (ibid.)
+    table-2    three classes: right for the most probable class only
 
     \b
     calcli simulate mcs --scale 2 --rows 100000 -o mcs.parquet

@@ -21,7 +21,7 @@ Table = Literal["class-wise", "top-1"]
 
 # Three classes, six predictions of equal probability: each prediction with the class frequencies, in tenths.
 # Right for every class apart and for the most probable one, though no vector is (Vaicenavicius et al. 2019,
-# table 1); right for the most probable class only.
+# table 1); right for the most probable class only, with frequencies of our own choice.
 TABLES: dict[Table, dict[tuple[int, int, int], tuple[int, int, int]]] = {
     "class-wise": {
         (1, 3, 6): (2, 2, 6),
