@@ -155,7 +155,7 @@ class Sums:
         columns = {name: np.concatenate([part[name] for part in parts]) for name in self._names}
         for name, hit in self._certain.items():
             columns[name] = certain_shares(hit, self._effective, resamples, rng)
-        return Means(columns, np.concatenate([part.priors for part in parts]))
+        return Means(columns, np.concatenate([part.priors for part in parts]), self.means().priors)
 
     def _means(self, counts: NDArray[np.float64], squeeze: bool = False) -> Means:
         sums = counts @ self._sums

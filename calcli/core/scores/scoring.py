@@ -25,10 +25,13 @@ class Means:
         (...) means by name.
     priors
         (..., K) weighted class frequencies.
+    of_sample
+        (K,) those of the sample that was resampled; None if these are they.
     """
 
     columns: Mapping[str, Values]
     priors: Values
+    of_sample: Values | None = None
 
     def __getitem__(self, name: str) -> Values:
         """Return the means of one statistic."""
@@ -106,14 +109,21 @@ def beta_score(means: Means, score: BetaScore) -> Values:
 
 
 def constant_risk(means: Means, costs: CostMatrix) -> Values:
-    """Mean cost of the best constant decision."""
-    risk: Values = (means.priors @ costs.cost).min(-1)
+    """Mean cost of the best constant decision; in resamples, of the one that is best in the sample.
+
+    The least of several risks is too small by chance already. If every resample chose anew, it would be so
+    twice, and intervals would miss the normalized risk where several decisions are about as good.
+    """
+    chosen = means.priors if means.of_sample is None else means.of_sample
+    risk: Values = means.priors @ costs.cost[:, (chosen @ costs.cost).argmin()]
     return risk
 
 
 def constant_error_rate(means: Means) -> Values:
-    """Error rate of always deciding for the most frequent class."""
-    return 1 - means.priors.max(-1)
+    """Error rate of always deciding for the most frequent class; in resamples as `constant_risk`."""
+    chosen = means.priors if means.of_sample is None else means.of_sample
+    rate: Values = 1 - means.priors[..., chosen.argmax()]
+    return rate
 
 
 def constant_beta_score(means: Means, score: BetaScore) -> Values:

@@ -8,6 +8,7 @@ from scipy.stats import binomtest
 
 from calcli.core.scores import bootstrap, scoring
 from calcli.core.scores.bootstrap import DEALS, Sums, deal_sums
+from calcli.core.scores.costs import parse_cost_word
 
 
 def rows(n, k=3, seed=0):
@@ -43,6 +44,18 @@ def test_resamples_are_a_plain_loop(weighted, monkeypatch):
         loss = np.average(columns["log_loss"][chosen], weights=w[chosen])
         assert means["log_loss"][b] == pytest.approx(loss, abs=1e-12)
         assert scoring.normalized_log_loss(means)[b] == pytest.approx(loss / entropy, abs=1e-12)
+
+
+def test_resamples_are_divided_by_the_decision_that_is_best_in_the_sample():
+    hit, labels = np.arange(60) % 3 > 0, np.repeat([0, 1, 2], [21, 20, 19])
+    costs = parse_cost_word("zero-one").matrix(("a", "b", "c"), np.full(3, 1 / 3))
+    drawn = np.random.default_rng(7).integers(0, 60, size=(30, 60))
+    means = Sums({"hit": hit, costs.column: ~hit}, labels, 3).resampled(30, np.random.default_rng(7))
+    most = [np.bincount(labels[units], minlength=3).argmax() for units in drawn]
+    assert set(most) == {0, 1, 2}  # each resample by itself would decide otherwise
+    expected = [1 - hit[units].mean() for units in drawn] / np.mean(labels[drawn] != 0, axis=1)
+    assert scoring.normalized_error_rate(means) == pytest.approx(expected, abs=1e-12)
+    assert scoring.normalized_bayes_risk(means, costs) == pytest.approx(expected, abs=1e-12)
 
 
 def test_deals_keep_the_mean_and_its_spread(monkeypatch):
