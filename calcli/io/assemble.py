@@ -11,7 +11,7 @@ from calcli.core.errors import InputError, UsageError
 from calcli.core.logspace import as_floats
 from calcli.core.predictions import Array, Floats, Kind, Predictions, Provenance
 from calcli.io.checks import CheckedScores
-from calcli.io.kinds import REASONS, kind_of
+from calcli.io.kinds import REASONS, kind_of, mostly_distributions, percentages
 from calcli.io.labels import Labels, join_labels, match
 from calcli.io.names import class_names
 from calcli.io.options import ReadOptions
@@ -142,9 +142,16 @@ def assemble(found: Found, path: str, options: ReadOptions) -> Predictions:
     if rows == 0:
         raise InputError(f"{place.name} has no rows; expected at least one")
     if len(labels) != rows:
+        mend = "name the right labels with --labels"
+        scores_a_label, rest = divmod(rows * columns, len(labels))
+        if scores_a_label > 1 and not rest:
+            mend = (
+                f"if there are {scores_a_label} classes, they must be the last axis, as "
+                f"np.moveaxis(scores, 1, -1) makes them; else {mend}"
+            )
         raise InputError(
-            f"{place.name} has {rows} rows of scores, but {found.labels_from} has {len(labels)} labels; "
-            "expected one label a row; name the right labels with --labels"
+            f"{place.name} has {rows} rows of {columns} scores, but {found.labels_from} has {len(labels)} "
+            f"labels; expected one label a row; {mend}"
         )
     classes = class_names(found.classes, columns, labels, options, place)
     matched = match(labels, classes, place)
@@ -160,7 +167,7 @@ def assemble(found: Found, path: str, options: ReadOptions) -> Predictions:
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
     if options.renormalize:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
-    kind, sure, reason = judge_kind(scores, found.kind, found.kind_reason, options)
+    kind, sure, reason = judge_kind(scores, found.kind, found.kind_reason, options, place.name)
     return Predictions(
         CheckedScores(scores, kind, sure, classes, place, options.renormalize, swapped),
         kind,
@@ -173,7 +180,7 @@ def assemble(found: Found, path: str, options: ReadOptions) -> Predictions:
 
 
 def judge_kind(
-    scores: RawScores, named: Kind | None, named_reason: str, options: ReadOptions
+    scores: RawScores, named: Kind | None, named_reason: str, options: ReadOptions, name: str
 ) -> tuple[Kind, bool, str]:
     """Return the kind of the scores, whether that is certain, and why it is so.
 
@@ -185,14 +192,27 @@ def judge_kind(
         What the names of the columns say.
     options
         What the user said.
+    name
+        Of the file, for messages.
+
+    Raises
+    ------
+    InputError
+        If the scores are percentages.
     """
     if options.kind != "auto":
         return options.kind, True, "as given"
     if named is not None:
         return named, True, named_reason
     first = next(scores.blocks(max(1, FIRST_LOOK // scores.shape[1])))
-    kind = kind_of(as_floats(first))
-    return kind, False, REASONS[kind]
+    block = as_floats(first)
+    kind = kind_of(block)
+    if kind == "logits" and percentages(block):
+        raise InputError(
+            f"{name}: the scores of a row sum to 100; expected probabilities, not percentages; say --kind "
+            "probs --renormalize, or --kind logits if they are logits"
+        )
+    return kind, kind == "probs" and mostly_distributions(block), REASONS[kind]
 
 
 def check_weights(weights: Array, rows: int, place: Place) -> Floats:

@@ -13,6 +13,7 @@ from typing import Literal
 from calcli.core.errors import InputError, UsageError
 from calcli.core.predictions import Kind
 from calcli.io.files import natural_key
+from calcli.io.labels import MISSING_NAMES
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
 
@@ -246,7 +247,15 @@ def _by_class_names(
         return None
     floats = tuple(column for column, holds in columns.items() if holds == "float")
     values = set(label_values(label)) if label is not None and floats else set()
-    if not values or not values <= set(columns):
+    values = {value for value in values if value.strip().casefold() not in MISSING_NAMES}
+    unknown = sorted(values - set(columns))
+    if unknown and len(values & set(floats)) > 1:
+        raise InputError(
+            f"{name}: labels name the columns {listed(sorted(values & set(floats)))}, but there are others, "
+            f"{listed(unknown)}, without a column; expected a column of scores for every label; correct the "
+            "labels, or name the columns with --scores"
+        )
+    if unknown or not values:
         return None
     others = tuple(column for column in floats if column not in values)
     if others:

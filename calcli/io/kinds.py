@@ -20,19 +20,30 @@ REASONS: dict[Kind, str] = {
 def kind_of(block: Floats) -> Kind:
     """Judge (n, K) scores by their values; one column is the score of the second class.
 
-    All in [0, 1] is probabilities, never logits; so are rows that all sum to one, where a value outside is an
-    error in the probabilities. All at most 0 with logsumexp 0 is log-probabilities.
+    All in [0, 1] is probabilities, never logits; so are rows of which most sum to one, where a value outside
+    is an error in the probabilities. All at most 0 with logsumexp 0 is log-probabilities.
     """
     with np.errstate(all="ignore"):
         if block.min() >= 0 and block.max() <= 1:
             return "probs"
         if block.shape[1] == 1:
             return "logits"
-        if sums_to_one(block).all():
+        if mostly_distributions(block):
             return "probs"
         if block.max() <= 0 and sums_to_one(np.exp(block)).all():
             return "log-probs"
     return "logits"
+
+
+def mostly_distributions(block: Floats) -> bool:
+    """Return whether most rows of several scores sum to one, which logits do not."""
+    return block.shape[1] > 1 and float(sums_to_one(block).mean()) > 0.5
+
+
+def percentages(block: Floats) -> bool:
+    """Return whether most rows of several scores, none negative, sum to 100, give or take one."""
+    sums = block @ np.ones(block.shape[1], block.dtype)
+    return block.shape[1] > 1 and bool(block.min() >= 0) and float((np.abs(sums - 100) <= 1).mean()) > 0.5
 
 
 def sums_to_one(block: Floats) -> NDArray[np.bool_]:

@@ -227,7 +227,7 @@ def _look(
             _typed(table, layout.scores, as_text=form == "csv"), raw.names, raw.shape, np.dtype(np.float64)
         )
     classes, notes = _classes(record, layout.classes or source.classes, raw.shape[1], options, name)
-    kind, sure, _ = judge_kind(raw, layout.kind, layout.kind_reason, options)
+    kind, sure, _ = judge_kind(raw, layout.kind, layout.kind_reason, options, name)
     record.refuse_kind(kind, name)
     frame = _frame(record, raw.table.schema, layout.scores, wanted.kind)
     if twice := set(frame.names) & set(kept):

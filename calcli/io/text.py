@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import csv, json
 
 from calcli.core.errors import InputError
+from calcli.io.columns import ALONE
 from calcli.io.files import sniff
 from calcli.io.tables import MemoryTable, Table, arrow_errors
 
@@ -166,4 +167,16 @@ def _refuse_bytes(table: Any, name: str) -> Any:
 
 def _parse_json(source: Any, name: str) -> Any:
     with arrow_errors(name, "file of JSON lines"):
-        return json.read_json(source, json.ReadOptions(block_size=BLOCK_BYTES))
+        return _spread(json.read_json(source, json.ReadOptions(block_size=BLOCK_BYTES)))
+
+
+def _spread(table: Any) -> Any:
+    """Give each class of an object of scores, `"probs": {"cat": 0.9, ...}`, a column such as `probs.cat`."""
+    columns: dict[str, Any] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_struct(column.type) and ALONE.fullmatch(name):
+            keys = [f"{name}.{field.name}" for field in column.type]
+            columns |= dict(zip(keys, column.flatten(), strict=True))
+        else:
+            columns[name] = column
+    return pa.table(columns)

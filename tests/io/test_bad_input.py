@@ -161,8 +161,13 @@ def test_counts_of_labels_and_scores_differ(tmp_path):
     path = pair(tmp_path, random_logits().scores, random_logits().labels[:-1])
     refused(
         path,
-        "t.npy has 57 rows of scores, but .*t_labels.npy has 56 labels; expected one .*; .* --labels",
+        "t.npy has 57 rows of 12 scores, but .*t_labels.npy has 56 labels; expected one .*; name .*",
     )
+
+
+def test_classes_before_the_places_of_an_image(tmp_path):
+    path = pair(tmp_path, np.zeros((2, 5, 3, 4)), np.zeros((2, 3, 4), int))
+    refused(path, r"30 rows of 4 scores, but .* 24 labels; .* if there are 5 classes, .* np.moveaxis")
 
 
 def test_no_labels_or_too_many(tmp_path):

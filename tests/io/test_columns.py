@@ -141,6 +141,14 @@ def test_what_cannot_be_decided(columns, options, message):
         layout(columns, **options)
 
 
+def test_a_label_without_a_column():
+    holds = dict.fromkeys(["label", "cat", "dog"], "float")
+    with pytest.raises(InputError, match="labels name the columns cat, dog, but there are others, horse, "):
+        find_layout(holds, lambda column: ("cat", "dog", "horse"), ReadOptions(), "t.csv")
+    found = find_layout(holds, lambda column: ("cat", "dog", "", "NaN"), ReadOptions(), "t.csv")
+    assert found.classes == ("cat", "dog"), "missing labels are refused with their row, when all are matched"
+
+
 def test_duplicated_names():
     with pytest.raises(InputError, match="more than one column named prob_a; rename"):
         refuse_duplicates(["label", "prob_a", "prob_a"], "t.csv")

@@ -45,15 +45,32 @@ def test_kind_by_values(scores, kind):
 def test_rows_after_the_first_look_may_contradict(monkeypatch):
     """The message names the option; whoever can read again does so as the kind it names."""
     monkeypatch.setattr("calcli.io.assemble.FIRST_LOOK", 10)
-    for first in (np.full((5, 2), 0.5), np.full((5, 2), np.log(0.5))):
-        scores = np.concatenate([first, [[0.5, 0.5], [3.0, -1.0]]])
-        predictions = from_arrays(scores, np.zeros(7, int))
-        with pytest.raises(KindContradicted, match="--kind logits") as caught:
-            scores_of(predictions)
-        assert caught.value.kind == "logits"
-        again = predictions.as_kind(caught.value.kind, caught.value.reason)
-        assert (again.kind, again.provenance.kind_reason) == ("logits", caught.value.reason)
-        np.testing.assert_array_equal(scores_of(again), scores)
+    scores = np.concatenate([np.full((5, 2), np.log(0.5)), [[0.5, 0.5], [3.0, -1.0]]])
+    predictions = from_arrays(scores, np.zeros(7, int))
+    with pytest.raises(KindContradicted, match="--kind logits") as caught:
+        scores_of(predictions)
+    assert caught.value.kind == "logits"
+    again = predictions.as_kind(caught.value.kind, caught.value.reason)
+    assert (again.kind, again.provenance.kind_reason) == ("logits", caught.value.reason)
+    np.testing.assert_array_equal(scores_of(again), scores)
+
+
+@pytest.mark.parametrize("first_look", [10, 1000])
+def test_a_wrong_row_among_probabilities_does_not_make_logits_of_them(first_look, monkeypatch):
+    monkeypatch.setattr("calcli.io.assemble.FIRST_LOOK", first_look)
+    scores = np.concatenate([random_probs().scores, [[1.7, 0.2, 0.1]]])
+    with pytest.raises(InputError, match="row 40 has probabilities that sum to 2; expected 1") as caught:
+        scores_of(from_arrays(scores, np.zeros(41, int)))
+    assert not isinstance(caught.value, KindContradicted)
+
+
+def test_percentages_are_no_logits():
+    scores = np.round(random_probs().scores * 100)
+    with pytest.raises(InputError, match=r"arrays: the scores of a row sum to 100; .* --kind probs --renorm"):
+        from_arrays(scores, np.zeros(40, int))
+    shares = scores_of(from_arrays(scores, np.zeros(40, int), kind="probs", renormalize=True))
+    np.testing.assert_array_equal(shares, scores)
+    assert from_arrays(scores, np.zeros(40, int), kind="logits").kind == "logits"
 
 
 def test_a_single_column_that_contradicts_is_completed_as_logits(monkeypatch):

@@ -139,6 +139,17 @@ def test_a_list_column_holds_all_scores(name, fixed, tmp_path):
     assert predictions.classes == ("0", "1", "2")
 
 
+def test_json_lines_may_hold_an_object_of_scores(tmp_path):
+    sample = random_probs()
+    rows = [dict(zip(COLORS, row, strict=True)) for row in sample.scores.tolist()]
+    table = pa.table({"user": [{"id": 1}] * 40, "label": np.array(COLORS)[sample.labels], "probs": rows})
+    write_jsonl(table, tmp_path / "t.jsonl")
+    predictions = read(tmp_path / "t.jsonl")
+    np.testing.assert_array_equal(scores_of(predictions), sample.scores)
+    assert (predictions.classes, predictions.kind) == (tuple(COLORS), "probs")
+    assert list(predictions.columns) == ["user"]
+
+
 @pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.string_view(), "dictionary"])
 def test_text_of_every_arrow_type(text, tmp_path):
     sample = random_probs()
