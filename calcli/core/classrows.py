@@ -39,7 +39,7 @@ def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
         mean_prob.tolist(),
         np.divide(hits, weight, out=np.full(k, np.nan), where=weight > 0).tolist(),
         errors.tolist(),
-        _nulls(measured, settings, errors, enough),
+        _nulls(measured, settings, errors, enough.tolist()),
         strict=True,
     )
     return [ClassRow(*column) for column in columns]

@@ -134,7 +134,7 @@ class CheckedScores:
         if block.shape[1] > 1 and self.renormalize:
             off = sums <= 0
         if off.any():
-            self._refuse_sum(start, off, sums, block.max() <= 1)
+            self._refuse_sum(start, off, sums, bool(block.max() <= 1))
 
     def _refuse_sum(self, start: int, off: Array, sums: Array, bounded: bool) -> NoReturn:
         first = int(off.argmax())
