@@ -133,13 +133,15 @@ CHOICES = {
 }
 NUMBERS = ("a", "b")
 DEBIASED = "; what can be debiased is the squared error, as in ece_l2:debiased=true"
+MOST_BINS, MOST_ROWS = 100_000, 100_000_000
 GREATEST = 1000.0  # a sharper density of thresholds is one threshold
 
 
 def _value(metric: str, key: str, text: str) -> str | int:
     if key in ("bins", "min_rows"):
-        if not text.isdigit() or not 1 <= int(text) <= 100_000_000:
-            raise UsageError(f"{metric}: {key} must be a whole number from 1 to 100000000, not {text!r}")
+        most = MOST_BINS if key == "bins" else MOST_ROWS
+        if not text.isdigit() or not 1 <= int(text) <= most:
+            raise UsageError(f"{metric}: {key} must be a whole number from 1 to {most}, not {text!r}")
         return int(text)
     if key == "region":
         return text if text == "all" else checked_region(metric, text)

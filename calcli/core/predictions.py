@@ -137,8 +137,11 @@ class Predictions:
             If there is none of that name.
         """
         if name not in self.columns:
-            known = ", ".join(self.columns) or "none besides labels and scores"
-            raise InputError(f"{self.provenance.path}: no column {name!r}; the columns are: {known}")
+            known = ", ".join(self.columns) or "none"
+            where = self.provenance.path
+            raise InputError(
+                f"{where}: no column {name!r}; the columns are: {known}, besides labels and scores"
+            )
         return self.columns[name]
 
     def as_kind(self, kind: Kind, reason: str) -> Predictions:

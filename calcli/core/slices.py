@@ -175,10 +175,10 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
         If there is no such column, or it has too many values to slice by.
     """
     values, codes = np.unique(predictions.column(column).astype(str), return_inverse=True)
-    if len(values) > MOST:
+    if len(values) > MOST or len(values) == len(codes) > ENOUGH_ROWS:
         raise InputError(
-            f"{predictions.provenance.path}: column {column!r} has {len(values):,} values, more than the "
-            f"{MOST:,} that can be slices; --by takes a column of groups, such as country or device"
+            f"{predictions.provenance.path}: column {column!r} has {len(values):,} values in "
+            f"{len(codes):,} rows; --by takes a column of at most {MOST:,} groups, such as country or device"
         )
     order = np.array(_natural_order(values), np.intp)
     return [Slice(column, str(value)) for value in values[order]], np.argsort(order)[codes]

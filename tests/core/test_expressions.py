@@ -42,6 +42,7 @@ def test_defaults_are_left_out():
         ("logloss", "did you mean 'log_loss'"),
         ("ece:bin=3", "it takes: lens, region, binning, bins, norm"),
         ("ece:bins=0", "whole number"),
+        ("ece:bins=100001", "whole number from 1 to 100000, not"),
         ("ece:bins=many", "whole number"),
         ("ece:region=0.9..0.5", "two numbers in"),
         ("ece:debiased=true", "no argument"),

@@ -103,9 +103,12 @@ def test_a_column_that_is_not_there_or_no_grouping_is_refused(predict):
     predictions = replace(
         predict(np.full((2000, 2), 0.5), [0, 1] * 1000), columns={"id": np.arange(2000)}
     )
-    with pytest.raises(InputError, match=r"no column 'country'.*the columns are: id"):
+    with pytest.raises(InputError, match=r"no column 'country'.*the columns are: id, besides labels and"):
         list(slice_rows(predictions, "country"))
     with pytest.raises(InputError, match="2,000 values"):
+        list(slice_rows(predictions, "id"))
+    predictions = replace(predict(np.full((101, 2), 0.5), [0] * 101), columns={"id": np.arange(101)})
+    with pytest.raises(InputError, match="column 'id' has 101 values in 101 rows; --by takes a column of at"):
         list(slice_rows(predictions, "id"))
 
 

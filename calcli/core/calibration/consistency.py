@@ -58,7 +58,8 @@ def compare(value: float, draws: NDArray[np.float64]) -> Null:
     """Summarize (B,) errors of simulated outcomes; the p-value is (1 + #{draws >= value}) / (1 + B)."""
     at_least = int(np.count_nonzero(draws >= value * (1 - 1e-12)))  # equal sums may differ in the last bit
     p_value = (1 + at_least) / (1 + len(draws))
-    return Null(float(draws.mean()), float(draws.std(ddof=1)), p_value, draws=len(draws))
+    sd = float(draws.std(ddof=1)) if len(draws) > 1 else math.nan
+    return Null(float(draws.mean()), sd, p_value, draws=len(draws))
 
 
 def binned_nulls(

@@ -108,6 +108,12 @@ def test_certain_scores_draw_certain_outcomes():
     assert null.p_value == pytest.approx(0.01)
 
 
+def test_one_draw_has_no_spread():
+    null = consistency.compare(0.1, np.array([0.2]))
+    assert (null.mean, null.p_value) == (0.2, 1.0)
+    assert np.isnan(null.sd)
+
+
 def test_brownian_supremum():
     # two classical expansions of the same distribution must agree where both converge
     x = np.linspace(0.6, 2.5, 20)
