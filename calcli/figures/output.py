@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import IO, Literal, get_args
 
@@ -40,5 +41,6 @@ def save(figure: Figure, target: Path | IO[bytes], format: Format | None = None)
     chosen = format or (target.suffix.lstrip(".").lower() if isinstance(target, Path) else "png")
     if chosen not in UNDATED:
         raise UsageError(f"figures are written as {', '.join(get_args(Format))}, not as {chosen!r}")
-    with matplotlib.style.context(["default", STYLE]):
+    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box in its place is seen
         figure.savefig(target, format=chosen, dpi=DPI, metadata=UNDATED[chosen])

@@ -26,9 +26,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         handle, name = tempfile.mkstemp(target.suffix, f".{target.stem}-", target.parent)
     except OSError as error:
-        raise InputError(
-            f"{target} cannot be written: {error.strerror}; choose another place with -o"
-        ) from error
+        raise InputError(f"{target} cannot be written: {error.strerror}; choose another place") from error
     os.close(handle)
     temporary = Path(name)
     try:

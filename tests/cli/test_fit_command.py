@@ -199,6 +199,8 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
         (["-m", "platt", "--lens", "sideways"], "platt cannot act on lens 'sideways'"),
         (["-m", "platt", "--input", "raw"], "platt acts on probabilities"),
         (["-m", "auto", "--folds", "0"], "--folds 2 or more"),
+        (["-m", "bias", "--folds", "1"], "--folds 1 leaves no rows to fit to; expected 2 or more"),
+        (["-m", "auto", "--folds", "1"], "--folds 1 leaves no rows to fit to; expected 2 or more"),
         (["-m", "bias", "--folds", "651"], "651 folds needs at least 651 rows"),
         (["-m", "bias", "-o", "/no/such/folder/cal.json"], "cannot be written"),
         (["-m", "auto", "--candidates", "bias,bais"], "unknown method 'bais', did you mean 'bias'"),

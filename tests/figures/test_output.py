@@ -157,6 +157,12 @@ def test_suffix_decides_the_format(two, tmp_path):
         save(figure, tmp_path / "ks.gif")
 
 
+def test_characters_that_the_font_has_not_give_no_warning():
+    figure = Figure()
+    figure.text(0.5, 0.5, "\N{BIRD} \N{CJK UNIFIED IDEOGRAPH-72D0}")
+    assert written(figure, "png").startswith(MAGIC["png"])
+
+
 def test_standard_set_is_written_in_order(evaluation, tmp_path):
     paths = standard_set(evaluation, tmp_path)
     assert [path.stem for path in paths] == standard_names(evaluation.predictions.n_classes)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.calibrators.arguments import checked_weights
 from calcli.core.calibrators.base import Calibrator, Parameters
-from calcli.core.errors import InputError
+from calcli.core.errors import InputError, UsageError
 from calcli.core.folds import stratified_folds
 from calcli.core.predictions import Array, Floats, Predictions
 
@@ -90,7 +90,11 @@ def held_out(
     ------
     InputError
         If there are fewer rows than folds.
+    UsageError
+        If there is only one fold.
     """
+    if folds < 2:
+        raise UsageError(f"--folds {folds} leaves no rows to fit to; expected 2 or more, or 0 for none")
     if len(rows.labels) < folds:
         raise InputError(
             f"cross-validation in {folds} folds needs at least {folds} rows, there are {len(rows.labels)}; "
