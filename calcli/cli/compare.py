@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def compare(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="BASELINE CANDIDATE...", help="Predictions of two or more systems."),
+        typer.Argument(metavar="BASELINE CANDIDATE", help="Predictions of two or more systems."),
     ],
     reading: Reading,
     computing: Computing,

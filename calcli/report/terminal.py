@@ -18,6 +18,7 @@ from calcli.report.model import Table
 GAP = 2  # blanks between columns
 STYLES = {"best": "bold", "second": "underline", None: ""}
 SIGNS = {"best": "*", "second": "+", None: " "}  # where there are no styles
+UNKNOWN = 80  # characters, where COLUMNS=0 says that nobody knows
 ROOM = 60  # the least an optional column is worth showing in
 
 
@@ -35,6 +36,7 @@ def terminal_text(tables: Sequence[Table], width: int | None = None, color: bool
     """
     text = io.StringIO()
     console = Console(file=text, width=width, force_terminal=color, no_color=not color, highlight=False)
+    console.width = console.width or UNKNOWN
     for number, table in enumerate(tables):
         if number:
             console.print()

@@ -35,6 +35,11 @@ def test_a_table_that_fits_stays_whole():
     assert terminal_text([WIDE], 120).count("row 1") == 1
 
 
+def test_a_width_of_zero_is_none(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    assert terminal_text([WIDE]) == terminal_text([WIDE], 80)
+
+
 def test_wide_characters_take_two_cells():
     table = Table("", (Column("", "left"), Column("a"), Column("b")), (("漢字" * 5, "x" * 15, "y" * 15),))
     assert max(map(cell_len, terminal_text([table], 40).splitlines())) <= 40
