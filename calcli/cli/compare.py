@@ -78,6 +78,8 @@ def compare(
     settings = replace(computing.settings(), cluster=cluster)
     if len(files) < 2:
         raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
+    if unpaired and key is not None:
+        raise UsageError(f"--key {key} pairs rows and --unpaired does not; leave one out")
     systems: Sequence[Predictions] = [read(file, reading.read_options()) for file in files]
     if not allow_other_classes:
         require_same_classes(systems)

@@ -116,6 +116,7 @@ def test_other_classes_only_when_told(run, sample, releases):
     [
         ([], "only one file was given"),
         (["release_2.parquet", "--key", "uid"], "--key uid"),
+        (["release_2.parquet", "--unpaired", "--key", "id"], "--key id pairs rows and --unpaired does not"),
         (["release_2.parquet", "--by", "country"], "country"),
         (["release_2.parquet", "--cluster", "country"], "country"),
         (["release_2.parquet", "--margin", "log_loss"], "is no margin"),
