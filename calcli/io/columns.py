@@ -154,7 +154,7 @@ def _label_column(columns: Mapping[str, Holds], options: ReadOptions, name: str)
             "--label-column"
         )
     if not found:
-        if all(re.fullmatch(r"[-+.\deE]+", column) for column in columns):
+        if columns and all(re.fullmatch(r"[-+.\deE]+", column) for column in columns):
             raise InputError(
                 f"{name}: the first line, {listed(tuple(columns))}, looks like numbers; "
                 "expected a header line with the names of the columns"

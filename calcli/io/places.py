@@ -35,5 +35,5 @@ class Place:
 def listed(names: list[str] | tuple[str, ...], limit: int = 8) -> str:
     """Join names for a message, leaving out the middle of a long list."""
     if len(names) <= limit:
-        return ", ".join(names)
+        return ", ".join(names) or "none"
     return f"{', '.join(names[: limit - 2])}, ..., {names[-1]} ({len(names)} in all)"

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -126,23 +127,25 @@ class ArrowTable:
 
     path: Path
     schema: Any
-    rows: int
 
-    @property
+    @cached_property
     def place(self) -> Place:
         """The file."""
-        return Place(((str(self.path), self.rows),))
+        nested = [field.type.num_fields for field in self.schema]
+        narrow = [nested.index(min(nested))] if nested else []
+        return Place(((str(self.path), sum(batch.num_rows for batch in self._batches(narrow))),))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the file's record batches."""
         names = list(columns)
-        options = pa.ipc.IpcReadOptions(
-            included_fields=sorted(self.schema.get_field_index(name) for name in names)
-        )
+        for batch in self._batches(sorted(self.schema.get_field_index(name) for name in names)):
+            yield batch.select(names)
+
+    def _batches(self, fields: list[int]) -> Iterator[Any]:
+        options = pa.ipc.IpcReadOptions(included_fields=fields)
         with arrow_errors(str(self.path), "Arrow file"), pa.OSFile(str(self.path)) as source:
             reader = pa.ipc.open_file(source, options=options)
-            for i in range(reader.num_record_batches):
-                yield reader.get_batch(i).select(names)
+            yield from map(reader.get_batch, range(reader.num_record_batches))
 
     def head(self, columns: Sequence[str]) -> Any:
         """Return its first batch."""
@@ -228,8 +231,7 @@ def open_arrow(path: Path) -> Table:
             source.seek(0)
             return MemoryTable(str(path), pa.ipc.open_stream(source).read_all())
         source.seek(0)
-        reader = pa.ipc.open_file(source)
-        return ArrowTable(path, reader.schema, reader.count_rows())
+        return ArrowTable(path, pa.ipc.open_file(source).schema)
 
 
 def read_column(table: Table, name: str) -> Any:

@@ -40,6 +40,12 @@ def test_content_that_is_not_what_the_ending_says(name, tmp_path):
     refused(tmp_path / name, f"{name} is not .*, as its ending says")
 
 
+def test_a_table_without_columns(tmp_path):
+    with pa.ipc.new_file(tmp_path / "t.arrow", pa.schema([])):
+        pass
+    refused(tmp_path / "t.arrow", "t.arrow has no label column: found none, expected a name such as label")
+
+
 def test_wrong_endings(tmp_path):
     (tmp_path / "t.pkl").write_bytes(b"x")
     refused(tmp_path / "t.pkl", r't.pkl: the ending ".pkl" is not known; expected one of .npy, .npz, .csv')

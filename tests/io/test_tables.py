@@ -141,9 +141,11 @@ def test_a_list_column_holds_all_scores(name, fixed, tmp_path):
 
 def test_json_lines_may_hold_an_object_of_scores(tmp_path):
     sample = random_probs()
-    rows = [dict(zip(COLORS, row, strict=True)) for row in sample.scores.tolist()]
-    table = pa.table({"user": [{"id": 1}] * 40, "label": np.array(COLORS)[sample.labels], "probs": rows})
-    write_jsonl(table, tmp_path / "t.jsonl")
+    lines = [
+        {"user": {"id": 1}, "label": COLORS[label], "probs": dict(zip(COLORS, row, strict=True))}
+        for label, row in zip(sample.labels, sample.scores.tolist(), strict=True)
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
     predictions = read(tmp_path / "t.jsonl")
     np.testing.assert_array_equal(scores_of(predictions), sample.scores)
     assert (predictions.classes, predictions.kind) == (tuple(COLORS), "probs")
