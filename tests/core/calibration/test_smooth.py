@@ -65,7 +65,17 @@ def test_smooth_ece_of_mass_at_one(toys):
 def test_against_plain_sums_of_kernels(fast, naive, power):
     score, outcome = simulated(100, np.random.default_rng(power), power)
     score[:10] = 1
-    assert fast(ordered_problem(score, outcome)) == pytest.approx(naive(score, outcome), abs=2e-5)
+    assert fast(ordered_problem(score, outcome)) == pytest.approx(naive(score, outcome), abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("fast", "naive"), [(smooth_ece, naive_smooth_ece), (kde_ece, naive_kde_ece)], ids=["smooth", "kde"]
+)
+def test_many_rows_in_a_cell_of_the_grid(fast, naive):
+    rng = np.random.default_rng(1)
+    score = 0.15 * rng.random(700) ** 2
+    outcome = rng.random(700) < score
+    assert fast(ordered_problem(score, outcome)) == pytest.approx(naive(score, outcome), abs=2e-6)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
