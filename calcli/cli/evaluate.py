@@ -81,7 +81,7 @@ def evaluate(
             for warning in result.warnings:
                 remark(f"{result.input.path}: {warning.message}")
     broken = [
-        f"{result.input.path}: {limit} holds, {limit.call} is {result.metrics[str(limit.call)].value:.6g}"
+        f"{result.input.path}: {limit} holds, {limit.call} is {limit.value(result.metrics):.6g}"
         for result in results
         for limit in limits
         if result.slice is None and limit.broken_by(result.metrics, result.input.path)
@@ -151,4 +151,4 @@ def _with_limits(settings: Settings, limits: Sequence[Limit], predictions: Predi
     if not limits:
         return settings
     asked = settings.metrics or tuple(default_metrics(predictions, settings.costs)[0])
-    return replace(settings, metrics=(*asked, *(limit.call.spelled_out for limit in limits)))
+    return replace(settings, metrics=(*asked, *(limit.call.asked for limit in limits)))

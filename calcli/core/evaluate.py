@@ -162,7 +162,7 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
     )
 
     def values_of(names: Iterable[str]) -> Callable[[Predictions], dict[str, float]]:
-        metrics = tuple(found[name].call.spelled_out for name in names)
+        metrics = tuple(found[name].call.asked for name in names)
         inner = replace(plain, metrics=metrics, priors=None)  # which the rows already have
         return lambda rows: {name: e.value for name, e in evaluate(rows, inner).estimates.items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from calcli.core.errors import UsageError
 from calcli.core.registry import AS_SCORE, METRICS, RECALIBRATORS, Metric
@@ -15,10 +15,21 @@ CLASS_WISE, WORST_CLASS = "class-wise", "worst-class"
 
 @dataclass(frozen=True)
 class MetricCall:
-    """A metric with all its arguments."""
+    """A metric with all its arguments.
+
+    Attributes
+    ----------
+    metric
+        What the registry says of it.
+    arguments
+        The value of every argument.
+    asked
+        The expression as it was given, by which reports name the metric.
+    """
 
     metric: Metric
     arguments: Mapping[str, str | int]
+    asked: str = field(compare=False)
 
     @property
     def lens(self) -> str:
@@ -53,12 +64,6 @@ class MetricCall:
         """Names of the row statistics it needs; an argument "score" names one more."""
         score = self.arguments.get("score")
         return self.metric.statistics if score is None else (*self.metric.statistics, str(score))
-
-    @property
-    def spelled_out(self) -> str:
-        """The expression with all arguments, which means the same whatever is assumed elsewhere."""
-        arguments = [f"{name}={self.arguments[name]}" for name in self.metric.arguments]
-        return ":".join([self.metric.name, *arguments])
 
     def __str__(self) -> str:
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
@@ -98,11 +103,11 @@ def parse_metric(text: str, defaults: Mapping[str, str | int] | None = None) -> 
             hint = DEBIASED if key == "debiased" else ""
             raise UsageError(f"metric {name!r} has no argument {pair!r}; it takes: {known}{hint}")
         arguments[key] = _value(name, key, value)
-    return MetricCall(metric, arguments)
+    return MetricCall(metric, arguments, text.strip())
 
 
 def parse_metrics(texts: Iterable[str], defaults: Mapping[str, str | int] | None = None) -> list[MetricCall]:
-    """Parse several expressions and name all faults at once.
+    """Parse several expressions and name all faults at once; of several that mean the same the first counts.
 
     Raises
     ------
@@ -117,7 +122,10 @@ def parse_metrics(texts: Iterable[str], defaults: Mapping[str, str | int] | None
             faults.append(str(fault))
     if faults:
         raise UsageError("; ".join(faults))
-    return list({str(call): call for call in calls}.values())
+    different: dict[str, MetricCall] = {}
+    for call in calls:
+        different.setdefault(str(call), call)
+    return list(different.values())
 
 
 CHOICES = {

@@ -154,8 +154,9 @@ class Settings:
 
     @property
     def defaults(self) -> dict[str, str | int]:
-        """What metrics assume where their expression does not say."""
-        return {"bins": self.bins, "recalibrator": self.recalibrator, "training": self.training}
+        """What metrics assume where their expression does not say; of costs, the only ones."""
+        costs = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
+        return {"bins": self.bins, "recalibrator": self.recalibrator, "training": self.training, **costs}
 
 
 @dataclass(frozen=True)

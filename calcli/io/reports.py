@@ -9,6 +9,7 @@ from typing import Any
 
 from calcli.core.comparing.baseline import StoredReport, StoredValue
 from calcli.core.errors import InputError
+from calcli.core.expressions import parse_metric
 from calcli.core.results import Interval
 from calcli.core.slices import Slice
 
@@ -49,19 +50,24 @@ def read_report(path: str | Path) -> StoredReport:
             "evaluate FILE --format json"
         )
     try:
-        return _stored(report["results"], str(path))
+        return _stored(report["results"], report["settings"], str(path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path} is a damaged report ({type(error).__name__}: {error})") from error
 
 
-def _stored(results: list[dict[str, Any]], path: str) -> StoredReport:
+def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) -> StoredReport:
     inputs = {result["input"]["path"] for result in results}
     if len(inputs) != 1:
         raise InputError(
             f"{path} reports on {len(inputs)} data sets; expected one: evaluate the baseline alone"
         )
+    defaults = {name: settings[name] for name in ("bins", "recalibrator", "training")}
+    if len(settings["costs"]) == 1:
+        defaults["costs"] = settings["costs"][0]["name"]
     metrics = {
-        _slice(result["slice"]): {name: _value(found) for name, found in result["metrics"].items()}
+        _slice(result["slice"]): {
+            str(parse_metric(name, defaults)): _value(found) for name, found in result["metrics"].items()
+        }
         for result in results
     }
     return StoredReport(path, tuple(results[0]["input"]["class_names"]), metrics)

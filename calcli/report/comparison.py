@@ -16,7 +16,7 @@ from calcli.report.jsonreport import Digest, input_object
 from calcli.report.model import Column, Table
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
 from calcli.report.summary import short_names, summarize
-from calcli.report.wording import NONE
+from calcli.report.wording import NONE, assumed_bins
 
 SCHEMA = "calcli.comparison/1"
 TITLE = "Comparison"
@@ -180,6 +180,7 @@ def _notes(
         notes.append(f"Rows of one {cluster} depend on each other: they are resampled and swapped together.")
     if "error" in families:
         notes.append(ERRORS)
+    notes += assumed_bins(one.call for one in every)
     if families & {"decomposition", "classical"}:
         notes.append(WITHOUT_INTERVAL)
     verdicts = {one.verdict for one in every}
@@ -284,7 +285,7 @@ def _systems(
         {
             "input": input_object(summarize(evaluation).input, digest),
             "unmatched_rows": count,
-            "metrics": {name: estimate.value for name, estimate in evaluation.estimates.items()},
+            "metrics": {one.call.asked: one.value for one in evaluation.estimates.values()},
         }
         for evaluation, count in zip(evaluations, unmatched, strict=True)
     ]

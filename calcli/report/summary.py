@@ -156,7 +156,7 @@ def summarize(evaluation: Evaluation) -> Result:
         infinite = InfiniteLogLoss(len(evaluation.infinite_rows), first, evaluation.finite_log_loss)
     return Result(
         _input(evaluation),
-        evaluation.estimates,
+        {estimate.call.asked: estimate for estimate in evaluation.estimates.values()},
         verdict(evaluation),
         infinite,
         tuple(evaluation.per_class),

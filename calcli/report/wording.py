@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from calcli.core.calibration.consistency import Null
 from calcli.core.calibration.multiple import SIGNIFICANT, enough_draws
+from calcli.core.expressions import MetricCall
 from calcli.core.results import Estimate
 
 QUALITY = "Quality for decisions"
@@ -42,10 +43,20 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     errors = [estimate for estimate in estimates if estimate.call.metric.family == "error"]
     if not errors:
         return []
+    bins = assumed_bins(estimate.call for estimate in errors)
     if all(estimate.if_calibrated is None for estimate in errors):
-        return [BIASED]
+        return [BIASED, *bins]
     left_out = any(e.if_calibrated is None and e.call.is_class_wise for e in errors)
-    return [tested, NOT_TESTED] if left_out else [tested]
+    return [tested, *([NOT_TESTED] if left_out else []), *bins]
+
+
+def assumed_bins(calls: Iterable[MetricCall]) -> list[str]:
+    """Return how many bins there are, where that is neither the usual number nor in the expression."""
+    for call in calls:
+        usual, bins = (arguments.get("bins") for arguments in (call.metric.arguments, call.arguments))
+        if bins != usual and "bins=" not in call.asked:
+            return [f"{bins:,} bins, unless the name says otherwise."]
+    return []
 
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:

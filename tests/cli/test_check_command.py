@@ -8,6 +8,8 @@ import tomllib
 
 import pytest
 
+from calcli.io.reports import read_report
+
 POLICY = """
 [[rules]]
 metric = "log_loss"
@@ -242,3 +244,10 @@ def test_a_file_that_cannot_be_written_is_told(run, policy, old, tmp_path):
     done = run("check", old, "--policy", policy, "--baseline", old, "--write", f"junit={target}")
     assert done.status == 2
     assert str(target) in done.err
+
+
+def test_a_report_is_read_as_its_settings_mean_it(run, sample, tmp_path):
+    options = ("--costs", "abstain:0.1", "--bins", "10", "--metrics", "bayes_risk,ece,ece:bins=15")
+    report = tmp_path / "report.json"
+    report.write_text(run("evaluate", sample / "release_1.parquet", *options, "--format", "json").out)
+    assert list(read_report(report).metrics[""]) == ["bayes_risk:costs=abstain", "ece:bins=10", "ece"]

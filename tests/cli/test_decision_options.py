@@ -36,15 +36,23 @@ def test_costs_by_word_and_by_file(metrics, tmp_path):
     table.write_text(",home,examine,operate\nbenign,0,1,10\nmalignant,50,5,0\n")
     found = metrics("cancer_bayes_test.csv", "--costs", f"zero-one,abstain:0.1,{table}")
     risks = {name: value["value"] for name, value in found["metrics"].items() if "bayes_risk" in name}
-    assert risks["bayes_risk"] == pytest.approx(1 - found["metrics"]["accuracy"]["value"])
+    assert risks["bayes_risk:costs=zero-one"] == pytest.approx(1 - found["metrics"]["accuracy"]["value"])
     assert set(risks) == {
         f"{kind}{costs}"
         for kind in ("bayes_risk", "normalized_bayes_risk")
-        for costs in ("", ":costs=abstain", ":costs=surgery")
+        for costs in (":costs=zero-one", ":costs=abstain", ":costs=surgery")
     }
     taken = {row["name"]: row["rows"] for row in found["decisions"]["surgery"]}
     assert list(taken) == ["home", "examine", "operate"]
     assert sum(taken.values()) == found["input"]["rows"]
+
+
+def test_the_only_costs_are_those_of_a_risk_that_names_none(metrics):
+    options = ("cancer_bayes_test.csv", "--costs", "abstain:0.1", "--metrics")
+    found, named = (metrics(*options, name)["metrics"] for name in ("bayes_risk", "bayes_risk:costs=abstain"))
+    assert list(found) == ["bayes_risk"]
+    assert found["bayes_risk"] == named["bayes_risk:costs=abstain"]
+    assert "costs:abstain" in found["bayes_risk"]["signature"]
 
 
 def test_priors_and_shift(metrics):
@@ -77,13 +85,14 @@ def test_infinite_losses_are_clipped_only_on_request(run, metrics, tmp_path):
 def test_calibration_data_trains(metrics, sample):
     test, other = sample / "cancer_bayes_test.csv", sample / "cancer_bayes_calibration.csv"
     found = metrics("cancer_bayes_test.csv", "--calibration-data", other, "--recalibrator", "platt")
-    name = "relative_calibration_loss:recalibrator=platt:training=held-out"
+    estimate = found["metrics"]["relative_calibration_loss"]
+    assert "recalibrator:platt|training:held-out" in estimate["signature"]
     rows = [read(file, ReadOptions()) for file in (test, other)]
     fitted = recalibrator("platt")
     train, evaluated = map(rows_of, (rows[1], rows[0]))
     fitted.fit(train.scores, train.labels)
     after = evaluate(recalibrated(rows[0], fitted.apply(evaluated.scores)), Settings(metrics=("log_loss",)))
-    assert found["metrics"][name]["parts"]["after"] == pytest.approx(after.estimates["log_loss"].value)
+    assert estimate["parts"]["after"] == pytest.approx(after.estimates["log_loss"].value)
 
 
 def test_the_labels_of_the_calibration_data_are_its_own(run, tmp_path):

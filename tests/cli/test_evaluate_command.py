@@ -44,7 +44,9 @@ def test_options_reach_the_computation(run, sample):
     done = run("evaluate", file, "-f", "json", *options, "--seed", "5")
     settings = json.loads(done.out)["settings"]
     assert (settings["bins"], settings["level"], settings["seed"]) == (7, 0.9, 5)
-    assert metrics(done)["ece:bins=7"]["signature"].split("|")[-3:-1] == ["draws:49", "seed:5"]
+    assert metrics(done)["ece"]["signature"].split("|")[4:-1] == [
+        "bins:7", "norm:1", "n:997", "k:10", "dtype:float32", "draws:49", "seed:5"
+    ]  # fmt: skip
     assert metrics(done)["log_loss"]["level"] == 0.9
     assert json.loads(done.out)["results"][0]["input"]["computed_in"] == "float32"
 
@@ -254,7 +256,16 @@ class TestFailIf:
     def test_bins_count_for_limits_too(self, run, preds):
         options = ["--bins", "5", "--metrics", "accuracy", "--fail-if", "ece>0.9"]
         done = run("evaluate", preds, "-f", "json", *options)
-        assert list(metrics(done)) == ["accuracy", "ece:bins=5"]
+        assert list(metrics(done)) == ["accuracy", "ece"]
+        assert "|bins:5|" in metrics(done)["ece"]["signature"]
+
+    def test_a_limit_and_a_metric_may_say_the_same_in_different_words(self, run, preds):
+        asked = "ece:bins=15:binning=equal-mass"
+        done = run(
+            "evaluate", preds, "--metrics", asked, "--fail-if", "ece:binning=equal-mass>0", "-f", "json"
+        )
+        assert (done.status, list(metrics(done))) == (1, [asked])
+        assert f"ece:binning=equal-mass is {metrics(done)[asked]['value']:.6g}" in done.err
 
     def test_what_cannot_be_judged_never_passes(self, run, tmp_path):
         file = tmp_path / "one.csv"

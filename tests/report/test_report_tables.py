@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 
 from calcli.core import classrows
+from calcli.core.expressions import parse_metrics
 from calcli.report.summary import short_names
 from calcli.report.tables import result_tables
+from calcli.report.wording import assumed_bins
 
 
 def cells(table) -> dict[str, tuple[str, ...]]:
@@ -142,3 +144,12 @@ def test_classes_that_more_draws_could_tell_are_no_secret(summarized, monkeypatc
     few = summarized(probs, labels, test=True, draws=9)
     notes = by_title(result_tables([few], per_class=True))[title].notes
     assert notes[1] == "9 draws cannot show a p below 0.3 for 3 tests; --draws 119 would be enough."
+
+
+@pytest.mark.parametrize(
+    ("asked", "bins", "said"),
+    [("ece", 10, True), ("ece", 15, False), ("ece:bins=10", 15, False), ("ks,ece:bins=15", 10, False)],
+)
+def test_a_number_of_bins_that_nobody_names_is_told(asked, bins, said):
+    calls = parse_metrics(asked.split(","), {"bins": bins})
+    assert assumed_bins(calls) == (["10 bins, unless the name says otherwise."] if said else [])

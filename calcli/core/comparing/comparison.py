@@ -280,7 +280,7 @@ def _compared(
     candidates = range(1, len(contest.evaluations))
     differences = tuple(
         {
-            str(call): _between(contest, call, 0, candidate, margins.get(str(call), 0.0))
+            call.asked: _between(contest, call, 0, candidate, margins.get(str(call), 0.0))
             for call in contest.calls
         }
         for candidate in candidates

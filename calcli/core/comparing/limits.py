@@ -38,13 +38,17 @@ class Limit:
     def __str__(self) -> str:
         return f"{self.call}{self.sign}{self.bound:g}"
 
+    def value(self, estimates: Mapping[str, Estimate]) -> float:
+        """Return the value of the metric, which is one of the estimates."""
+        return next(estimate.value for estimate in estimates.values() if estimate.call == self.call)
+
     def broken_by(self, estimates: Mapping[str, Estimate], name: str) -> bool:
         """Return whether the condition holds.
 
         Parameters
         ----------
         estimates
-            By metric expression; the limit's metric is one of them.
+            As for `value`.
         name
             Of the data, for the message.
 
@@ -53,7 +57,7 @@ class Limit:
         InputError
             If the value is undefined, so that nothing can be said.
         """
-        value = estimates[str(self.call)].value
+        value = self.value(estimates)
         if math.isnan(value):
             raise InputError(f"{name}: {self.call} is undefined on these labels, so {self} cannot be judged")
         return bool(COMPARISONS[self.sign](value, self.bound))

@@ -84,7 +84,7 @@ def recomputed_differences(
     The differences; permutations in which the metric is undefined do not count.
     """
     plain = replace(
-        settings, metrics=(call.spelled_out,), resamples=0, draws=0, test=False, cluster=None, priors=None
+        settings, metrics=(call.asked,), resamples=0, draws=0, test=False, cluster=None, priors=None
     )
     pooled = _joined(baseline, candidate)
     table, weights = np.concatenate([baseline.table, candidate.table]), pooled.weights
