@@ -130,6 +130,8 @@ class Computing:
         if self.shift_to_priors and self.priors is None:
             raise UsageError("--shift-to-priors moves to the priors of --priors; give them as well")
         metrics = split(self.metrics)
+        if self.metrics is not None and not metrics:
+            raise UsageError("--metrics names none; leave it out for the usual ones")
         parse_metrics(metrics)  # refuses what is wrong before anything is read
         given = vars(self) | {"metrics": metrics, "costs": (), "priors": None}
         if self.costs or self.priors:

@@ -65,6 +65,7 @@ def test_every_command_has_help_with_an_example(run, command):
         (["evaluate", "x.npy", "--bins", "many"], "--bins"),
         (["evaluate", "x.npy", "--kind", "odds"], "'odds' is not one of"),
         (["evaluate", "x.npy", "--level", "95"], "--level is 95; expected a number between 0 and 1"),
+        (["evaluate", "x.npy", "--metrics", ""], "--metrics names none; leave it out"),
         (["evaluate", "x.npy", "--metrics", "ecee,brierr"], "'ece'.*'brier'"),
         (["evaluate", "x.npy", "--fail-if", "log_loss=1"], "'log_loss=1' is no limit"),
         (["evaluate", "x.npy"], "x.npy: no such file"),
