@@ -232,9 +232,7 @@ def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[
         start = stop
 
 
-def sweep(
-    predictions: Predictions, collectors: Iterable[Collector], precision: Precision = "auto"
-) -> None:
+def sweep(predictions: Predictions, collectors: Iterable[Collector], precision: Precision = "auto") -> None:
     """Show every block of the predictions to every collector, reading the rows once."""
     collectors = list(collectors)
     for block in blocks(predictions, precision):

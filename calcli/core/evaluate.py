@@ -28,9 +28,7 @@ RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has 
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
 
-def default_metrics(
-    predictions: Predictions, costs: Sequence[Costs] = ()
-) -> tuple[list[str], list[str]]:
+def default_metrics(predictions: Predictions, costs: Sequence[Costs] = ()) -> tuple[list[str], list[str]]:
     """Return the expressions of the default report, and a sentence for each metric left out."""
     rows, classes = predictions.scores.shape
     names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]

@@ -194,4 +194,3 @@ class InputFacts:
     def worst_row_sum(self) -> float:
         """The sum of probabilities farthest from one."""
         return float(np.exp(self._worst_log_sum))
-

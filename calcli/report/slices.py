@@ -151,9 +151,7 @@ def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> li
         if worst.metrics[name].if_calibrated:
             notes.append(EXCESS)
     if not all(map(is_compared, parts)):
-        notes.append(
-            f"{FEW.strip()} not compared with others, for which {ENOUGH_ROWS} rows would be enough."
-        )
+        notes.append(f"{FEW.strip()} not compared with others, for which {ENOUGH_ROWS} rows would be enough.")
     notes += half_width([whole])
     if any(whole.metrics[metric].call.metric.family == "error" for metric in metrics):
         notes.append(f"{P} {CORRECTED}")

@@ -100,9 +100,7 @@ def test_numbers_are_in_the_order_of_numbers(predict):
 
 
 def test_a_column_that_is_not_there_or_no_grouping_is_refused(predict):
-    predictions = replace(
-        predict(np.full((2000, 2), 0.5), [0, 1] * 1000), columns={"id": np.arange(2000)}
-    )
+    predictions = replace(predict(np.full((2000, 2), 0.5), [0, 1] * 1000), columns={"id": np.arange(2000)})
     with pytest.raises(InputError, match=r"no column 'country'.*the columns are: id, besides labels and"):
         list(slice_rows(predictions, "country"))
     with pytest.raises(InputError, match="2,000 values"):

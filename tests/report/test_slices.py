@@ -30,9 +30,7 @@ def sliced():
         columns = {"country": country, "half": np.tile([2, 10], 250)}
         predictions = from_arrays(np.full((500, 2), [0.2, 0.8]), right, columns=columns)
         evaluation = evaluate(predictions, Settings(resamples=99, draws=199, **settings))
-        parts = [
-            part for column in columns for part in summarize_slices(predictions, column, evaluation)
-        ]
+        parts = [part for column in columns for part in summarize_slices(predictions, column, evaluation)]
         return [summarize(evaluation), *parts]
 
     return results

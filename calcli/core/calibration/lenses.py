@@ -85,9 +85,7 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     kind, _, digits = name.rpartition("-")
     number = int(digits) if digits.isdigit() else -1
     if kind == "class" and 0 <= number < n_classes:
-        return _score_lens(
-            name, lambda block: block.column(number), lambda block: block.labels == number
-        )
+        return _score_lens(name, lambda block: block.column(number), lambda block: block.labels == number)
     if kind == "top" and 1 <= number <= n_classes:
         return _score_lens(
             name,

@@ -94,9 +94,7 @@ def _given_interval(
         "entropy": study.entropies(score),
     }
     rows, predictions = study.rows, measured.predictions
-    sums = Sums(
-        columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, study.clusters
-    )
+    sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, study.clusters)
     means = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 5]))
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite scores nothing is won
         return Interval.of_draws(OF_MEANS[call.metric.name](means), settings.level)

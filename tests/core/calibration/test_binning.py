@@ -35,9 +35,7 @@ def test_edges_of_the_reference(toys):
 def test_arithmetic_agrees_with_the_edges(values, bins, dtype):
     values = np.array(values, dtype)
     edges = equal_width_edges(bins)
-    naive = [
-        min(bins - 1, max(i for i in range(bins + 1) if edges[i] <= value)) for value in values.tolist()
-    ]
+    naive = [min(bins - 1, max(i for i in range(bins + 1) if edges[i] <= value)) for value in values.tolist()]
     assert equal_width_index(values, bins).tolist() == naive
     assert bin_index(values, edges).tolist() == naive
 

@@ -30,9 +30,7 @@ def test_standard_error_is_the_jackknife():
     rng = np.random.default_rng(1)
     score, outcome = ranked(150, rng)
     found = roc_area(ordered_problem(score, outcome))
-    left = np.array(
-        [roc_auc_score(np.delete(outcome, i), np.delete(score, i)) for i in range(150)]
-    )
+    left = np.array([roc_auc_score(np.delete(outcome, i), np.delete(score, i)) for i in range(150)])
     jackknife = math.sqrt(149 / 150 * np.square(left - left.mean()).sum())
     assert found.standard_error == pytest.approx(jackknife, rel=0.03)
 

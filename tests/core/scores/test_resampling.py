@@ -41,9 +41,7 @@ def test_the_spread_is_that_of_other_data_sets(predict):
 def test_sd_of_the_area_is_near_that_of_delong(predict):
     predictions = predict(*over_confident(np.random.default_rng(1)), "logits")
     area = evaluate(predictions, Settings(metrics=("auroc",), level=0.682689)).estimates["auroc"]
-    assert sds(predictions)["auroc"] == pytest.approx(
-        (area.interval.high - area.interval.low) / 2, rel=0.15
-    )
+    assert sds(predictions)["auroc"] == pytest.approx((area.interval.high - area.interval.low) / 2, rel=0.15)
 
 
 @pytest.mark.parametrize("name", ["ece:bins=10", "ks", "accuracy"])
