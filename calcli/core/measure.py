@@ -22,7 +22,15 @@ from calcli.core.calibration.vectors import (
 )
 from calcli.core.expressions import MetricCall
 from calcli.core.predictions import Array, Floats, Predictions
-from calcli.core.rows import ROW_STATISTICS, Bins, ClassBins, InputFacts, RowTable, clipped_log_loss
+from calcli.core.rows import (
+    ROW_STATISTICS,
+    Bins,
+    ClassBins,
+    InputFacts,
+    RowStatistic,
+    RowTable,
+    clipped_log_loss,
+)
 from calcli.core.scores.bootstrap import Sums
 from calcli.core.scores.costs import Costs
 from calcli.core.scores.dispatch import Score, find_score
@@ -78,27 +86,38 @@ class Measurements:
         edges: Edges | None = None,
         tests: bool = False,
     ) -> None:
-        n, k = predictions.scores.shape
         self.predictions = predictions
         self.dtype: np.dtype[Any] = working_dtype(predictions, precision)
         self.facts = InputFacts(predictions)
         scored = [call for call in calls if call.metric.family == "score"]
         self.scores: dict[str, Score] = {str(call): find_score(call, predictions, costs) for call in scored}
-        wanted = {name for call in calls for name in call.statistics} | {"hit"}
-        ranked = any(call.metric.family == "ranking" for call in calls)
-        names = {"top-1", *(call.lens for call in calls if call.lens and not call.is_class_wise)}
-        names |= {"class-0", "class-1"} if k == 2 else set()
-        members = {
-            name: group_members(name, group_of, predictions.classes)
-            for name, group_of in (groups or {}).items()
-        }
-        lenses = {name: find_lens(name, k, members) for name in names}
+        judged = [score.costs for score in self.scores.values() if score.costs is not None]
+        self.costs = {costs.name: costs for costs in judged}
+        lenses = _lenses(predictions, calls, groups or {})
         self._lenses = {name: lens for name, lens in lenses.items() if isinstance(lens, Lens)}
+        self.rows = RowTable(predictions.n_rows, self._statistics(calls, clip))
+        class_wise = [
+            find_estimator(call, edges)
+            for call in calls
+            if call.metric.family == "error" and call.is_class_wise
+        ]
+        self._class_bins = _class_bins(predictions, calls, class_wise, bins)
+        vectors = {name: lens for name, lens in lenses.items() if isinstance(lens, VectorLens)}
+        if tests or _orders_classes(calls, class_wise, predictions.n_classes):
+            vectors.setdefault("canonical", canonical_lens(predictions.n_classes))
+        self._vectors = {name: VectorTable(lens, predictions, self.dtype) for name, lens in vectors.items()}
+        self._problems: dict[str, Problem] = {}
+        collectors: list[Collector] = [self.facts, self.rows]
+        collectors += [*self._class_bins.values(), *self._vectors.values()]
+        if watch is not None:
+            collectors.append(_Watched(watch))
+        sweep(predictions, collectors, precision)
+
+    def _statistics(self, calls: Sequence[MetricCall], clip: float) -> dict[str, RowStatistic]:
+        """Return what the pass must keep of every row, by name."""
+        wanted = {name for call in calls for name in call.statistics} | {"hit"}
         statistics = {name: statistic for name, statistic in ROW_STATISTICS.items() if name in wanted}
-        decomposed = [call for call in calls if call.metric.family == "decomposition"]
-        isotonic = any(call.is_class_wise for call in decomposed)
-        classical = any(call.metric.family == "classical" for call in calls)
-        if (isotonic or classical) and k == 2:
+        if self.predictions.n_classes == 2 and ("classical" in _families(calls) or _isotonic(calls)):
             statistics["log_odds"] = lambda block: block.log_odds
         if clip and "log_loss" in statistics:
             statistics["log_loss"] = clipped_log_loss(clip)
@@ -106,30 +125,7 @@ class Measurements:
             statistics |= lens.statistics
         for score in self.scores.values():
             statistics = {**score.statistics, **statistics}  # what is clipped stays so
-        judged = [score.costs for score in self.scores.values() if score.costs is not None]
-        self.costs = {costs.name: costs for costs in judged}
-        statistics |= {costs.decision_column: costs.decided for costs in judged}
-        self.rows = RowTable(n, statistics)
-        errors = [call for call in calls if call.metric.family == "error"]
-        class_wise = [find_estimator(call, edges) for call in errors if call.is_class_wise]
-        self._vectors = {
-            name: VectorTable(lens, predictions, self.dtype)
-            for name, lens in lenses.items()
-            if isinstance(lens, VectorLens)
-        }
-        summed = {estimator.bins for estimator in class_wise if from_sums(estimator)} | {bins}
-        summed |= {int(call.arguments["bins"]) for call in decomposed if "bins" in call.arguments}
-        # two classes are in order anyway, for their ranking
-        self._class_bins = {m: ClassBins(predictions, m) for m in summed if k > 2}
-        collectors: list[Collector] = [self.facts, self.rows, *self._class_bins.values()]
-        ordered = ((ranked or isotonic) and k > 2) or not all(map(from_sums, class_wise))
-        if (ordered or tests) and "canonical" not in self._vectors:
-            self._vectors["canonical"] = VectorTable(canonical_lens(k), predictions, self.dtype)
-        collectors += self._vectors.values()
-        if watch is not None:
-            collectors.append(_Watched(watch))
-        sweep(predictions, collectors, precision)
-        self._problems: dict[str, Problem] = {}
+        return statistics | {costs.decision_column: costs.decided for costs in self.costs.values()}
 
     def is_scalar(self, lens: str) -> bool:
         """Tell whether a lens has one score and one outcome."""
@@ -171,8 +167,7 @@ class Measurements:
             errors = binned_error(self.class_bins(estimator.bins), estimator.norm)
             return float(class_wise_error(errors, over))
         labels, weights = self.predictions.labels, self.predictions.weights
-        table = self.vector_problem("canonical").probs.T
-        problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(table))
+        problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(self.class_probs))
         errors = np.array([estimator.value(problem) for problem in problems])
         return float(class_wise_error(errors, over))
 
@@ -192,8 +187,7 @@ class Measurements:
             return Area(area, float(np.linalg.norm(together)))
         if self.predictions.n_classes == 2:
             return roc_area(self.problem("class-1"))
-        table = self.vector_problem("canonical").probs.T
-        return mean_roc_area(table, self.predictions.labels, self.predictions.weights)
+        return mean_roc_area(self.class_probs, self.predictions.labels, self.predictions.weights)
 
     def roc_influences(self) -> tuple[float, NDArray[np.float64]]:
         """Return the same area with the (N,) influences of the rows on it."""
@@ -201,7 +195,53 @@ class Measurements:
         if self.predictions.n_classes == 2:
             both = np.stack([self.rows[self._lenses[lens].score] for lens in ("class-0", "class-1")])
             return area_influences(both, labels, weights)
-        return area_influences(self.vector_problem("canonical").probs.T, labels, weights)
+        return area_influences(self.class_probs, labels, weights)
+
+
+def _families(calls: Sequence[MetricCall]) -> set[str]:
+    return {call.metric.family for call in calls}
+
+
+def _isotonic(calls: Sequence[MetricCall]) -> bool:
+    """Tell whether a score is decomposed by isotonic fits to every class."""
+    return any(call.metric.family == "decomposition" and call.is_class_wise for call in calls)
+
+
+def _lenses(
+    predictions: Predictions, calls: Sequence[MetricCall], groups: Mapping[str, Mapping[str, str]]
+) -> dict[str, Lens | VectorLens]:
+    """Return the lenses that the metrics look through, and those that are always looked through."""
+    names = {"top-1", *(call.lens for call in calls if call.lens and not call.is_class_wise)}
+    names |= {"class-0", "class-1"} if predictions.n_classes == 2 else set()
+    members = {name: group_members(name, group_of, predictions.classes) for name, group_of in groups.items()}
+    return {name: find_lens(name, predictions.n_classes, members) for name in names}
+
+
+def _class_bins(
+    predictions: Predictions,
+    calls: Sequence[MetricCall],
+    class_wise: Sequence[OneDimensional | OfVectors],
+    bins: int,
+) -> dict[int, ClassBins]:
+    """Return the sums over every class to gather, by number of bins.
+
+    None for two classes, which are in order anyway, for their ranking.
+    """
+    if predictions.n_classes == 2:
+        return {}
+    wanted = {estimator.bins for estimator in class_wise if from_sums(estimator)} | {bins}
+    decomposed = [call for call in calls if call.metric.family == "decomposition"]
+    wanted |= {int(call.arguments["bins"]) for call in decomposed if "bins" in call.arguments}
+    return {m: ClassBins(predictions, m) for m in wanted}
+
+
+def _orders_classes(
+    calls: Sequence[MetricCall], class_wise: Sequence[OneDimensional | OfVectors], n_classes: int
+) -> bool:
+    """Tell whether a metric puts the probabilities of each class in order, and so needs all of them."""
+    if not all(map(from_sums, class_wise)):
+        return True
+    return n_classes > 2 and ("ranking" in _families(calls) or _isotonic(calls))
 
 
 def from_sums(estimator: OneDimensional | OfVectors) -> TypeGuard[BinnedError]:
