@@ -15,7 +15,6 @@ from calcli.core.comparing.comparison import compare as compare_systems
 from calcli.core.comparing.pairing import pair, require_same_classes
 from calcli.core.comparing.policy import Checked, Policy, exit_status
 from calcli.core.errors import UsageError
-from calcli.core.expressions import parse_metric
 from calcli.core.predictions import Predictions
 from calcli.core.results import Settings
 from calcli.io.hashing import sha256
@@ -118,8 +117,7 @@ def compare(
         keep = [name for name in (by, chosen.cluster) if name]
         pairing = pair(systems, key, allow_unmatched=allow_unmatched, keep=keep)
         systems, unmatched = pairing.systems, pairing.unmatched
-    allowed = {str(parse_metric(name, chosen.defaults)): margin for name, margin in (margins or {}).items()}
-    found = compare_systems(systems, chosen, Plan(paired, allowed, rank_by, by))
+    found = compare_systems(systems, chosen, Plan(paired, margins, rank_by, by))
     return ComparisonReport(tuple(found), chosen, paired, unmatched)
 
 

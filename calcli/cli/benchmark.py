@@ -68,7 +68,8 @@ def benchmark(
 
     calls = parse_methods(split(methods) or DEFAULT_METHODS)
     measured = parse_metrics(split(metrics) or DEFAULT_METRICS, {"bins": bins})
-    settings = Settings(metrics=tuple(map(str, measured)), bins=bins, resamples=2000, draws=0, seed=seed)
+    asked = tuple(call.asked for call in measured)
+    settings = Settings(metrics=asked, bins=bins, resamples=2000, draws=0, seed=seed)
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order
     pairs = paired(pair or (), seconds or ())
     tasks = read_tasks(cal, test, pairs, folds, reading.read_options())

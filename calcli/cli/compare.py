@@ -89,7 +89,7 @@ def compare(
         return
     if select and not settings.metrics:
         settings = replace(settings, metrics=(select, "accuracy"))
-    margins = parse_margins(margin or (), settings.defaults)
+    margins = parse_margins(margin or ())
     plan = Plan(not (unpaired or allow_other_classes), margins, select or "log_loss", by)
     unmatched: Sequence[int] = [0] * len(systems)
     if plan.paired:

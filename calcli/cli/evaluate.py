@@ -81,7 +81,7 @@ def evaluate(
             for warning in result.warnings:
                 remark(f"{result.input.path}: {warning.message}")
     broken = [
-        f"{result.input.path}: {limit} holds, {limit.call} is {limit.value(result.metrics):.6g}"
+        f"{result.input.path}: {limit} holds, {limit.call.asked} is {limit.value(result.metrics):.6g}"
         for result in results
         for limit in limits
         if result.slice is None and limit.broken_by(result.metrics, result.input.path)

@@ -79,7 +79,7 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
         entries = []
     for number, entry in enumerate(entries, 1):
         try:
-            rules += _rules(entry, min_rows)
+            rules += _rules(entry, min_rows, settings.defaults)
         except CalcliError as fault:
             faults.append(f"rule {number} ({entry.get('name') or entry.get('metric', 'no metric')}): {fault}")
     if faults:
@@ -126,12 +126,12 @@ def _texts(table: Mapping[str, Any], key: str, example: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _rules(entry: Mapping[str, Any], min_rows: int) -> list[Rule]:
+def _rules(entry: Mapping[str, Any], min_rows: int, defaults: Mapping[str, str | int]) -> list[Rule]:
     """Return one rule for each condition of an entry."""
     _refuse_unknown(entry, OF_RULE)
     if "metric" not in entry:
         raise UsageError('metric is missing; expected, for example, metric = "log_loss"')
-    call = parse_metric(_get(entry, "metric", str, ""))
+    call = parse_metric(_get(entry, "metric", str, ""), defaults)
     common = {
         "part": _slice(_get(entry, "slice", str, "")),
         "severity": _choice(entry, "severity", get_args(Severity)),

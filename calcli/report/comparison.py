@@ -126,18 +126,18 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
 
 
 def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
-    metric = str(whole.ranked_by)
+    metric, key = whole.ranked_by.asked, str(whole.ranked_by)
     others = [ranked.to_best for ranked in whole.ranking if ranked.to_best]
     columns = [Column("", "left"), Column(metric), Column("to the best"), Column(_interval_head(others))]
     columns += [Column("p"), Column("", "left")]
-    accurate = "accuracy" in whole.evaluations[0].estimates and metric != "accuracy"
+    accurate = "accuracy" in whole.evaluations[0].estimates and key != "accuracy"
     if accurate:
         columns.append(Column("accuracy"))
     rows = []
     for ranked in whole.ranking:
         estimates = whole.evaluations[ranked.system].estimates
         found = ranked.to_best
-        cells = [names[ranked.system], number(estimates[metric].value)]
+        cells = [names[ranked.system], number(estimates[key].value)]
         if found is None:
             cells += ["", "", "", "best"]
         else:
@@ -153,7 +153,7 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
     best = whole.ranking[0].system
     value = whole.evaluations[best].estimates[str(whole.ranked_by)].value
     order = "lowest" if whole.ranked_by.metric.direction == "lower" else "highest"
-    parts = [f"Ship {names[best]}: the {order} {whole.ranked_by}, {number(value)}."]
+    parts = [f"Ship {names[best]}: the {order} {whole.ranked_by.asked}, {number(value)}."]
     like = [names[ranked.system] for ranked in whole.ranking[1:] if ranked.among_best]
     if like:
         parts.append(f"Not to be told from it: {', '.join(like)}.")
@@ -227,7 +227,7 @@ def seeds_tables(spreads: Sequence[Spread], names: Sequence[str]) -> list[Table]
     columns = (Column("", "left"), Column("mean"), Column("sd"), Column("least"), Column("greatest"))
     rows = [
         (
-            str(spread.call),
+            spread.call.asked,
             number(spread.mean),
             NONE if math.isnan(spread.sd) else to_decimals(spread.sd, decimals(spread.mean)),
             number(spread.least),
@@ -265,7 +265,7 @@ def seeds_object(
 ) -> dict[str, Any]:
     """Return a model's metrics over several seeds as JSON values."""
     metrics = {
-        str(spread.call): {key: value for key, value in asdict(spread).items() if key != "call"}
+        spread.call.asked: {key: value for key, value in asdict(spread).items() if key != "call"}
         for spread in spreads
     }
     systems = _systems(evaluations, [0] * len(evaluations), digest)
@@ -299,7 +299,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
             {metric: difference_object(one) for metric, one in found.items()}
             for found in comparison.differences
         ],
-        "ranked_by": str(comparison.ranked_by),
+        "ranked_by": comparison.ranked_by.asked,
         "ranking": [
             {
                 "system": ranked.system,

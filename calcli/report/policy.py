@@ -128,7 +128,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     numbers = {key: getattr(outcome, key) for key in ("value", "limit", "left", "baseline", "p_value")}
     return {
         "title": rule.title,
-        "metric": str(rule.call),
+        "metric": rule.call.asked,
         "slice": rule.part or None,
         "severity": rule.severity,
         "min_rows": rule.min_rows,

@@ -50,6 +50,17 @@ def test_csv_has_a_line_for_each_trial(run, bayes):
     assert all(float(row["log_loss"]) > 0 for row in rows)
 
 
+def test_metrics_go_by_what_was_asked_for(run, bayes):
+    metrics = ("--metrics", "ece,ece:bins=15,normalized_bayes_risk:costs=zero-one", "--bins", "10")
+    files = ("--cal", bayes[0], "--test", bayes[1], *QUICK[:2], "--jobs", "1", *metrics)
+    rows = list(csv.DictReader(io.StringIO(run("benchmark", *files, "--format", "csv").out)))
+    for row in rows:
+        ten, fifteen, risk = (float(row[name]) for name in metrics[1].split(","))
+        assert 0 < ten != fifteen > 0 < risk
+    heads = run("benchmark", *files, "--format", "markdown").out.splitlines()[4]
+    assert heads.split(" | ")[1:4] == metrics[1].split(",")
+
+
 def test_a_failure_is_a_cell_that_says_why(run, bayes, monkeypatch):
     from calcli.core.calibrators.temperature import Temperature
 

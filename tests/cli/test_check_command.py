@@ -251,3 +251,16 @@ def test_a_report_is_read_as_its_settings_mean_it(run, sample, tmp_path):
     report = tmp_path / "report.json"
     report.write_text(run("evaluate", sample / "release_1.parquet", *options, "--format", "json").out)
     assert list(read_report(report).metrics[""]) == ["bayes_risk:costs=abstain", "ece:bins=10", "ece"]
+
+
+def test_the_only_costs_are_those_of_a_risk_that_names_none(run, new, tmp_path):
+    policy = tmp_path / "costs.toml"
+    rule = '[[rules]]\nmetric = "{}"\nmax = 0.2\n'
+    rules = "".join(rule.format(f"bayes_risk{costs}") for costs in ("", ":costs=abstain", ":costs=zero-one"))
+    policy.write_text(f'costs = ["abstain:0.1"]\n{rules}')
+    report = json.loads(run("check", new, "--policy", policy, "--format", "json").out)
+    outcomes = report["results"][0]["rules"]
+    assert [one["title"].partition(" ")[0] for one in outcomes] == [
+        "bayes_risk", "bayes_risk:costs=abstain", "bayes_risk:costs=zero-one"
+    ]  # fmt: skip
+    assert outcomes[0]["value"] == outcomes[1]["value"] < outcomes[2]["value"]

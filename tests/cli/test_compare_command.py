@@ -137,3 +137,17 @@ def test_a_narrow_terminal_is_enough(run, releases, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     out = run("compare", *releases, "--by", "ink").out
     assert max(map(len, out.splitlines())) <= 60
+
+
+def test_arguments_that_are_named_outweigh_those_assumed(run, releases):
+    """The usual 15 bins are 15 where `--bins` assumes 10, in margins and rankings as well."""
+    bins = ("--bins", "10", "--resamples", "0", "--draws", "0", "--format", "json")
+    usual = ("--metrics", "ece", "--margin", "ece:bins=15=0.5", "--select", "ece:bins=15")
+    found = json.loads(run("compare", *releases, *bins, *usual).out)
+    differences = found["comparisons"][0]["differences"][0]
+    assert list(differences) == ["ece", "ece:bins=15"]
+    assert [one["margin"] for one in differences.values()] == [0, 0.5]
+    assert found["comparisons"][0]["ranked_by"] == "ece:bins=15"
+    assert "the lowest ece:bins=15, 0.0151" in found["selection"]
+    seeds = json.loads(run("compare", *releases, *bins, "--seeds", "--metrics", "ece,ece:bins=15").out)
+    assert list(seeds["over_seeds"]) == ["ece", "ece:bins=15"]

@@ -267,6 +267,10 @@ class TestFailIf:
         assert (done.status, list(metrics(done))) == (1, [asked])
         assert f"ece:binning=equal-mass is {metrics(done)[asked]['value']:.6g}" in done.err
 
+    def test_a_limit_is_told_as_it_was_given(self, run, preds):
+        done = run("evaluate", preds, "--bins", "5", "--metrics", "ece", "--fail-if", "ece:bins=15>0", "-q")
+        assert ": ece:bins=15>0 holds, ece:bins=15 is " in done.err
+
     def test_what_cannot_be_judged_never_passes(self, run, tmp_path):
         file = tmp_path / "one.csv"
         file.write_text("label,prob_cat,prob_dog\n" + "cat,0.8,0.2\n" * 9)

@@ -297,6 +297,14 @@ def test_a_folder_that_cannot_be_written(run, preds, tmp_path):
     assert "cannot be written as a folder" in done.err
 
 
+def test_slices_of_metrics_with_the_usual_argument_where_another_is_assumed(run, two_classes, tmp_path):
+    options = ["--figure", "slices", "--by", "place", "--metrics", "ece:bins=15,ece", "--bins", "10"]
+    done = run("plot", two_classes[0], *options, "--draws", "0", "--data", "-o", tmp_path)
+    assert done.status == 0
+    found = {row["metric"]: row["value"] for row in table(tmp_path / "slices.csv")}
+    assert len(found) == len(set(found.values())) == 2
+
+
 def test_a_file_is_no_folder(run, preds):
     done = run("plot", preds, "-o", preds)
     assert done.status == 2

@@ -181,8 +181,10 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
         return Trial(task.model, method, {}, fault=str(fault))
     except Exception as fault:  # whatever goes wrong inside one method, the others are still wanted
         return Trial(task.model, method, {}, fault=f"{type(fault).__name__}: {fault}")
-    values = {str(call): contest.values(call)[0] for call in contest.calls}
-    return Trial(task.model, method, values, *seconds, draws=contest.draws(0))
+    values = {call.asked: contest.values(call)[0] for call in contest.calls}
+    drawn = contest.draws(0)
+    draws = {call.asked: drawn[str(call)] for call in contest.calls if str(call) in drawn}
+    return Trial(task.model, method, values, *seconds, draws=draws)
 
 
 def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[float, float]]:

@@ -120,7 +120,7 @@ class _Judge:
         self._slice, self._baseline = part, baseline
         self._alpha, self._tests = 1 - settings.level, tests
         self._cluster = settings.cluster
-        settings = replace(settings, metrics=tuple(dict.fromkeys(str(rule.call) for rule in rules)))
+        settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
         if any(isinstance(rule.condition, Bound) and rule.condition.end != "value" for rule in rules):
             settings = replace(settings, loss_resamples=LOSS_RESAMPLES)
         self._estimates = evaluate(own, settings).estimates
@@ -135,7 +135,7 @@ class _Judge:
             return Outcome(rule, "not judged", reason)
         estimate = self._estimates[str(rule.call)]
         if math.isnan(estimate.value):
-            return Outcome(rule, "not judged", f"{rule.call} is not defined on these rows")
+            return Outcome(rule, "not judged", f"{rule.call.asked} is not defined on these rows")
         if isinstance(rule.condition, Bound):
             return self._bound(rule, rule.condition, estimate)
         try:
@@ -147,11 +147,12 @@ class _Judge:
         value = estimate.value
         if condition.end != "value":
             if estimate.interval is None:
-                return Outcome(rule, "not judged", f"{rule.call} has no interval on these rows", value)
+                return Outcome(rule, "not judged", f"{rule.call.asked} has no interval on these rows", value)
             value = estimate.interval.high if condition.end == "upper" else estimate.interval.low
         left = condition.limit - value if condition.most else value - condition.limit
         found = Outcome(rule, "passed", "", value, condition.limit, left, signature=estimate.signature)
-        what = str(rule.call) if condition.end == "value" else f"the {condition.end} end of {rule.call}"
+        name = rule.call.asked
+        what = name if condition.end == "value" else f"the {condition.end} end of {name}"
         if left >= 0:
             return replace(found, reason=f"{what} is {value:.6g}, {left:.6g} within the limit")
         beyond = f"{what} is {value:.6g}, {-left:.6g} beyond the limit of {condition.limit:g}"
@@ -178,9 +179,8 @@ class _Judge:
         sign = SIGNS[rule.call.metric.direction]
         limit = reference + sign * condition.margin.of(reference)
         left = limit - value if sign > 0 else value - limit
-        change = (
-            f"{rule.call} is {value:.6g}, {_apart(sign * (value - reference))} the baseline's {reference:.6g}"
-        )
+        apart = _apart(sign * (value - reference))
+        change = f"{rule.call.asked} is {value:.6g}, {apart} the baseline's {reference:.6g}"
         found = Outcome(
             rule,
             "passed",

@@ -163,16 +163,17 @@ def compare(
     if not SIGNS[ranked_by.metric.direction]:
         raise UsageError(f"{ranked_by} is neither better high nor low, and ranks nothing; rank by log_loss")
     metrics = settings.metrics or default_metrics(systems[0], settings.costs)
-    names = dict.fromkeys([*metrics, *(plan.margins or {}), str(ranked_by)])
+    names = dict.fromkeys([*metrics, *(plan.margins or {}), ranked_by.asked])
     settings = replace(settings, metrics=tuple(names))
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += _parts(systems, plan.by, plan.paired)
     settings = _sharpened(settings, max(len(systems), len(parts)) - 1)
+    margins = {str(parse_metric(name, settings.defaults)): x for name, x in (plan.margins or {}).items()}
     found = []
     for part, members in parts:
         contest = Contest(members, settings, plan.paired, watch if part is None else None)
-        found.append(_compared(contest, part, ranked_by, plan.margins or {}))
+        found.append(_compared(contest, part, ranked_by, margins))
     return [found[0], *_corrected(found[1:], settings.level)]
 
 
@@ -186,8 +187,8 @@ def _sharpened(settings: Settings, tests: int) -> Settings:
     )
 
 
-def parse_margins(texts: Sequence[str], defaults: Mapping[str, str | int] | None = None) -> dict[str, float]:
-    """Return margins by canonical metric expression, from texts such as `log_loss=0.01`.
+def parse_margins(texts: Sequence[str]) -> dict[str, float]:
+    """Return margins by metric expression, from texts such as `log_loss=0.01`.
 
     Raises
     ------
@@ -205,7 +206,8 @@ def parse_margins(texts: Sequence[str], defaults: Mapping[str, str | int] | None
             raise UsageError(
                 f"{text!r} is no margin; expected a metric and a number above 0, as in 'log_loss=0.01'"
             )
-        margins[str(parse_metric(metric, defaults))] = margin
+        parse_metric(metric)  # refuses what is unknown
+        margins[metric] = margin
     return margins
 
 

@@ -36,7 +36,7 @@ class Limit:
     bound: float
 
     def __str__(self) -> str:
-        return f"{self.call}{self.sign}{self.bound:g}"
+        return f"{self.call.asked}{self.sign}{self.bound:g}"
 
     def value(self, estimates: Mapping[str, Estimate]) -> float:
         """Return the value of the metric, which is one of the estimates."""
@@ -59,7 +59,9 @@ class Limit:
         """
         value = self.value(estimates)
         if math.isnan(value):
-            raise InputError(f"{name}: {self.call} is undefined on these labels, so {self} cannot be judged")
+            raise InputError(
+                f"{name}: {self.call.asked} is undefined on these labels, so {self} cannot be judged"
+            )
         return bool(COMPARISONS[self.sign](value, self.bound))
 
 

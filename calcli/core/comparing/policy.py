@@ -125,7 +125,7 @@ class Rule:
     def title(self) -> str:
         """The rule in words, or the name it was given."""
         part = f" [{self.part}]" if self.part else ""
-        return self.name or f"{self.call}{self.condition}{part}"
+        return self.name or f"{self.call.asked}{self.condition}{part}"
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,8 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
     InputError
         If there is no such column, or it has too many values.
     """
-    whole = replace(evaluation, settings=replace(evaluation.settings, metrics=tuple(expressions)))
+    metrics = tuple(evaluation.estimates[name].call.asked for name in expressions)
+    whole = replace(evaluation, settings=replace(evaluation.settings, metrics=metrics))
     slices, rows = {}, {}
     for column in columns:
         for part, found in evaluate_slices(evaluation.predictions, column, whole):
