@@ -15,7 +15,7 @@ def annotations_text(checked: Sequence[Checked], policy: str) -> str:
     checked
         One a file.
     policy
-        Path of the policy, which the annotations are attached to.
+        Path of the policy, which the annotations are attached to; `-` is none.
     """
     lines = []
     for one in checked:
@@ -49,4 +49,4 @@ def _escaped(text: str, escapes: Mapping[str, str]) -> str:
 
 
 def _place(policy: str, title: str) -> dict[str, str]:
-    return {"file": policy, "title": title}
+    return ({} if policy == "-" else {"file": policy}) | {"title": title}

@@ -52,4 +52,4 @@ SPECIAL = re.compile(r"[\\|*<`]|(?<!\w)_|_(?!\w)")  # an underscore within a wor
 
 
 def _escaped(text: str) -> str:
-    return SPECIAL.sub(r"\\\g<0>", text)
+    return SPECIAL.sub(r"\\\g<0>", " ".join(text.splitlines()))

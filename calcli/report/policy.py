@@ -165,8 +165,9 @@ RULES_AGAINST = (
 def first_policy(evaluation: Evaluation, baseline: bool = False) -> str:
     """Return a commented policy that today's values pass with some slack.
 
-    Limits of scores are the ends of their intervals, rounded outward; those of calibration errors leave two
-    standard deviations of what calibrated probabilities would show, and only warn.
+    Limits of scores are the ends of their intervals, rounded outward; scores that this gives no slack, such as
+    an AUROC of 1, have none. Those of calibration errors leave two standard deviations of what calibrated
+    probabilities would show, and only warn.
 
     Parameters
     ----------
@@ -202,7 +203,10 @@ def _first_rule(name: str, estimate: Estimate) -> str:
         interval = estimate.interval
         end = interval.high if up else interval.low
         today += f", {100 * interval.level:.4g}% interval {span(interval.low, interval.high, value)}"
-    return f'[[rules]]\n{today}\nmetric = "{name}"\n{"max" if up else "min"} = {rounded_outward(end, up)}\n'
+    limit = rounded_outward(end, up)
+    if float(limit) == value:
+        return f"{today}: no limit for {name}, as the next best would break it; give one of your own\n"
+    return f'[[rules]]\n{today}\nmetric = "{name}"\n{"max" if up else "min"} = {limit}\n'
 
 
 def rounded_outward(value: float, up: bool) -> str:

@@ -73,6 +73,16 @@ def test_a_first_policy_passes_on_its_own_file(run, sample, tmp_path, file):
     assert "WARNING" not in done.out
 
 
+def test_a_first_policy_leaves_out_limits_without_slack(run, tmp_path):
+    sure = tmp_path / "sure.csv"
+    sure.write_text("label,prob_0,prob_1\n" + "0,0.9,0.1\n1,0.2,0.8\n" * 50)
+    out = run("check", "--init", sure, "--policy", "-").out
+    limits = {rule["metric"]: rule.get("max", rule.get("min")) for rule in tomllib.loads(out)["rules"]}
+    assert list(limits) == ["log_loss", "brier", "accuracy", "ece"]
+    assert limits["accuracy"] < 1
+    assert "no limit for auroc" in out
+
+
 def test_a_first_policy_with_a_baseline_has_rules_against_it(run, old, tmp_path):
     out = run("check", "--init", old, "--baseline", old, "--policy", "-").out
     assert tomllib.loads(out)["rules"][-1] == {"metric": "accuracy", "max_decrease": 0.01}

@@ -121,6 +121,8 @@ def test_every_rule_that_did_not_pass_is_an_annotation(mixed):
     found = [parsed(line) for line in annotations_text(mixed, "calcli.toml").splitlines()]
     assert [kind for kind, _, _ in found] == ["error", "error", "warning", "error"]
     assert {properties["file"] for _, properties, _ in found} == {"calcli.toml"}
+    piped = [parsed(line) for line in annotations_text(mixed, "-").splitlines()]
+    assert [list(properties) for _, properties, _ in piped] == [["title"]] * 4
     (good,) = annotations_text([some(outcome("passed"))], "calcli.toml").splitlines()
     assert parsed(good) == ("notice", {"title": "calcli check"}, "preds.csv: all 1 rules passed")
 

@@ -104,11 +104,11 @@ def test_markdown_has_the_tables_and_the_figures(sure):
 
 
 def test_markdown_is_escaped():
-    table = Table("a|b_", (Column("x*"), Column("log_loss")), (("<c>", "`d`"),))
+    table = Table("a|b_", (Column("x*"), Column("log_loss")), (("<c>", "`d`\ne"),))
     page = markdown_text([table])
     assert "## a\\|b\\_" in page
     assert "| x\\* | log_loss |" in page
-    assert "| \\<c> | \\`d\\` |" in page
+    assert "| \\<c> | \\`d\\` e |" in page
 
 
 def test_standard_deviations_are_in_json_and_csv(summarized):
