@@ -46,8 +46,7 @@ def log_sum_exp(scores: Floats) -> Floats:
     exponentials = np.subtract(scores, top)
     np.exp(exponentials, out=exponentials)
     total = exponentials @ np.ones((scores.shape[1], 1), scores.dtype)
-    result: Floats = top + np.log(total)
-    return result
+    return top + np.log(total)
 
 
 @overload

@@ -86,8 +86,7 @@ class ChosenColumns(Mapping[str, Array]):
     chosen: NDArray[np.bool_]
 
     def __getitem__(self, name: str) -> Array:
-        values: Array = self.columns[name][self.chosen]
-        return values
+        return self.columns[name][self.chosen]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)

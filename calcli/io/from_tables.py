@@ -132,8 +132,7 @@ def column_values(table: Table, name: str) -> Array:
     column = read_column(table, name)
     if holds == "text":
         return np.array([value or "" for value in column.to_pylist()], dtype=str)
-    values: Array = column.to_numpy()
-    return values
+    return column.to_numpy()
 
 
 def _reader(table: Table, name: str) -> Callable[[], Array]:
@@ -212,8 +211,7 @@ def _numbers(batch: Any, by_row: bool) -> Array:
     if not all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in batch.schema.types):
         batch = batch.cast(pa.schema([(name, pa.float64()) for name in batch.schema.names]))
     missing = any(column.null_count for column in batch.columns)  # only then may integers become floats
-    numbers: Array = batch.to_tensor(null_to_nan=missing, row_major=by_row).to_numpy()
-    return numbers
+    return batch.to_tensor(null_to_nan=missing, row_major=by_row).to_numpy()
 
 
 def _not_numbers(table: Table, name: str) -> str:

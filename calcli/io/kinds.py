@@ -49,5 +49,4 @@ def percentages(block: Floats) -> bool:
 def sums_to_one(block: Floats) -> NDArray[np.bool_]:
     """Return for each row whether it sums to one, up to rounding; never true for a row with nan."""
     sums = block @ np.ones(block.shape[1], block.dtype)
-    close: NDArray[np.bool_] = np.abs(sums - 1) <= TOLERANCE + ROUNDING
-    return close
+    return np.abs(sums - 1) <= TOLERANCE + ROUNDING

@@ -161,8 +161,7 @@ def benchmark_object(trials: Sequence[Trial], settings: Settings) -> dict[str, A
         },
         "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
     }
-    cleaned: dict[str, Any] = json_value(report)
-    return cleaned
+    return json_value(report)
 
 
 def benchmark_csv(trials: Sequence[Trial], metrics: Sequence[str]) -> str:

@@ -47,8 +47,7 @@ def report_object(
             for result in (whole, *parts)
         ],
     }
-    cleaned: dict[str, Any] = json_value(report)
-    return cleaned
+    return json_value(report)
 
 
 def report_text(report: dict[str, Any]) -> str:

@@ -94,8 +94,7 @@ class AffineLoss:
 
     def curve(self, v: Vector) -> Vector:
         """Return the Hessian times `v`."""
-        product: Vector = self._hessian @ v
-        return product
+        return self._hessian @ v
 
     def precondition(self, g: Vector) -> Vector:
         """Return the inverse Hessian times `g`; the shortest solution where it has none."""

@@ -190,8 +190,7 @@ class MatrixMap(LinearMap):
 
 def column_sums(r: Floats) -> Vector:
     """Return the (K,) sums over the rows of a block; one product with ones beats a reduction down columns."""
-    sums: Vector = (np.ones(len(r), r.dtype) @ r).astype(np.float64, copy=False)
-    return sums
+    return (np.ones(len(r), r.dtype) @ r).astype(np.float64, copy=False)
 
 
 def total(a: Floats, b: Floats) -> float:

@@ -58,8 +58,7 @@ class LogisticLoss:
 
     def curve(self, v: Doubles) -> Doubles:
         """Return the Hessian times `v`."""
-        product: Doubles = self.hessian @ v
-        return product
+        return self.hessian @ v
 
     def precondition(self, g: Doubles) -> Doubles:
         """Return the inverse Hessian times `g`; the shortest solution where it has none."""
@@ -110,8 +109,7 @@ class LogisticProblem:
         """Return Platt's targets: (n1 + 1) / (n1 + 2) for the n1 hits, 1 / (n0 + 2) for the n0 misses."""
         hits = self.weight[self.outcome].sum()
         misses = self.weight.sum() - hits
-        targets: Doubles = np.where(self.outcome, (hits + 1) / (hits + 2), 1 / (misses + 2))
-        return targets
+        return np.where(self.outcome, (hits + 1) / (hits + 2), 1 / (misses + 2))
 
     def separable(self, *, rising: bool, threshold: float | None = None) -> bool:
         """Return whether a step in the score fits the outcomes perfectly, so that no finite fit is the best.

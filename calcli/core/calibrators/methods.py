@@ -58,8 +58,7 @@ class MethodCall:
 
 def new_calibrator(method: Method, settings: Mapping[str, Any]) -> Calibrator:
     """Return a calibrator with these settings, not fitted."""
-    made: Calibrator = calibrator_class(method)(**settings)
-    return made
+    return calibrator_class(method)(**settings)
 
 
 def calibrator_class(method: Method) -> Any:

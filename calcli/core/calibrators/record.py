@@ -102,8 +102,7 @@ def prior_shift(record: CalibratorRecord, priors: Priors) -> Floats:
             f"class {name!r} had no row in the fit, so that there is no prior to move from; fit on rows of "
             "every class"
         )
-    shift: Floats = np.log(new) - np.log(old)
-    return shift
+    return np.log(new) - np.log(old)
 
 
 def scores_as(kind: Kind, log_probs: NDArray[np.float64]) -> NDArray[np.float64]:

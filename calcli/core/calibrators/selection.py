@@ -143,8 +143,7 @@ def row_losses(log_probs: Floats, labels: NDArray[np.integer[Any]], score: Score
     if score == "log_loss":
         return -own.astype(np.float64, copy=False)
     probs = np.exp(log_probs, dtype=np.float64)
-    losses: Losses = np.vecdot(probs, probs) - 2 * np.exp(own) + 1
-    return losses
+    return np.vecdot(probs, probs) - 2 * np.exp(own) + 1
 
 
 @dataclass(frozen=True)

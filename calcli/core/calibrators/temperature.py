@@ -118,8 +118,7 @@ class EnsembleTemperature(_Positive):
             scaled_log_softmax(scores, 1 / self.learned("temperature")) + scaled,
             scaled_log_softmax(scores, 1.0) + plain,
         )
-        result: NDArray[np.float64] = np.logaddexp(mixed, uniform - np.log(scores.shape[1]))
-        return result
+        return np.logaddexp(mixed, uniform - np.log(scores.shape[1]))
 
 
 def scaled_log_softmax(scores: Array, alpha: float) -> NDArray[np.float64]:

@@ -65,8 +65,7 @@ class _Clusters:
 
     def sums(self, values: Array, weights: Floats | None = None) -> NDArray[np.float64]:
         values = values if weights is None else values * weights
-        sums: NDArray[np.float64] = np.bincount(self._unit, values, self.number).astype(np.float64)
-        return sums
+        return np.bincount(self._unit, values, self.number).astype(np.float64)
 
     def cells(self, labels: Array, n_classes: int) -> NDArray[np.intp]:
         """Return where in a (units, K) table each row belongs."""

@@ -115,15 +115,13 @@ def constant_risk(means: Means, costs: CostMatrix) -> Values:
     twice, and intervals would miss the normalized risk where several decisions are about as good.
     """
     chosen = means.priors if means.of_sample is None else means.of_sample
-    risk: Values = means.priors @ costs.cost[:, (chosen @ costs.cost).argmin()]
-    return risk
+    return means.priors @ costs.cost[:, (chosen @ costs.cost).argmin()]
 
 
 def constant_error_rate(means: Means) -> Values:
     """Error rate of always deciding for the most frequent class; in resamples as `constant_risk`."""
     chosen = means.priors if means.of_sample is None else means.of_sample
-    rate: Values = 1 - means.priors[..., chosen.argmax()]
-    return rate
+    return 1 - means.priors[..., chosen.argmax()]
 
 
 def constant_beta_score(means: Means, score: BetaScore) -> Values:
