@@ -8,14 +8,7 @@ from calcli.core.calibrators.logistic import Beta
 from calcli.core.calibrators.odir import Dirichlet, MatrixODIR
 from calcli.core.calibrators.softmax import MatrixScaling, VectorScaling
 from calcli.core.errors import InputError, UsageError
-
-
-def drawn(n, classes, seed=0):
-    rng = np.random.default_rng(seed)
-    logits = 1.5 * rng.standard_normal((n, classes))
-    cumulative = special.softmax(logits, axis=1).cumsum(axis=1)
-    labels = (rng.random((n, 1)) > cumulative[:, :-1]).sum(axis=1)
-    return 2 * logits + rng.standard_normal(classes), labels
+from tests.core.samples import drawn
 
 
 def penalized_loss(matrix, intercept, features, labels, lambda_, mu):

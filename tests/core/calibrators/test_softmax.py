@@ -11,6 +11,7 @@ from calcli.core.calibrators.softmax import BiasOnly, DPAffine, MatrixScaling, V
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.errors import InputError, UsageError
 from tests.conftest import DATASETS
+from tests.core.samples import drawn, log_loss
 
 METHODS = [BiasOnly, DPAffine, VectorScaling, MatrixScaling]
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
@@ -20,19 +21,6 @@ MODELS = {  # test-side definitions: parameters as one vector -> scores
     "vector": lambda x, t: t[: x.shape[1]] * x + t[x.shape[1] :],
     "matrix": lambda x, t: x @ t.reshape(-1, x.shape[1])[1:].T + t[: x.shape[1]],
 }
-
-
-def drawn(n, classes, seed=0):
-    """Return over-confident, biased logits and labels that have a finite optimum."""
-    rng = np.random.default_rng(seed)
-    logits = 1.5 * rng.standard_normal((n, classes))
-    cumulative = special.softmax(logits, axis=1).cumsum(axis=1)
-    labels = (rng.random((n, 1)) > cumulative[:, :-1]).sum(axis=1)
-    return 2 * logits + rng.standard_normal(classes), labels
-
-
-def log_loss(calibrator, scores, labels):
-    return -calibrator.apply(scores)[np.arange(len(labels)), labels].mean()
 
 
 REFERENCE = {"dp": "split_dp_affine", "vector": "split_vector", "matrix": "split_matrix"}

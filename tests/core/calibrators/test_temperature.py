@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from calcli.core.calibrators.temperature import EnsembleTemperature, Temperature
 from calcli.core.errors import UsageError
 from tests.conftest import DATASETS
+from tests.core.samples import log_loss
 
 
 def drawn(n, classes, temperature=1.0, seed=0):
@@ -20,10 +21,6 @@ def drawn(n, classes, temperature=1.0, seed=0):
     logits = 2 * rng.standard_normal((n, classes))
     cumulative = special.softmax(logits / temperature, axis=1).cumsum(axis=1)
     return logits, (rng.random((n, 1)) > cumulative[:, :-1]).sum(axis=1)
-
-
-def log_loss(calibrator, scores, labels):
-    return -calibrator.apply(scores)[np.arange(len(labels)), labels].mean()
 
 
 @pytest.mark.parametrize("name", DATASETS)
