@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,6 @@ from calcli.core.calibration.lenses import Binning, Problem
 from calcli.core.rows import Bins
 
 Norm = Literal["1", "2", "max"]
-
-
-class Estimator(Protocol):
-    """A configured calibration error of a one-dimensional problem."""
-
-    def value(self, problem: Problem) -> float:
-        """Return the error, in [0, 1]."""
 
 
 def binned_error(bins: Bins, norm: Norm) -> Any:

@@ -73,8 +73,7 @@ def _below_mean(points: Floats, weights: Floats | None) -> NDArray[np.bool_]:
     mean = _mean(points, weights)
     spread = np.subtract(points, mean, dtype=points.dtype)
     widest = _mean(np.square(spread, out=spread), weights).argmax()
-    below: NDArray[np.bool_] = points[:, widest] < mean[widest]
-    return below
+    return points[:, widest] < mean[widest]
 
 
 def _mean(points: Floats, weights: Floats | None) -> NDArray[np.float64]:
@@ -107,12 +106,6 @@ def vector_bins(probs: Floats, labels: Array, partition: Partition, weights: Flo
     for k, column in enumerate(probs.T):  # column by column: no second table of N x d
         score[k] = segment_sums(column[order] * own, cuts)
     return Bins(count, segment_sums(own, cuts), score, outcome)
-
-
-def two_outcomes(bins: Bins) -> Bins:
-    """Return the sums of a one-dimensional problem as one of two outcomes: it happens, it does not."""
-    score, outcome = (np.stack([sums, bins.weight - sums], axis=-2) for sums in (bins.score, bins.outcome))
-    return Bins(bins.count, bins.weight, score, outcome)
 
 
 def miscalibration(bins: Bins, distance: Distance, norm: Norm) -> Any:

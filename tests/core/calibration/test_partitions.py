@@ -14,7 +14,6 @@ from calcli.core.calibration.partitions import (
     miscalibration,
     miscalibration_null,
     recursive_partition,
-    two_outcomes,
     vector_bins,
 )
 from calcli.core.simulation import gaussian_mixture, three_class_population
@@ -58,7 +57,9 @@ class TestReferences:
             recursive = vector_bins(pairs, ~hit, recursive_partition(pairs, 1000))
             assert len(recursive.count) == values["dd1000_max_nbins"], name
             problem = ordered_problem(confidence, hit)
-            ten = two_outcomes(problem.binned(equal_width_cuts(problem.score, 10)))
+            vectors = problem.as_vectors()
+            in_order = Partition(np.arange(len(hit)), equal_width_cuts(problem.score, 10))
+            ten = vector_bins(vectors.probs, vectors.labels, in_order)
             for bins, key, known in [(recursive, "dd1000", ("tv", "se")), (ten, "ew10", ("tv", "se", "eu"))]:
                 for distance, short in DISTANCES.items():
                     if short in known:
