@@ -44,8 +44,29 @@ class Error:
     if_calibrated: Null | None
 
 
+class _Binned:
+    """What sums over bins say of each of them; a leading axis may run over classes."""
+
+    bins: Bins
+
+    @cached_property
+    def mean_score(self) -> Values:
+        """(..., m) mean score; nan for empty bins."""
+        return _ratio(self.bins.score, self.bins.weight)
+
+    @cached_property
+    def frequency(self) -> Values:
+        """(..., m) frequency of the outcome; nan for empty bins."""
+        return _ratio(self.bins.outcome, self.bins.weight)
+
+    @cached_property
+    def thin(self) -> NDArray[np.bool_]:
+        """(..., m) whether a bin has rows, but too few to say anything."""
+        return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
+
+
 @dataclass(frozen=True)
-class Reliability:
+class Reliability(_Binned):
     """Observed frequency against predicted score, bin by bin.
 
     Attributes
@@ -73,21 +94,6 @@ class Reliability:
     share: Values
     binned: Error
     ks: Error
-
-    @cached_property
-    def mean_score(self) -> Values:
-        """(m,) mean score; nan for empty bins."""
-        return _ratio(self.bins.score, self.bins.weight)
-
-    @cached_property
-    def frequency(self) -> Values:
-        """(m,) frequency of the outcome; nan for empty bins."""
-        return _ratio(self.bins.outcome, self.bins.weight)
-
-    @cached_property
-    def thin(self) -> NDArray[np.bool_]:
-        """(m,) whether a bin has rows, but too few to say anything."""
-        return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
 
     @property
     def overall_score(self) -> float:
@@ -225,7 +231,7 @@ def _ratio(value: Values, weight: Values) -> Values:
 
 
 @dataclass(frozen=True)
-class ClassReliability:
+class ClassReliability(_Binned):
     """Observed frequency against predicted probability, for every class and bin.
 
     Attributes
@@ -244,21 +250,6 @@ class ClassReliability:
     edges: Values
     bins: Bins
     error: Values
-
-    @cached_property
-    def mean_score(self) -> Values:
-        """(K, m) mean probability; nan for empty bins."""
-        return _ratio(self.bins.score, self.bins.weight)
-
-    @cached_property
-    def frequency(self) -> Values:
-        """(K, m) frequency of the class; nan for empty bins."""
-        return _ratio(self.bins.outcome, self.bins.weight)
-
-    @cached_property
-    def thin(self) -> NDArray[np.bool_]:
-        """(K, m) whether a bin has rows, but too few to say anything."""
-        return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
 
     @cached_property
     def worst_first(self) -> NDArray[np.intp]:
