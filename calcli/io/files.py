@@ -38,8 +38,23 @@ def format_of(path: Path) -> str | None:
     return None if plain != path and found not in COMPRESSIBLE else found
 
 
+def named_format(path: Path) -> str:
+    """Return the format that the name of a file stands for.
+
+    Raises
+    ------
+    InputError
+        If its ending is not known.
+    """
+    found = format_of(path)
+    if found is None:
+        endings = listed([*FORMATS, ".csv.gz"], limit=20)
+        raise InputError(f'{path}: the ending "{path.suffix}" is not known; expected one of {endings}')
+    return found
+
+
 def known_format(path: Path) -> str:
-    """Return the format of a file.
+    """Return the format of a file that is to be read.
 
     Raises
     ------
@@ -50,10 +65,7 @@ def known_format(path: Path) -> str:
         raise InputError(f"{path}: no such file")
     if not path.is_file():
         raise InputError(f"{path} is not a file; pipe it in with - as the file name")
-    found = format_of(path)
-    if found is None:
-        endings = listed([*FORMATS, ".csv.gz"], limit=20)
-        raise InputError(f'{path}: the ending "{path.suffix}" is not known; expected one of {endings}')
+    found = named_format(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes)")
     return found

@@ -29,8 +29,7 @@ from pyarrow import csv as arrow_csv
 from calcli.core.errors import InputError, UsageError
 from calcli.core.predictions import Kind
 from calcli.io.atomic import atomic_path
-from calcli.io.files import FORMATS, format_of
-from calcli.io.places import listed
+from calcli.io.files import named_format
 from calcli.io.text import delimiter_of
 
 Doubles = NDArray[np.float64]
@@ -238,11 +237,7 @@ def output_format(target: str, stored: str) -> str:
     path = Path(target)
     if path.is_dir():
         raise InputError(f"{target} is a folder; expected the name of a file after -o")
-    found = format_of(path)
-    if found is None:
-        endings = listed([*FORMATS, ".csv.gz"], limit=20)
-        raise InputError(f'{target}: the ending "{path.suffix}" is not known; expected one of {endings}')
-    return found
+    return named_format(path)
 
 
 @contextmanager
