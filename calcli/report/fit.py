@@ -13,8 +13,8 @@ from calcli.core.calibrators.fitting import Candidate, Fit
 from calcli.core.calibrators.selection import Difference
 from calcli.core.jsonvalues import json_value
 from calcli.report.findings import Warning
+from calcli.report.forms import tables_text
 from calcli.report.jsonreport import report_text
-from calcli.report.markdown import markdown_text
 from calcli.report.model import Column, Table
 from calcli.report.numbers import counted, number, percent, some, spread
 from calcli.report.wording import NONE
@@ -34,11 +34,7 @@ def render_fit(fit: Fit, format: Format, *, color: bool = False) -> str:
     """Return a fit as text: tables for a terminal, JSON or Markdown."""
     if format == "json":
         return report_text(fit_object(fit))
-    if format == "markdown":
-        return markdown_text(fit_tables(fit))
-    from calcli.report.terminal import terminal_text
-
-    return terminal_text(fit_tables(fit), color=color)
+    return tables_text(fit_tables(fit), format, color=color)
 
 
 def fit_object(fit: Fit) -> dict[str, Any]:
@@ -68,8 +64,7 @@ def fit_object(fit: Fit) -> dict[str, Any]:
         "notes": list(fit.calibrator.notes),
         "warnings": [asdict(warning) for warning in fit_warnings(fit)],
     }
-    cleaned: dict[str, Any] = json_value(found)
-    return cleaned
+    return json_value(found)
 
 
 def fit_tables(fit: Fit) -> list[Table]:
