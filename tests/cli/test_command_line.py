@@ -180,7 +180,7 @@ def test_bold_and_a_progress_bar_on_a_terminal_only(sample):
     assert on_a_terminal("evaluate", file, "-q", NO_COLOR="1") == plain
 
 
-def test_completion(monkeypatch):
+def test_completion():
     environment = os.environ | {
         "_CALCLI_COMPLETE": "complete_bash", "COMP_WORDS": "calcli evaluate --per", "COMP_CWORD": "2",
     }  # fmt: skip

@@ -67,7 +67,7 @@ def test_priors_and_shift(metrics):
     assert "moved to them" in moved["input"]["notes"][-1]
 
 
-def test_infinite_losses_are_clipped_only_on_request(run, metrics, tmp_path):
+def test_infinite_losses_are_clipped_only_on_request(run, tmp_path):
     file = tmp_path / "sure.csv"
     file.write_text("label,prob_a,prob_b\na,0,1\nb,0.5,0.5\n")
     plain, clipped = (

@@ -51,7 +51,7 @@ def test_what_was_learned_and_what_it_does(run, digits, tmp_path):
     assert "The predicted class changes in 0 of 650 rows" in done.out
 
 
-def test_the_file_tells_where_it_comes_from(run, digits, cal):
+def test_the_file_tells_where_it_comes_from(digits, cal):
     document = json.loads(cal.read_text())
     assert document["fitted_on"]["path"] == str(digits("calibration"))
     assert document["fitted_on"]["rows"] == 650
@@ -119,7 +119,7 @@ def test_a_reader_that_has_seen_enough(tmp_path, cal):
     assert done.stderr == "0\n"
 
 
-def test_the_calibrator_on_standard_output(run, digits, tmp_path):
+def test_the_calibrator_on_standard_output(run, digits):
     done = run("fit", digits("calibration"), "-m", "bias", "-o", "-")
     assert json.loads(done.out)["method"] == "bias"
     assert "What it does" in done.err

@@ -111,25 +111,25 @@ def test_populations_have_the_exact_frequencies(table):
         assert np.bincount(own, minlength=3).tolist() == list(frequencies)
 
 
-def conditional_frequencies(population, score, outcome):
+def conditional_frequencies(score, outcome):
     return {value: outcome[score == value].mean() for value in np.unique(score)}
 
 
 def test_class_wise_table_is_right_for_each_class_and_the_top_one_but_no_vector():
     population = three_class_population("class-wise")
     for k in range(3):
-        frequencies = conditional_frequencies(population, population.scores[:, k], population.labels == k)
+        frequencies = conditional_frequencies(population.scores[:, k], population.labels == k)
         assert frequencies == pytest.approx({0.1: 0.1, 0.3: 0.3, 0.6: 0.6})
     top = population.labels == population.scores.argmax(1)
-    assert conditional_frequencies(population, population.scores.max(1), top) == pytest.approx({0.6: 0.6})
+    assert conditional_frequencies(population.scores.max(1), top) == pytest.approx({0.6: 0.6})
     assert np.abs(population.posteriors - population.scores).sum(1) / 2 == pytest.approx(0.1)
 
 
 def test_top_1_table_is_right_for_the_top_class_only():
     population = three_class_population("top-1")
     top = population.labels == population.scores.argmax(1)
-    assert conditional_frequencies(population, population.scores.max(1), top) == pytest.approx({0.6: 0.6})
-    first = conditional_frequencies(population, population.scores[:, 0], population.labels == 0)
+    assert conditional_frequencies(population.scores.max(1), top) == pytest.approx({0.6: 0.6})
+    first = conditional_frequencies(population.scores[:, 0], population.labels == 0)
     assert first == pytest.approx({0.1: 0.3, 0.3: 0.1, 0.6: 0.6})
 
 

@@ -110,7 +110,7 @@ def test_one_figure_is_a_column_wide(two):
         assert draw(name, {"a": two}).figure.get_size_inches()[0] == pytest.approx(3.3)
 
 
-def test_the_callers_style_is_neither_used_nor_changed(two, tmp_path):
+def test_the_callers_style_is_neither_used_nor_changed(two):
     plain = written(draw("reliability", {"a": two}).figure, "svg")
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black", "svg.hashsalt": "other"}):
         before = dict(matplotlib.rcParams)

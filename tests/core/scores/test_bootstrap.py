@@ -29,7 +29,7 @@ def test_means_are_weighted_averages(weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_resamples_are_a_plain_loop(weighted, monkeypatch):
+def test_resamples_are_a_plain_loop(weighted):
     columns, labels, weights = rows(60)
     weights = weights if weighted else None
     order = np.argsort(labels, kind="stable")

@@ -134,7 +134,7 @@ def test_a_class_that_may_not_occur_takes_no_part(predict):
         (Priors((0.5, 0.4, 0.1), ("0", "1", "cat")), "no prior is given for class '2'"),
     ],
 )
-def test_priors_that_are_none_are_refused(priors, match, predict):
+def test_priors_that_are_none_are_refused(priors, match):
     with pytest.raises(UsageError, match=match):
         priors.of(("0", "1", "2"))
 
