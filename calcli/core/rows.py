@@ -12,6 +12,8 @@ from calcli.core.blocks import Block
 from calcli.core.calibration.binning import equal_width_index
 from calcli.core.predictions import Array, Floats, Predictions
 
+FLUSH_SIZE = 30_000  # probabilities gathered before they are added to the sums
+
 RowStatistic = Callable[[Block], Array]
 
 ROW_STATISTICS: dict[str, RowStatistic] = {
@@ -28,9 +30,6 @@ def clipped_log_loss(least: float) -> RowStatistic:
     """Return the log-loss of probabilities that are raised to `least` where they are below."""
     highest = -np.log(least)
     return lambda block: np.minimum(-block.log_prob, highest)
-
-
-FLUSH_SIZE = 30_000  # probabilities gathered before they are added to the sums
 
 
 class RowTable:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ class CsvTable:
     def with_types(self, types: Mapping[str, Any]) -> CsvTable:
         """Return the same file with other types of some columns."""
         fields = [pa.field(one.name, types.get(one.name, one.type)) for one in self.schema]
-        return CsvTable(self.path, self.name, self.delimiter, pa.schema(fields))
+        return replace(self, schema=pa.schema(fields))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield a pyarrow.RecordBatch of these columns for each block of the file."""

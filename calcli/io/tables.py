@@ -1,6 +1,4 @@
-"""Tables on disk or in memory, read as Arrow record batches: only the columns asked for, a bounded part at "
-"a time.
-"""
+"""Tables on disk or in memory, read as Arrow record batches: only the columns asked for, part by part."""
 
 from __future__ import annotations
 
