@@ -165,8 +165,8 @@ RULES_AGAINST = (
 def first_policy(evaluation: Evaluation, baseline: bool = False) -> str:
     """Return a commented policy that today's values pass with some slack.
 
-    Limits of scores are the ends of their intervals, rounded outward; scores that this gives no slack, such as
-    an AUROC of 1, have none. Those of calibration errors leave two standard deviations of what calibrated
+    Limits of scores are the ends of their intervals, rounded outward; a score that this gives no slack, such
+    as an AUROC of 1, has none. Those of calibration errors leave two standard deviations of what calibrated
     probabilities would show, and only warn.
 
     Parameters
