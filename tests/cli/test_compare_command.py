@@ -139,6 +139,13 @@ def test_a_narrow_terminal_is_enough(run, releases, monkeypatch):
     assert max(map(len, out.splitlines())) <= 60
 
 
+def test_a_margin_that_nothing_can_prove_is_told(run, releases):
+    options = ("--metrics", "ece,accuracy", "--margin", "ece=0.5", "--margin", "accuracy=0.5", "--draws", "9")
+    out = " ".join(run("compare", *releases, *options).out.split())
+    assert "The margin of ece does not count: there is no interval to lie within it." in out
+    assert "equivalent" in out
+
+
 def test_arguments_that_are_named_outweigh_those_assumed(run, releases):
     """The usual 15 bins are 15 where `--bins` assumes 10, in margins and rankings as well."""
     bins = ("--bins", "10", "--resamples", "0", "--draws", "0", "--format", "json")
