@@ -148,3 +148,33 @@ class Predictions:
         """Return the same scores understood as another kind."""
         provenance = replace(self.provenance, kind_reason=reason)
         return replace(self, scores=self.scores.as_kind(kind), kind=kind, provenance=provenance)
+
+
+def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str, mend: str = "") -> None:
+    """Raise an InputError if predictions have other classes than those of some owner, or another order.
+
+    Parameters
+    ----------
+    predictions
+        What is looked at.
+    classes, owner
+        The names expected, and whose they are.
+    mend
+        A clause on what to do about other classes.
+    """
+    if predictions.classes == classes:
+        return
+    path = predictions.provenance.path
+    if set(predictions.classes) == set(classes):
+        raise InputError(
+            f"{path} and {owner} have the same classes in different orders; give one order to "
+            f"all files with --classes {','.join(classes)}"
+        )
+    if predictions.n_classes != len(classes):
+        found, expected = f"{predictions.n_classes} classes", str(len(classes))
+    else:
+        n = next(n for n, name in enumerate(classes) if name != predictions.classes[n])
+        found, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
+    raise InputError(
+        f"{path} has {found} where {owner} has {expected}; systems with other classes do another task{mend}"
+    )

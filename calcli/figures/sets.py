@@ -16,7 +16,6 @@ from calcli.core.calibration.lenses import Problem
 from calcli.core.calibration.miscalibration import BinnedError
 from calcli.core.calibration.vectors import group_members
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.comparing.pairing import require_classes, require_same_classes
 from calcli.core.curves.cumulative import Cumulative, cumulative
 from calcli.core.curves.curves import Curve, corp_curve, kernel_curve
 from calcli.core.curves.figures import FIGURES, find_figure, refuse_more_systems, standard_names
@@ -32,6 +31,7 @@ from calcli.core.curves.simplex import SimplexBinning, simplexes
 from calcli.core.curves.views import problem_of
 from calcli.core.errors import UsageError
 from calcli.core.expressions import parse_metric, parse_metrics, region_ends
+from calcli.core.predictions import require_classes
 from calcli.core.results import Evaluation
 from calcli.figures.classwise import class_wise
 from calcli.figures.curves import reliability_curve
@@ -126,10 +126,11 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     refuse_more_systems([kind], len(evaluations))
     if view.region != "all" and not kind.one_score:
         raise UsageError(f"the figure {kind.name} shows all rows; leave out --region {view.region}")
-    classes = next(iter(evaluations.values())).predictions.classes
+    first, *others = (evaluation.predictions for evaluation in evaluations.values())
     if kind.name == "class-wise" or (kind.one_score and view.lens.startswith("class-")):
-        require_same_classes([evaluation.predictions for evaluation in evaluations.values()])
-    results, figure = MAKERS[kind.name](evaluations, view, classes)
+        for other in others:
+            require_classes(other, first.classes, first.provenance.path)
+    results, figure = MAKERS[kind.name](evaluations, view, first.classes)
     if kind.one_score and kind.name != "ks" and view.region != "all":
         zoom(figure, region_ends(view.region), _height(results.values()))
     tables = {key: result.columns() for key, result in results.items()}

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from calcli.core.curves.figures import FIGURES, standard_names
-from calcli.core.errors import UsageError
+from calcli.core.errors import InputError, UsageError
 from calcli.figures import draw, save, standard_set
 from tests.figures.conftest import everything, make
 
@@ -168,6 +168,11 @@ def test_standard_set_is_written_in_order(evaluation, tmp_path):
     assert [path.stem for path in paths] == standard_names(evaluation.predictions.n_classes)
     assert sorted(tmp_path.iterdir()) == sorted(paths)
     assert all(path.read_bytes().startswith(MAGIC["png"]) for path in paths)
+
+
+def test_systems_in_a_figure_of_classes_have_the_same_ones(two, three):
+    with pytest.raises(InputError, match=r"three\.csv has 3 classes where two\.csv has 2; .* another task$"):
+        draw("class-wise", {"a": two, "b": three})
 
 
 def test_figures_that_do_not_fit_say_what_does(three, evaluations):

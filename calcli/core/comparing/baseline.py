@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from calcli.core.comparing.pairing import pair, require_classes
+from calcli.core.comparing.pairing import pair
 from calcli.core.comparing.policy import Policy
-from calcli.core.predictions import Predictions
+from calcli.core.predictions import Predictions, require_classes
 from calcli.core.results import Interval
 
 

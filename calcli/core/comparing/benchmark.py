@@ -18,9 +18,8 @@ from calcli.core.calibrators.registry import METHODS
 from calcli.core.calibrators.selection import Rows, held_out, rows_of
 from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.evidence import Resampled
-from calcli.core.comparing.pairing import require_classes
 from calcli.core.errors import CalcliError
-from calcli.core.predictions import ArrayScores, Floats, Predictions
+from calcli.core.predictions import ArrayScores, Floats, Predictions, require_classes
 from calcli.core.registry import METRICS
 from calcli.core.results import Settings
 

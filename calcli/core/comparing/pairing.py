@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.errors import InputError, KindContradicted, UsageError
-from calcli.core.predictions import Array, ArrayScores, Predictions
+from calcli.core.predictions import Array, ArrayScores, Predictions, require_classes
 from calcli.core.slices import select
 
 GATHER = 1 << 20  # scores read at once while rows are put in another order
@@ -82,36 +82,6 @@ def require_same_classes(systems: Sequence[Predictions]) -> None:
         require_classes(
             other, first.classes, _path(first), "; compare them all the same with --allow-other-classes"
         )
-
-
-def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str, mend: str = "") -> None:
-    """Raise an InputError if predictions have other classes than those of some owner, or another order.
-
-    Parameters
-    ----------
-    predictions
-        What is looked at.
-    classes, owner
-        The names expected, and whose they are.
-    mend
-        A clause on what to do about other classes.
-    """
-    if predictions.classes == classes:
-        return
-    if set(predictions.classes) == set(classes):
-        raise InputError(
-            f"{_path(predictions)} and {owner} have the same classes in different orders; give one order to "
-            f"all files with --classes {','.join(classes)}"
-        )
-    if predictions.n_classes != len(classes):
-        found, expected = f"{predictions.n_classes} classes", str(len(classes))
-    else:
-        n = next(n for n, name in enumerate(classes) if name != predictions.classes[n])
-        found, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
-    raise InputError(
-        f"{_path(predictions)} has {found} where {owner} has {expected}; systems with other classes do "
-        f"another task{mend}"
-    )
 
 
 def _require_same_cases(first: Predictions, other: Predictions, key: str | None) -> None:

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.selection import Rows, Score, row_losses, rows_of
-from calcli.core.comparing.pairing import require_classes
 from calcli.core.errors import InputError, UsageError
 from calcli.core.expressions import MetricCall
 from calcli.core.logspace import log_softmax
-from calcli.core.predictions import Array, Floats, Predictions
+from calcli.core.predictions import Array, Floats, Predictions, require_classes
 from calcli.core.registry import GIVEN
 from calcli.core.scores.recalibration import Recalibration, cross_validation_folds, recalibrator
 from calcli.core.scores.scoring import Means, prior_brier, prior_entropy
