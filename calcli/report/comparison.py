@@ -186,7 +186,8 @@ def _notes(
     verdicts = {one.verdict for one in every}
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
     if idle := dict.fromkeys(one.call.asked for one in every if one.margin and one.interval is None):
-        notes.append(f"The margin of {', '.join(idle)} does not count: there is no interval to lie within it.")
+        without = ", ".join(idle)
+        notes.append(f"The margin of {without} does not count: there is no interval to lie within it.")
     for name, count in zip(names, unmatched, strict=True):
         if count:
             notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")

@@ -67,6 +67,8 @@ def recalibrate(
     if kind == "probs":
         with np.errstate(divide="ignore"):
             scores = np.log(scores, dtype=np.float64)
+    # a step of a histogram or of an isotonic map may lie between a score and its float32 neighbor
+    scores = scores.astype(np.float64, copy=False)
     log_probs = record.calibrator.apply(scores)
     if shift is None:
         return log_probs

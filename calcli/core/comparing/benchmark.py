@@ -229,7 +229,8 @@ def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
     if not costs or not math.isfinite(min(costs.values())):
         return set()
     best = min(costs, key=lambda method: costs[method])
-    others = [method for method in costs if method != best]
+    # one infinite loss proves an infinite mean, whatever resamples without that row show
+    others = [method for method, found in costs.items() if method != best and math.isfinite(found)]
     sides = {method: np.abs(found) if zero else found for method, found in draws.items()}
     found = [Resampled(sides[best], sides[method], paired=True).p_value() for method in others]
     return {method for method, p in zip(others, holm(found), strict=True) if p > 1 - level}

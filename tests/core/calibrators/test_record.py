@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.record import CalibratorRecord, prior_shift, recalibrate, scores_as
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.errors import InputError, UsageError
@@ -76,3 +77,11 @@ def test_raw_logits_cannot_be_had_from_probabilities():
     record().refuse_kind("probs", "x.csv")
     with pytest.raises(InputError, match=r"x\.csv has probs, but the calibrator was fitted on raw logits"):
         record(raw=True).refuse_kind("probs", "x.csv")
+
+
+def test_single_precision_is_recalibrated_in_double():
+    """Steps of an isotonic map lie where rows of the fit are, and these are computed in double."""
+    single = LOGITS.astype(np.float32)
+    calibrator = Isotonic().fit(single.astype(np.float64), np.arange(20) % 3)
+    found = recalibrate(CalibratorRecord(calibrator, ("a", "b", "c"), False, (), {}), single, "logits")
+    np.testing.assert_array_equal(found, calibrator.apply(single.astype(np.float64)))

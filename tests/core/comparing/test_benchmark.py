@@ -113,6 +113,16 @@ def test_equally_good_methods_are_seldom_told_apart():
     assert told <= 40
 
 
+def test_an_infinite_loss_is_told_from_the_best_however_few_resamples_have_it():
+    draws = np.linspace(0.5, 0.7, 99)
+    trials = [
+        Trial("m", "best", {"log_loss": 0.6}, draws={"log_loss": draws}),
+        Trial("m", "like", {"log_loss": 0.61}, draws={"log_loss": draws[::-1] + 0.01}),
+        Trial("m", "inf", {"log_loss": np.inf}, draws={"log_loss": np.where(draws > 0.6, draws, np.inf)}),
+    ]
+    assert like_best(trials, "log_loss", 0.95) == {"like"}
+
+
 def test_methods_that_failed_rank_last():
     trials = [
         Trial("m", "a", {"brier": 0.3}),
