@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.evaluate import Settings, evaluate
+from calcli.core.evaluate import evaluate
 from calcli.core.predictions import ArrayScores, Kind, Predictions
-from calcli.core.results import Evaluation
+from calcli.core.results import Evaluation, Settings
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Affine2D
 
 from calcli.core.curves.figures import FIGURES
-from calcli.core.evaluate import Settings, evaluate
-from calcli.core.results import Evaluation
+from calcli.core.evaluate import evaluate
+from calcli.core.results import Evaluation, Settings
 from calcli.figures import View, draw, save
 from calcli.figures.reliability import OVERS, UNDERS
 from calcli.io.options import ReadOptions

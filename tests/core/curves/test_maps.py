@@ -11,9 +11,10 @@ from calcli.core.curves.figures import FIGURES, find_figure
 from calcli.core.curves.maps import calibration_map, temperature_curve, thinned_rows
 from calcli.core.curves.series import courses, score_sets, smooth
 from calcli.core.errors import InputError, UsageError
-from calcli.core.evaluate import Settings, evaluate
+from calcli.core.evaluate import evaluate
 from calcli.core.logspace import log_softmax
 from calcli.core.predictions import ArrayScores, Predictions
+from calcli.core.results import Settings
 
 
 @pytest.mark.parametrize("name", ["sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn"])

@@ -8,8 +8,9 @@ import pytest
 from calcli.core.curves.figures import find_figures, refuse_more_systems, standard_names
 from calcli.core.curves.views import metrics_of, problem_of
 from calcli.core.errors import UsageError
-from calcli.core.evaluate import Settings, evaluate
+from calcli.core.evaluate import evaluate
 from calcli.core.predictions import ArrayScores, Predictions
+from calcli.core.results import Settings
 from calcli.core.scores.costs import parse_cost_word
 
 
