@@ -11,7 +11,7 @@ from calcli.core.errors import InputError, UsageError
 from calcli.core.logspace import as_floats
 from calcli.core.predictions import Array, Floats, Kind, Predictions, Provenance
 from calcli.io.checks import CheckedScores
-from calcli.io.kinds import REASONS, kind_of, mostly_distributions, percentages
+from calcli.io.kinds import REASONS, kind_of, percentages
 from calcli.io.labels import Labels, join_labels, match
 from calcli.io.names import class_names
 from calcli.io.options import ReadOptions
@@ -212,7 +212,7 @@ def judge_kind(
             f"{name}: the scores of a row sum to 100; expected probabilities, not percentages; say --kind "
             "probs --renormalize, or --kind logits if they are logits"
         )
-    return kind, kind == "probs" and mostly_distributions(block), REASONS[kind]
+    return kind, False, REASONS[kind]
 
 
 def check_weights(weights: Array, rows: int, place: Place) -> Floats:

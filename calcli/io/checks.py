@@ -15,6 +15,7 @@ from calcli.io.kinds import TOLERANCE, sums_to_one
 from calcli.io.places import Place
 from calcli.io.rawscores import RawScores
 
+FEW_ERRORS = 10  # so many wrong rows at the end of a block of distributions are errors
 
 @dataclass(frozen=True)
 class CheckedScores:
@@ -121,9 +122,9 @@ class CheckedScores:
         self._refuse_non_finite(~np.isfinite(block), block, start)
         off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block)
         outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
-        if outside.any():
-            first = self.place.row(start + int(outside.argmax()))
-            self._contradict(f"{first} has a value outside [0, 1]")
+        first = int(outside.argmax())
+        if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[first:])):
+            self._contradict(f"{self.place.row(start + first)} has a value outside [0, 1]")
         row, k = _first(block < 0)
         if row >= 0:
             raise InputError(
@@ -181,6 +182,11 @@ class CheckedScores:
         if self.raw.shape[1] == 1 or self.swapped:
             k = 1 - k
         return f'{self.place.row(row)}: the score of class "{self.classes[k]}"'
+
+
+def _is_turn(off: Array) -> bool:
+    """Return whether most rows from here on are no distributions: not a few errors among those that are."""
+    return int(np.count_nonzero(off)) > max(FEW_ERRORS, len(off) / 2)
 
 
 def _first(wrong: Array) -> tuple[int, int]:

@@ -55,6 +55,16 @@ def test_rows_after_the_first_look_may_contradict(monkeypatch):
     np.testing.assert_array_equal(scores_of(again), scores)
 
 
+@pytest.mark.parametrize("turn", [20, 50, 100])
+def test_probabilities_that_turn_into_logits_contradict(turn, monkeypatch):
+    monkeypatch.setattr("calcli.io.assemble.FIRST_LOOK", 10)
+    probs = random_probs().scores
+    scores = np.concatenate([np.tile(probs, (3, 1))[:turn], np.tile(3 * np.log(probs), (2, 1))])
+    predictions = from_arrays(scores, np.zeros(len(scores), int))
+    with pytest.raises(KindContradicted, match="--kind logits"):
+        list(predictions.scores.blocks(1000))
+
+
 @pytest.mark.parametrize("first_look", [10, 1000])
 def test_a_wrong_row_among_probabilities_does_not_make_logits_of_them(first_look, monkeypatch):
     monkeypatch.setattr("calcli.io.assemble.FIRST_LOOK", first_look)
