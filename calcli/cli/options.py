@@ -29,7 +29,8 @@ class ReadingScores:
         str | None, Option(metavar="PATTERN", help="Score columns, 'p_*' or a,b,c; in .npz, the array.")
     ] = None
     kind: Annotated[
-        Literal["auto", "logits", "log-probs", "probs"], Option(help="What the scores are.")
+        Literal["auto", "logits", "log-probs", "probs"],
+        Option(help="What the scores are."),
     ] = "auto"
     classes: Annotated[
         str | None, Option(metavar="NAMES", help="Classes in the order of the scores, separated by commas.")
