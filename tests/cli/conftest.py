@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +21,15 @@ class Done(NamedTuple):
     status: int
     out: str
     err: str
+
+
+def put_on_path(folder: Path) -> str:
+    """Put a `calcli` of this checkout into a new folder and return the PATH to find it by."""
+    folder.mkdir()
+    shim = folder / "calcli"
+    shim.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m calcli "$@"\n')
+    shim.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
 
 
 @pytest.fixture

@@ -6,15 +6,14 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from calcli.io.policy import parse_policy
+from tests.cli.conftest import ROOT, put_on_path
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GATE = README[README.index("## The gate of a release") : README.index("## Benchmark of calibrators")]
 
@@ -30,10 +29,7 @@ def folder(request, tmp_path) -> tuple[Path, int]:
     for name, source in (("main", "release_1"), ("preds", request.param)):
         shutil.copy(ROOT / "sample_data" / f"{source}.parquet", tmp_path / f"{name}.parquet")
     (tmp_path / "calcli.toml").write_text(block("toml"))
-    shim = tmp_path / "bin" / "calcli"
-    shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m calcli "$@"\n')
-    shim.chmod(0o755)
+    put_on_path(tmp_path / "bin")
     return tmp_path, int(request.param == "release_2")
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.cli.conftest import put_on_path
 
 RECALIBRATE = """
 calcli simulate mcps --rows 2000 --seed 1 --quiet -o val.parquet
@@ -26,11 +23,7 @@ calcli check --init good.csv --baseline good.csv
 def shell(tmp_path_factory):
     """Return a function that runs lines of a shell, with `calcli` on the path, in one folder."""
     folder = tmp_path_factory.mktemp("story")
-    shim = folder / "bin" / "calcli"
-    shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m calcli "$@"\n')
-    shim.chmod(0o755)
-    environment = {"PATH": f"{shim.parent}:{os.environ['PATH']}", "COLUMNS": "100", "LANG": "C.UTF-8"}
+    environment = {"PATH": put_on_path(folder / "bin"), "COLUMNS": "100", "LANG": "C.UTF-8"}
 
     def run(lines: str) -> subprocess.CompletedProcess[str]:
         command = ["sh", "-e", "-c", lines]
