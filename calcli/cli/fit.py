@@ -10,6 +10,7 @@ import typer
 from calcli.cli.options import Reading, Talking, bundled, split
 from calcli.cli.output import colored, emit
 from calcli.core.calibrators.registry import METHODS
+from calcli.core.registry import ScoreName
 
 if TYPE_CHECKING:
     from calcli.core.calibrators.fitting import Fit, FitSettings
@@ -56,9 +57,7 @@ def fit(
     candidates: Annotated[
         str | None, typer.Option(metavar="LIST", help="Methods for auto to choose from, separated by commas.")
     ] = None,
-    score: Annotated[
-        Literal["log_loss", "brier"], typer.Option(help="Score by which auto chooses.")
-    ] = "log_loss",
+    score: Annotated[ScoreName, typer.Option(help="Score by which auto chooses.")] = "log_loss",
     lens: Annotated[
         str | None,
         typer.Option(

@@ -14,7 +14,7 @@ from calcli.core.classrows import class_rows
 from calcli.core.errors import KindContradicted, UsageError
 from calcli.core.expressions import MetricCall, parse_metrics
 from calcli.core.measure import Measurements, Watch
-from calcli.core.predictions import Array, Predictions
+from calcli.core.predictions import Predictions
 from calcli.core.results import Estimate, Evaluation, Interval, Settings
 from calcli.core.scores.calibration_loss import Companions
 from calcli.core.scores.costs import Costs
@@ -173,7 +173,7 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
             found[name] = replace(found[name], if_calibrated=null)
     repeated = [name for name, e in found.items() if e.call.metric.family != "recalibration"]
     if settings.sd and repeated:
-        clusters = None if settings.cluster is None else evaluation.predictions.column(settings.cluster)
+        clusters = settings.clusters(evaluation.predictions)
         rng = np.random.default_rng([settings.seed, 5])
         for name, sd in bootstrap_sd(evaluation.predictions, values_of(repeated), rng, clusters).items():
             found[name] = replace(found[name], sd=sd)
@@ -184,7 +184,7 @@ def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
     calls = [call for call in calls if call.metric.family == "score"]
     if not calls:
         return {}
-    sums = measured.score_sums(_clusters(measured, settings))
+    sums = measured.score_sums(settings.clusters(measured.predictions))
     means = sums.means()
     resampled = None
     if settings.resamples and sums.units > 1:
@@ -206,16 +206,12 @@ def _rankings(measured: Measurements, calls: Sequence[MetricCall], settings: Set
     estimates = {}
     for call in calls:
         if call.metric.family == "ranking":
-            area = measured.roc_area(_clusters(measured, settings))
+            area = measured.roc_area(settings.clusters(measured.predictions))
             ends = area.interval(settings.level)
             interval = None if ends is None else Interval(*ends, settings.level)
             line = signature(call, measured, settings, "interval:delong")
             estimates[str(call)] = Estimate(call, area.value, line, interval)
     return estimates
-
-
-def _clusters(measured: Measurements, settings: Settings) -> Array | None:
-    return None if settings.cluster is None else measured.predictions.column(settings.cluster)
 
 
 def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:

@@ -6,9 +6,10 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import cast, get_args
 
 from calcli.core.errors import UsageError
-from calcli.core.registry import AS_SCORE, METRICS, RECALIBRATORS, Metric
+from calcli.core.registry import AS_SCORE, METRICS, RECALIBRATORS, Metric, ScoreName
 
 CLASS_WISE, WORST_CLASS = "class-wise", "worst-class"
 
@@ -54,9 +55,14 @@ class MetricCall:
         return str(self.arguments.get("region", "all"))
 
     @property
+    def score(self) -> ScoreName:
+        """The score that it measures a part of, or what recalibration does to."""
+        return cast(ScoreName, self.arguments["score"])
+
+    @property
     def unit(self) -> str:
         """The metric's unit; that of the score where it measures part of one."""
-        whole = METRICS[str(self.arguments["score"])] if self.metric.unit == AS_SCORE else self.metric
+        whole = METRICS[self.score] if self.metric.unit == AS_SCORE else self.metric
         return whole.unit
 
     @property
@@ -135,7 +141,7 @@ CHOICES = {
     "estimator": ("unbiased", "block"),
     "debiased": ("true", "false"),
     "significant": ("true", "false"),
-    "score": ("log_loss", "brier"),
+    "score": get_args(ScoreName),
     "training": ("cross-validation", "held-out", "test"),
     "recalibrator": RECALIBRATORS,
 }

@@ -14,6 +14,7 @@ from calcli.core.calibrators.registry import METHODS
 
 Direction = Literal["lower", "higher", "zero", "none"]
 Family = Literal["score", "ranking", "recalibration", "decomposition", "error", "classical"]
+ScoreName = Literal["log_loss", "brier"]  # what a recalibration is judged by, and what has parts
 
 PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing
 GIVEN = "given"  # as a recalibrator: posteriors that are read from a file

@@ -13,7 +13,7 @@ from calcli.core.blocks import Precision
 from calcli.core.calibration.consistency import Null
 from calcli.core.calibration.lenses import Problem
 from calcli.core.expressions import MetricCall
-from calcli.core.predictions import Predictions
+from calcli.core.predictions import Array, Predictions
 from calcli.core.rows import Bins, InputFacts
 from calcli.core.scores.costs import Costs
 from calcli.core.scores.priors import Priors
@@ -157,6 +157,14 @@ class Settings:
         """What metrics assume where their expression does not say; of costs, the only ones."""
         costs = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
         return {"bins": self.bins, "recalibrator": self.recalibrator, "training": self.training, **costs}
+
+    def clusters(self, predictions: Predictions) -> Array | None:
+        """Return the (N,) values that dependent rows share; None if rows do not depend."""
+        return None if self.cluster is None else predictions.column(self.cluster)
+
+    def given_folds(self, predictions: Predictions) -> Array | None:
+        """Return the (N,) folds that a column names; None if they are to be dealt out."""
+        return None if self.fold_column is None else predictions.column(self.fold_column)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def _terms(estimate: Estimate) -> tuple[str, str, str]:
     method = str(estimate.call.arguments["recalibrator"])
     by = PHRASES.get(method, f"recalibration by {method}")
     change = f"({estimate.parts['before']:.3f} -> {estimate.parts['after']:.3f})"
-    return by, SCORES[str(estimate.call.arguments["score"])], change
+    return by, SCORES[estimate.call.score], change
 
 
 def _share(fraction: float) -> str:

@@ -56,9 +56,10 @@ def classical_estimates(
 
 def _estimate(measured: Measurements, call: MetricCall, settings: Settings) -> Estimate:
     score, outcome = measured.columns("class-1")
-    log_odds, weights, clusters = measured.rows["log_odds"], measured.predictions.weights, None
-    if settings.cluster is not None:
-        clusters = np.unique(measured.predictions.column(settings.cluster), return_inverse=True)[1]
+    log_odds, weights = measured.rows["log_odds"], measured.predictions.weights
+    clusters = settings.clusters(measured.predictions)
+    if clusters is not None:
+        clusters = np.unique(clusters, return_inverse=True)[1]
     if weights is not None and not weights.all():
         counts = weights > 0  # others would hide that the rest have one outcome or one score only
         score, outcome, log_odds, weights = (values[counts] for values in (score, outcome, log_odds, weights))

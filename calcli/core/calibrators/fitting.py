@@ -18,7 +18,6 @@ from calcli.core.calibrators.selection import (
     Difference,
     Losses,
     Rows,
-    Score,
     held_out,
     paired_difference,
     row_losses,
@@ -30,6 +29,7 @@ from calcli.core.errors import CalcliError, InputError, UsageError
 from calcli.core.evaluate import evaluate
 from calcli.core.logspace import log_softmax
 from calcli.core.predictions import ArrayScores, Floats, Predictions
+from calcli.core.registry import ScoreName
 from calcli.core.results import Evaluation, Settings
 
 REPORTED = ("log_loss", "brier", "ece", "accuracy")
@@ -63,7 +63,7 @@ class FitSettings:
 
     folds: int = 5
     seed: int = 0
-    score: Score = "log_loss"
+    score: ScoreName = "log_loss"
     raw: bool = False
     reduced: bool = False
     per_predicted_class: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.errors import InputError, UsageError
 from calcli.core.folds import stratified_folds
 from calcli.core.predictions import Array, Floats, Predictions
+from calcli.core.registry import ScoreName
 
-Score = Literal["log_loss", "brier"]
 Losses = NDArray[np.float64]
 
 
@@ -137,7 +137,7 @@ def held_out_folds(
     return result
 
 
-def row_losses(log_probs: Floats, labels: NDArray[np.integer[Any]], score: Score) -> Losses:
+def row_losses(log_probs: Floats, labels: NDArray[np.integer[Any]], score: ScoreName) -> Losses:
     """Return the loss of each row, (N,), of (N, K) log-probabilities: in nats, or the Brier score's."""
     own = log_probs[np.arange(len(labels)), labels]
     if score == "log_loss":

@@ -32,7 +32,7 @@ from calcli.core.comparing.recomputed import Held, in_memory, recomputed_differe
 from calcli.core.evaluate import assess, measure
 from calcli.core.expressions import MetricCall, parse_metrics
 from calcli.core.measure import Measurements, Watch, from_sums
-from calcli.core.predictions import Array, Predictions
+from calcli.core.predictions import Predictions
 from calcli.core.results import Evaluation, Settings
 
 Values = NDArray[np.float64]
@@ -106,7 +106,7 @@ class Contest:
         self._systems: list[_System] = []
         plain = replace(settings, resamples=0, draws=0)
         predictions = self._with_clusters(predictions)
-        units = [Units.of(system.n_rows, self._clusters(system)) for system in predictions]
+        units = [Units.of(system.n_rows, self.settings.clusters(system)) for system in predictions]
         done = 0
         for number, system in enumerate(predictions):
             measured = measure(system, plain, _counting_on(watch, done))
@@ -169,9 +169,6 @@ class Contest:
         column = systems[0].column(name)
         return [replace(system, columns={**system.columns, name: column}) for system in systems]
 
-    def _clusters(self, predictions: Predictions) -> Array | None:
-        return None if self.settings.cluster is None else predictions.column(self.settings.cluster)
-
     def _estimator(self, call: MetricCall) -> OneDimensional | OfVectors:
         return find_estimator(call, self.settings.edges)
 
@@ -189,7 +186,7 @@ class Contest:
         if not self.settings.resamples or measured.predictions.n_rows < 2:
             return {}
         seed = [self.settings.seed, 1] if self._paired else [self.settings.seed, 1, number]
-        clusters = self._clusters(measured.predictions)
+        clusters = self.settings.clusters(measured.predictions)
         found = resampled_losses(measured, self.calls, self.settings, seed, clusters)
         if measured.scores:
             sums = measured.score_sums(clusters)

@@ -323,10 +323,9 @@ def class_wise_statistic(estimator: BinnedError, over: str) -> Statistic:
 def binned_losses_statistic(call: MetricCall) -> Statistic:
     """Return a binned calibration or refinement loss as a function of (..., K, bins) sums."""
     part = "calibration" if call.metric.name == "binned_calibration_loss" else "refinement"
-    score: Any = call.arguments["score"]
 
     def statistic(bins: Bins) -> Values:
         each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
-        return np.array([getattr(binned_losses(sums, score), part) for sums in each])
+        return np.array([getattr(binned_losses(sums, call.score), part) for sums in each])
 
     return statistic

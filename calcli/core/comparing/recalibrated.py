@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +47,11 @@ def resampled_losses(
     if not calls:
         return {}
     predictions = measured.predictions
-    folds = None if settings.fold_column is None else predictions.column(settings.fold_column)
+    folds = settings.given_folds(predictions)
     studies = Studies(predictions, Companions(), settings.seed, settings.clip, clusters, folds)
     found = {}
     for call in calls:
-        study, score = studies.of(call), _score(call)
+        study, score = studies.of(call), call.score
         if study is None:
             continue
         columns = {"before": measured.rows[score][study.kept], "after": study.losses(score)}
@@ -64,7 +63,3 @@ def resampled_losses(
             won = means["before"] - means["after"]
             found[str(call)] = won / means["before"] if call.metric.name == RELATIVE else won
     return found
-
-
-def _score(call: MetricCall) -> Any:
-    return call.arguments["score"]

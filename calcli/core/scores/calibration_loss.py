@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.selection import Rows, Score, row_losses, rows_of
+from calcli.core.calibrators.selection import Rows, row_losses, rows_of
 from calcli.core.errors import InputError, UsageError
 from calcli.core.expressions import MetricCall
 from calcli.core.logspace import log_softmax
 from calcli.core.predictions import Array, Floats, Predictions, require_classes
-from calcli.core.registry import GIVEN
+from calcli.core.registry import GIVEN, ScoreName
 from calcli.core.scores.recalibration import Recalibration, cross_validation_folds, recalibrator
 from calcli.core.scores.scoring import Means, prior_brier, prior_entropy
 
@@ -95,7 +95,7 @@ class Study:
     clusters: Array | None
     clip: float
 
-    def calibration_loss(self, score: Score, before: Array) -> CalibrationLoss:
+    def calibration_loss(self, score: ScoreName, before: Array) -> CalibrationLoss:
         """Return the score before and after, given the (N,) losses before of all rows."""
         old, new = before[self.kept].astype(np.float64, copy=False), self.losses(score)
         return CalibrationLoss(self.mean(old), self.mean(new), self._standard_error(old, new))
@@ -113,12 +113,12 @@ class Study:
             terms = np.bincount(np.unique(self.clusters, return_inverse=True)[1], terms)
         return float(np.linalg.norm(terms))
 
-    def losses(self, score: Score) -> Doubles:
+    def losses(self, score: ScoreName) -> Doubles:
         """Return the (n,) losses of the recalibrated posteriors."""
         return self._losses(self.log_probs, self.rows.labels, score)
 
     def resampled_losses(
-        self, score: Score, before: Array, resamples: int, rng: np.random.Generator
+        self, score: ScoreName, before: Array, resamples: int, rng: np.random.Generator
     ) -> list[CalibrationLoss]:
         """Return the same for resamples of the rows, to each of which the transform is fitted again.
 
@@ -133,7 +133,7 @@ class Study:
             found.append(CalibrationLoss(*both))
         return found
 
-    def expected_losses(self, score: Score) -> Doubles:
+    def expected_losses(self, score: ScoreName) -> Doubles:
         """Return the (n,) losses expected of the rows if labels came from the recalibrated posteriors.
 
         The semi-empirical expectation: over the rows as they are, over the labels by the posteriors
@@ -142,7 +142,7 @@ class Study:
         log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
         return expected_losses(log_probs, self.log_probs, score)
 
-    def unexplained(self, score: Score, before: float) -> float:
+    def unexplained(self, score: ScoreName, before: float) -> float:
         """Return what share of the score, normalized, the recalibrated posteriors do not expect.
 
         Each is divided by that of the constant system under its own class priors, which are the frequencies
@@ -157,7 +157,7 @@ class Study:
             observed, semi = np.array([before, self.mean(self.expected_losses(score))]) / constant
             return float(1 - semi / observed)
 
-    def entropies(self, score: Score) -> Doubles:
+    def entropies(self, score: ScoreName) -> Doubles:
         """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
         return expected_losses(self.log_probs, self.log_probs, score)
 
@@ -165,14 +165,14 @@ class Study:
         """Return the weighted mean over the rows."""
         return _mean(losses, self.rows.weights)
 
-    def _losses(self, log_probs: Doubles, labels: Array, score: Score) -> Doubles:
+    def _losses(self, log_probs: Doubles, labels: Array, score: ScoreName) -> Doubles:
         losses = row_losses(log_probs, labels, score)
         if self.clip and score == "log_loss":
             losses = np.minimum(losses, -np.log(self.clip))
         return losses
 
 
-def expected_losses(log_probs: Doubles, posteriors: Doubles, score: Score) -> Doubles:
+def expected_losses(log_probs: Doubles, posteriors: Doubles, score: ScoreName) -> Doubles:
     """Return the expected loss of each row, (N,), under (N, K) log-posteriors of its label.
 
     It is the entropy of the posterior, where both are the same, plus the divergence between the two: for

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.pav import Blocks, pav
 from calcli.core.predictions import Array, Floats
+from calcli.core.registry import ScoreName
 from calcli.core.rows import Bins
 
 Doubles = NDArray[np.float64]
-Score = Literal["log_loss", "brier"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class BinnedLosses:
     refinement: float
 
 
-def binned_losses(bins: Bins, score: Score) -> BinnedLosses:
+def binned_losses(bins: Bins, score: ScoreName) -> BinnedLosses:
     """Return the losses from the sums over the bins of every class, (K, m)."""
     full = bins.weight > 0
     share = bins.weight[full] / bins.weight[0].sum()
@@ -66,7 +65,7 @@ class RefinedBins:
     """
 
     sums: Bins
-    score: Score
+    score: ScoreName
 
     @property
     def bins(self) -> int:
@@ -140,7 +139,7 @@ class Corp:
         return self.uncertainty - self.recalibrated
 
 
-def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, score: Score) -> Corp:
+def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, score: ScoreName) -> Corp:
     """Return the decomposition of a binary score.
 
     Parameters
@@ -167,7 +166,7 @@ def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, s
     return Corp(mean, _score_of_frequencies(blocks, score), _score_of_frequencies(whole, score))
 
 
-def _score_of_frequencies(blocks: Blocks, score: Score) -> float:
+def _score_of_frequencies(blocks: Blocks, score: ScoreName) -> float:
     """Return the mean binary score of answering with each block's own frequency."""
     frequency, hits, misses = blocks.value, blocks.hits, blocks.weight - blocks.hits
     if score == "brier":

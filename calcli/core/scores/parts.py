@@ -9,18 +9,17 @@ percentile intervals of them cover too rarely, and they have none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.blocks import Block, sweep
 from calcli.core.calibration.binning import equal_width_index
-from calcli.core.calibrators.selection import Score
 from calcli.core.errors import UsageError
 from calcli.core.expressions import MetricCall
 from calcli.core.measure import Measurements
 from calcli.core.predictions import Array
+from calcli.core.registry import ScoreName
 from calcli.core.results import Estimate, Interval, Settings
 from calcli.core.rows import RowTable
 from calcli.core.scores import scoring
@@ -69,7 +68,7 @@ def decompositions(
 def _interval(call: MetricCall, value: float, measured: Measurements, settings: Settings) -> Interval | None:
     """Return a bootstrap interval of the value without its bias; None where that leads too far from it."""
     rows = measured.predictions
-    clusters = None if settings.cluster is None else rows.column(settings.cluster)
+    clusters = settings.clusters(rows)
     rng = np.random.default_rng([settings.seed, 7])
 
     def resampled(column: Array) -> Means:
@@ -77,8 +76,7 @@ def _interval(call: MetricCall, value: float, measured: Measurements, settings: 
         return sums.resampled(settings.resamples, rng)
 
     if call.metric.name == "binned_refinement_loss":
-        score: Any = call.arguments["score"]
-        refined = RefinedBins(measured.class_bins(int(call.arguments["bins"])), score)
+        refined = RefinedBins(measured.class_bins(int(call.arguments["bins"])), call.score)
         share = effective_number(rows.n_rows, rows.weights, clusters) / rows.n_rows
         draws = resampled(_refined_losses(refined, measured, settings))["value"] - refined.bias(share)
     else:
@@ -107,13 +105,13 @@ def _uncertainty(call: MetricCall, means: Means) -> Doubles:
     if call.lens == "top-1":
         hits = means["value"]
         means = Means({}, np.stack([1 - hits, hits], axis=-1))
-    if call.arguments["score"] == "log_loss":
+    if call.score == "log_loss":
         return scoring.prior_entropy(means)
     return scoring.prior_brier(means) / (2 if call.lens == "top-1" else 1)
 
 
 def _binned(call: MetricCall, measured: Measurements) -> Parts:
-    score: Any = call.arguments["score"]
+    score = call.score
     found = binned_losses(measured.class_bins(int(call.arguments["bins"])), score)
     losses, weights = measured.rows[score].astype(np.float64, copy=False), measured.predictions.weights
     if weights is not None:  # rows without weight do not count, whatever their loss
@@ -139,7 +137,7 @@ def _isotonic(call: MetricCall, measured: Measurements) -> Parts:
 
 
 def _corp(call: MetricCall, measured: Measurements) -> Corp:
-    score: Any = call.arguments["score"]
+    score = call.score
     labels, weights = measured.predictions.labels, measured.predictions.weights
     if call.lens == "top-1":
         confidence, hit = measured.rows["confidence"].astype(np.float64), measured.rows["hit"]
@@ -160,7 +158,7 @@ def _corp(call: MetricCall, measured: Measurements) -> Corp:
     return summed(parts)
 
 
-def _binary_losses(prob: Array, outcome: Array, score: Score) -> Array:
+def _binary_losses(prob: Array, outcome: Array, score: ScoreName) -> Array:
     if score == "brier":
         return np.square(prob - outcome)
     with np.errstate(divide="ignore"):

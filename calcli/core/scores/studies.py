@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from calcli.core.calibrators.selection import Score
 from calcli.core.expressions import MetricCall
 from calcli.core.measure import Measurements
 from calcli.core.predictions import Array
@@ -34,22 +32,20 @@ def recalibrations(
     if not calls:
         return {}, ()
     predictions = measured.predictions
-    names = (settings.cluster, settings.fold_column)
-    clusters, folds = (None if name is None else predictions.column(name) for name in names)
+    clusters, folds = settings.clusters(predictions), settings.given_folds(predictions)
     studies = Studies(predictions, companions, settings.seed, settings.clip, clusters, folds)
     estimates = {}
     for call in calls:
-        score: Any = call.arguments["score"]
-        study, before = studies.of(call), measured.rows[score]
+        study, before = studies.of(call), measured.rows[call.score]
         value, parts = float("nan"), dict[str, float]()
         interval, resamples = None, settings.loss_resamples
         if study is not None:
-            value, parts = _finding(call, study, score, before)
+            value, parts = _finding(call, study, before)
             if study.recalibration is None:
                 resamples = settings.resamples
-                interval = _given_interval(call, study, score, before, measured, settings)
+                interval = _given_interval(call, study, before, measured, settings)
             elif call.metric.name in LOSSES and resamples:
-                interval = _trained_interval(call, study, score, before, settings)
+                interval = _trained_interval(call, study, before, settings)
         note = signature(call, measured, settings, f"resamples:{resamples}")
         estimates[str(call)] = Estimate(call, value, note, interval, parts=parts)
     return estimates, tuple(studies.notes())
@@ -68,8 +64,9 @@ OF_MEANS: dict[str, Callable[[Means], Values]] = {
 }
 
 
-def _finding(call: MetricCall, study: Study, score: Score, before: Array) -> tuple[float, dict[str, float]]:
+def _finding(call: MetricCall, study: Study, before: Array) -> tuple[float, dict[str, float]]:
     """Return the value of a metric and the numbers to read it with."""
+    score = call.score
     loss = study.calibration_loss(score, before)
     if call.metric.name in LOSSES:
         parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
@@ -82,16 +79,16 @@ def _finding(call: MetricCall, study: Study, score: Score, before: Array) -> tup
 
 
 def _given_interval(
-    call: MetricCall, study: Study, score: Score, before: Array, measured: Measurements, settings: Settings
+    call: MetricCall, study: Study, before: Array, measured: Measurements, settings: Settings
 ) -> Interval | None:
     """Return the interval under posteriors that depend on no row: all is made of means over rows."""
     if not settings.resamples or len(study.kept) < 2:
         return None
     columns = {
         "before": before[study.kept],
-        "after": study.losses(score),
-        "expected": study.expected_losses(score),
-        "entropy": study.entropies(score),
+        "after": study.losses(call.score),
+        "expected": study.expected_losses(call.score),
+        "entropy": study.entropies(call.score),
     }
     rows, predictions = study.rows, measured.predictions
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, study.clusters)
@@ -100,11 +97,9 @@ def _given_interval(
         return Interval.of_draws(OF_MEANS[call.metric.name](means), settings.level)
 
 
-def _trained_interval(
-    call: MetricCall, study: Study, score: Score, before: Array, settings: Settings
-) -> Interval | None:
+def _trained_interval(call: MetricCall, study: Study, before: Array, settings: Settings) -> Interval | None:
     rng = np.random.default_rng([settings.seed, 5])
-    losses = study.resampled_losses(score, before, settings.loss_resamples, rng)
+    losses = study.resampled_losses(call.score, before, settings.loss_resamples, rng)
     value = LOSSES[call.metric.name]
     return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level)
 
