@@ -16,7 +16,7 @@ from calcli.report.jsonreport import Digest, input_object
 from calcli.report.model import Column, Table
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
 from calcli.report.summary import short_names, summarize
-from calcli.report.wording import NONE, assumed_bins
+from calcli.report.wording import NONE, assumed_bins, interval_head
 
 SCHEMA = "calcli.comparison/1"
 TITLE = "Comparison"
@@ -82,7 +82,7 @@ def _pair(whole: Comparison, names: Sequence[str]) -> Table:
         Column("baseline"),
         Column("candidate"),
         Column("change"),
-        Column(_interval_head(found.values())),
+        Column(interval_head(found.values())),
         Column("p"),
         Column("verdict", "left"),
     )
@@ -128,7 +128,7 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
 def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
     metric, key = whole.ranked_by.asked, str(whole.ranked_by)
     others = [ranked.to_best for ranked in whole.ranking if ranked.to_best]
-    columns = [Column("", "left"), Column(metric), Column("to the best"), Column(_interval_head(others))]
+    columns = [Column("", "left"), Column(metric), Column("to the best"), Column(interval_head(others))]
     columns += [Column("p"), Column("", "left")]
     accurate = "accuracy" in whole.evaluations[0].estimates and key != "accuracy"
     if accurate:
@@ -220,11 +220,6 @@ def _verdict(found: Difference) -> str:
     return NO_EVIDENCE if found.verdict == "no evidence" else found.verdict
 
 
-def _interval_head(differences: Any) -> str:
-    levels = [found.interval.level for found in differences if found.interval is not None]
-    return f"{100 * levels[0]:.4g}% interval" if levels else "interval"
-
-
 def seeds_tables(spreads: Sequence[Spread], names: Sequence[str]) -> list[Table]:
     """Return the table of a model's metrics over several seeds."""
     columns = (Column("", "left"), Column("mean"), Column("sd"), Column("least"), Column("greatest"))
@@ -277,8 +272,7 @@ def seeds_object(
 
 def _headed(settings: Settings, content: dict[str, Any]) -> dict[str, Any]:
     head = {"schema": SCHEMA, "calcli": __version__, "settings": asdict(settings)}
-    found: dict[str, Any] = json_value(head | content)
-    return found
+    return json_value(head | content)
 
 
 def _systems(

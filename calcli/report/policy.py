@@ -118,8 +118,7 @@ def check_object(checked: Sequence[Checked], policy: Policy, path: str) -> dict[
             for one in checked
         ],
     }
-    cleaned: dict[str, Any] = json_value(report)
-    return cleaned
+    return json_value(report)
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

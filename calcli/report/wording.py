@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from calcli.core.calibration.consistency import Null
 from calcli.core.calibration.multiple import SIGNIFICANT, enough_draws
 from calcli.core.expressions import MetricCall
 from calcli.core.results import Estimate
+
+if TYPE_CHECKING:
+    from calcli.core.comparing.comparison import Difference
 
 QUALITY = "Quality for decisions"
 WON_BACK = "What a recalibration would win back"
@@ -71,9 +75,9 @@ def few_draws(nulls: Iterable[Null | None]) -> list[str]:
     return []
 
 
-def interval_head(estimates: Iterable[Estimate]) -> str:
-    """Return what to call the intervals of some estimates, such as `95% interval`."""
-    for estimate in estimates:
-        if estimate.interval is not None:
-            return f"{100 * estimate.interval.level:.4g}% interval"
+def interval_head(found: Iterable[Estimate | Difference]) -> str:
+    """Return what to call the intervals of estimates or differences, such as `95% interval`."""
+    for one in found:
+        if one.interval is not None:
+            return f"{100 * one.interval.level:.4g}% interval"
     return "interval"
