@@ -17,6 +17,7 @@ from calcli.io.rawscores import RawScores
 
 FEW_ERRORS = 10  # so many wrong rows at the end of a block of distributions are errors
 
+
 @dataclass(frozen=True)
 class CheckedScores:
     """Scores of a known kind; a block that cannot be of that kind raises as it is read.
