@@ -20,8 +20,10 @@ from calcli.core.results import Settings
 from calcli.io.hashing import sha256
 from calcli.io.policy import parse_policy, read_policy
 from calcli.io.reports import read_report
+from calcli.report.comparison import TITLE as COMPARISON
 from calcli.report.comparison import comparison_object, comparison_tables
 from calcli.report.markdown import markdown_text
+from calcli.report.policy import TITLE as CHECK
 from calcli.report.policy import check_object, check_tables
 from calcli.report.terminal import terminal_text
 
@@ -62,7 +64,7 @@ class ComparisonReport:
         return terminal_text(self._tables()).rstrip("\n")
 
     def _repr_markdown_(self) -> str:
-        return markdown_text(self._tables())
+        return markdown_text(self._tables(), title=COMPARISON)
 
     def _tables(self) -> list[Any]:
         return comparison_tables(self.comparisons, self.paired, self.unmatched)
@@ -153,7 +155,7 @@ class CheckReport:
         return terminal_text(check_tables([self.checked])).rstrip("\n")
 
     def _repr_markdown_(self) -> str:
-        return markdown_text(check_tables([self.checked]))
+        return markdown_text(check_tables([self.checked]), title=CHECK)
 
 
 def check(

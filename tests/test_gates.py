@@ -44,6 +44,7 @@ def test_compare_is_the_command(capsys, releases):
     assert status_of(command) == 0
     assert capsys.readouterr().out == f"{found}\n"
     assert "accuracy equivalent" in repr(found)
+    assert found._repr_markdown_().startswith("# Comparison\n")
     assert "| accuracy |" in found._repr_markdown_()
 
 
@@ -71,6 +72,7 @@ def test_check_is_the_command(capsys, releases, tmp_path):
     assert repr(found).endswith(
         "log_loss at most 0.4: failed, accuracy at most 0.01 worse than baseline: passed>"
     )
+    assert found._repr_markdown_().startswith("# Check\n")
     assert "| log_loss at most 0.4 |" in found._repr_markdown_()
 
 
