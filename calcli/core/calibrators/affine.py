@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.linear import WELL_SEPARATED
 from calcli.core.calibrators.newton import Vector
 from calcli.core.calibrators.training import NEVER, Training
-from calcli.core.logspace import BLOCK_BYTES
+from calcli.core.logspace import row_blocks
 from calcli.core.predictions import Floats
 
 FEW = 16  # classes up to which this is faster than row by row, where each step along the classes is short
@@ -44,12 +42,6 @@ class AffineLoss:
         self._worst = np.inf
         self._hessian: NDArray[np.float64] = np.eye(classes + 1)
 
-    def _blocks(self) -> Iterator[slice]:
-        classes, rows = self._scores.shape
-        step = max(1, BLOCK_BYTES // (classes * self._scores.itemsize))
-        for start in range(0, rows, step):
-            yield slice(start, min(start + step, rows))
-
     def evaluate(self, theta: Vector) -> tuple[float, Vector]:
         """Return the loss in nats and its gradient."""
         away = theta - self.centre
@@ -58,7 +50,7 @@ class AffineLoss:
         alpha, *beta = theta.astype(self._scores.dtype)
         shift = np.array(beta)
         self._worst = 0.0
-        for block in self._blocks():
+        for block in row_blocks(self._scores.T):
             x, z = self._scores[:, block], self._weighted[:, block]
             own = alpha * self._own[block] + shift[self.rows.labels[block]]
             np.multiply(x, alpha, out=z)
@@ -78,7 +70,7 @@ class AffineLoss:
     def refresh(self) -> None:
         """Compute the Hessian at the last evaluation."""
         self._hessian = np.diag(self.penalty)
-        for block in self._blocks():
+        for block in row_blocks(self._scores.T):
             w = self.rows.weights[block]
             p = self._weighted[:, block].astype(np.float64)
             x = self._scores[:, block]
@@ -107,7 +99,7 @@ class AffineLoss:
     def reach(self, v: Vector) -> float:
         """Return the largest change of a score, against the mean of its row, that the step `v` makes."""
         largest = 0.0
-        for block in self._blocks():
+        for block in row_blocks(self._scores.T):
             x = self._scores[:, block]
             t = v[0] * np.where(x > NEVER, x, self._own[block]) + v[1:, None]
             t -= t.mean(axis=0)
