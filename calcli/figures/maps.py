@@ -93,7 +93,7 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     lowest = min(float(np.min(result.log_loss)) for result in results.values())
     at_one = max(float(np.interp(1, result.temperature, result.log_loss)) for result in results.values())
-    won = at_one - lowest + 1e-6  # something, where the loss is the same at all temperatures
+    won = at_one - lowest if at_one else 0.5  # something, where nothing is lost at any temperature
     axes.set(ylim=(lowest - 0.08 * (won + lowest / 4), at_one + 2 * won + lowest / 2))
     axes.set(xlabel="Temperature (1: as it is)", ylabel="Log-loss (nats)")
     figure.legend(loc="outside upper center")
@@ -101,9 +101,9 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
 
 
 def _best(result: TemperatureCurve) -> str:
-    """Say where the minimum is, or which end of the curve is lowest."""
+    """Say where the minimum is, or which end of the curve is lowest, and which rows it leaves out."""
     best, last = int(np.argmin(result.log_loss)), len(result.temperature) - 1
-    if np.ptp(result.log_loss) < 1e-12:
-        return "the same at all"
     where = "below" if best == 0 else "above" if best == last else "near"
-    return f"best {where} {result.temperature[best]:.2f}"
+    same = np.ptp(result.log_loss) < 1e-12
+    found = "the same at all" if same else f"best {where} {result.temperature[best]:.2f}"
+    return f"{found}\nwithout rows of infinite loss: {result.left_out:,}" if result.left_out else found

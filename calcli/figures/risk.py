@@ -68,7 +68,7 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
     axes = figure.subplots()
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        start: Look = {"marker": "o", "markersize": 3, "markevery": [0]}
+        start: Look = {"marker": "o", "markersize": 3, "markevery": [0], "clip_on": False}
         axes.plot(result.rejected, result.error_rate, label=short(name), **start, **look)
         axes.plot(result.rejected, result.promised, linewidth=0.6, **look)
     axes.plot([], [], color=MUTED, linewidth=0.6, label="promised (1 − mean confidence)")

@@ -13,11 +13,13 @@ from matplotlib.quiver import Quiver
 
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.curves.forest import Forest
+from calcli.core.curves.maps import TemperatureCurve
 from calcli.core.curves.maps import calibration_map as map_of
 from calcli.core.curves.reliability import class_reliability
 from calcli.core.curves.series import Course
 from calcli.core.results import Interval
 from calcli.figures import View, calibration_map, draw, epochs, forest
+from calcli.figures.maps import temperature_curve
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, UNDER
 
@@ -255,6 +257,15 @@ def test_temperature_curve_and_its_minimum(two):
     table, (axes,) = drawing.tables["a"], drawing.figure.axes
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), table["log_loss"])
     assert axes.lines[1].get_xdata()[0] == table["temperature"][table["log_loss"].argmin()]
+
+
+def test_temperature_curve_says_which_rows_it_leaves_out():
+    flat = TemperatureCurve(np.array([0.5, 1, 2]), np.zeros(3), left_out=1234)
+    figure = temperature_curve({"sure.csv": flat, "all.csv": replace(flat, left_out=0)})
+    first, second = (text.get_text() for text in figure.legends[0].get_texts())
+    assert first == "sure.csv: the same at all\nwithout rows of infinite loss: 1,234"
+    assert second == "all.csv: the same at all"
+    assert figure.axes[0].get_ylim()[1] > 0.1
 
 
 @pytest.mark.parametrize("case", ["two classes", "three classes"])

@@ -135,7 +135,9 @@ class _Cells:
         bins = problem.binned(cuts)
         full = bins.weight > 0
         self.weight, self.hits = bins.weight[full], bins.outcome[full]
-        self.score = bins.score[full] / self.weight
+        # the mean of equal scores is that score, but for rounding
+        least, most = problem.score[cuts[:-1][full]], problem.score[cuts[1:][full] - 1]
+        self.score = np.clip(bins.score[full] / self.weight, least, most)
         self.simulated = outcome_sums(problem, cuts, draws, rng)[:, full]
 
 

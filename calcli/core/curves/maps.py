@@ -77,10 +77,13 @@ class TemperatureCurve:
         (p,) ascending.
     log_loss
         (p,) mean log-loss in nats, of the rows looked at.
+    left_out
+        Rows whose label has probability 0, which no temperature changes.
     """
 
     temperature: Values
     log_loss: Values
+    left_out: int = 0
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """Return the table behind the curve."""
@@ -151,7 +154,7 @@ def temperature_curve(predictions: Predictions, widest: float = 8.0) -> Temperat
     weights = None if weights is None else weights[possible]
     temperature = np.geomspace(1 / widest, widest, 61)
     losses = [np.average(log_sum_exp(log_probs / t)[:, 0] - own / t, weights=weights) for t in temperature]
-    return TemperatureCurve(temperature, np.array(losses))
+    return TemperatureCurve(temperature, np.array(losses), int(np.count_nonzero(~possible)))
 
 
 def thinned_rows(predictions: Predictions, limit: int) -> tuple[Values, NDArray[np.intp], Values | None]:

@@ -31,6 +31,14 @@ def test_isotonic_curve_is_that_of_scikit_learn(weighted):
     assert curve.score[-1] == problem.score[-1]
 
 
+@pytest.mark.parametrize("score", [0.7, 0.62, 1 / 3])
+def test_equal_scores_are_one_point(score):
+    problem = ordered_problem(np.full(300, score), np.arange(300) % 3 > 0)
+    curve = corp_curve(problem, "top-1", 9, np.random.default_rng(0))
+    assert set(curve.score) == {score}
+    assert set(curve.frequency) == {2 / 3}
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_kernel_curve_is_the_direct_sum(weighted):
     problem = some_problem(weighted=weighted)

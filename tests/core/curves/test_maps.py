@@ -125,6 +125,12 @@ def test_unknown_figures_suggest_the_nearest():
         find_figure("reliabilty")
 
 
+def test_rows_that_no_temperature_changes_are_counted(predict):
+    curve = temperature_curve(predict([[1, 0], [1, 0], [0.5, 0.5]], [1, 0, 0]))
+    assert curve.left_out == 1
+    np.testing.assert_allclose(curve.log_loss, np.log(2) / 2)
+
+
 def test_no_temperature_helps_where_every_label_has_probability_zero(predict):
     with pytest.raises(InputError, match="every label has probability 0"):
         temperature_curve(predict([[1, 0], [1, 0]], [1, 1]))
