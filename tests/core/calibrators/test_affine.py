@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
@@ -12,6 +14,7 @@ from calcli.core.calibrators.linear import AffineMap, SoftmaxLoss
 from calcli.core.calibrators.newton import minimize
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.training import prepare
+from calcli.core.logspace import row_blocks
 
 
 def rows_of(classes, n=300, dtype=np.float64, seed=0):
@@ -31,7 +34,8 @@ def objectives(rows, penalty=0.0):
 @pytest.mark.parametrize("penalty", [0.0, 0.3])
 @pytest.mark.parametrize("classes", [2, 3, FEW])
 def test_it_is_the_same_function(classes, penalty, monkeypatch):
-    monkeypatch.setattr("calcli.core.calibrators.affine.BLOCK_BYTES", 5000)  # several blocks
+    several = partial(row_blocks, size=5000)
+    monkeypatch.setattr("calcli.core.calibrators.affine.row_blocks", several)
     few, many = objectives(rows_of(classes), penalty)
     theta, v = np.random.default_rng(1).normal(size=(2, classes + 1))
     for one, other in zip(few.evaluate(theta), many.evaluate(theta), strict=True):
