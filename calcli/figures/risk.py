@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from calcli.core.curves.risk import RejectionCurve, RiskCurve
@@ -22,12 +23,12 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
 
     Left, over the log-odds of the threshold, the area under a curve is the log-loss; right, over the
     threshold, the area is the Brier score. The dotted line is the better of the two constant decisions
-    (Ferrer & Ramos 2024, fig. 1).
+    (Ferrer & Ramos 2024, fig. 1); systems on rows of other class frequencies have one each, in their color.
 
     Parameters
     ----------
     results
-        Risk curves by system name, all on the same rows or on rows of the same class frequencies.
+        Risk curves by system name.
     """
     figure = new_figure(7.0, 2.9)
     odds, linear = figure.subplots(1, 2)
@@ -36,8 +37,15 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
         odds.plot(result.log_odds, result.risk, label=f"{short(name)}: {result.log_loss:.4f}", **look)
         linear.plot(result.threshold, result.brier_risk, label=f"{short(name)}: {result.brier:.4f}", **look)
     widest = max(results.values(), key=lambda result: result.log_odds[-1])
-    odds.plot(widest.log_odds, widest.constant_risk, **CONSTANT, label="constant decision")
-    linear.plot(widest.threshold, widest.constant_brier_risk, **CONSTANT, label="constant decision")
+    alike = all(
+        np.allclose(widest.constant_brier_risk, result.constant_brier_risk) for result in results.values()
+    )
+    for index, result in enumerate([widest] if alike else results.values()):
+        dotted = CONSTANT if alike else CONSTANT | {"color": SERIES[index % len(SERIES)]}
+        odds.plot(result.log_odds, result.constant_risk, **dotted)
+        linear.plot(result.threshold, result.constant_brier_risk, **dotted)
+    for axes in (odds, linear):
+        axes.plot([], [], **CONSTANT, label="constant decision")
     reach = widest.log_odds[-1]
     ticks = {math.log(t / (1 - t)): name for t, name in (WIDE_TICKS if reach > WIDE else TICKS).items()}
     odds.set_xticks(list(ticks), list(ticks.values()))

@@ -17,9 +17,11 @@ from calcli.core.curves.maps import TemperatureCurve
 from calcli.core.curves.maps import calibration_map as map_of
 from calcli.core.curves.reliability import class_reliability
 from calcli.core.curves.series import Course
+from calcli.core.evaluate import evaluate
 from calcli.core.results import Interval
 from calcli.figures import View, calibration_map, draw, epochs, forest
 from calcli.figures.maps import temperature_curve
+from calcli.figures.risk import CONSTANT
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, UNDER
 
@@ -163,6 +165,16 @@ def test_a_region_fills_the_panel_and_bars_stand_on_zero(two):
     assert axes.get_xlim() == bars.figure.axes[0].get_xlim() == (0.9, 1)
     assert axes.get_ylim()[0] == min(table["score"].min(), table["frequency"].min())
     assert bars.figure.axes[0].get_ylim() == (0, 1)
+
+
+def test_constant_decisions_of_other_class_frequencies(two):
+    single = replace(two.predictions, labels=np.zeros_like(two.predictions.labels))
+    other = evaluate(single, two.settings)
+    for systems, lines in (({"a": two, "b": two}, 1), ({"a": two, "b": other}, 2)):
+        for axes in draw("risk", systems).figure.axes:
+            dotted = [line for line in axes.lines if line.get_linewidth() == CONSTANT["linewidth"]]
+            assert sum(len(line.get_xdata()) > 0 for line in dotted) == lines
+            assert [text.get_text() for text in axes.get_legend().get_texts()].count("constant decision") == 1
 
 
 def test_risk_curves(two):
