@@ -148,8 +148,8 @@ def _rules(entry: Mapping[str, Any], min_rows: int, defaults: Mapping[str, str |
     worse = {"lower": "max_increase", "higher": "max_decrease"}.get(call.metric.direction)
     for key in ("max_increase", "max_decrease"):
         if key in entry and key != worse:
-            mend = f"; use {worse}" if worse else ""
-            raise UsageError(f"{key} of {call}: {call.metric.direction} is better{mend}")
+            mend = f"use {worse}" if worse else "give it max and min"
+            raise UsageError(f"{key} of {call}: {call.metric.direction} is better; {mend}")
     if worse is not None and worse in entry:
         proof: Proof = _choice(entry, "prove", get_args(Proof))
         conditions.append(NoWorse(_margin(worse, entry[worse]), proof))
