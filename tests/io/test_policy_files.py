@@ -88,7 +88,6 @@ def test_everything_a_policy_can_say():
         ('metric = "log_loss"\nmax_decrease = 0.1', "lower is better; use max_increase"),
         ('metric = "accuracy"\nmax_increase = 0.1', "higher is better; use max_decrease"),
         ('metric = "mean_gap"\nmax_increase = 0.1', "zero is better; give it max and min"),
-        ('metric = "mean_gap"\nmax_increase = 0.1', "max_increase of mean_gap"),
         ('metric = "log_loss"', "it asks for nothing"),
         ("max = 1", "metric is missing"),
         ("metric = 3\nmax = 1", "metric is 3; expected text"),
