@@ -76,6 +76,7 @@ def compare(
     key: str | None = None,
     allow_unmatched: bool = False,
     paired: bool = True,
+    allow_other_classes: bool = False,
     margins: Mapping[str, float] | None = None,
     rank_by: str = "log_loss",
     by: str | None = None,
@@ -86,13 +87,15 @@ def compare(
     Parameters
     ----------
     baseline, *candidates
-        Predictions of the same classes, as `read` returns them.
+        Predictions, as `read` returns them.
     key
         Column that pairs the rows; None for their order.
     allow_unmatched
         Whether rows that not all systems have may be left out.
     paired
         Whether the systems have the same cases.
+    allow_other_classes
+        Whether the systems may have other classes; they are unpaired then.
     margins
         Differences that do not matter, by metric expression.
     rank_by
@@ -114,7 +117,9 @@ def compare(
     chosen = settings_of(settings)
     systems: Sequence[Predictions] = (baseline, *candidates)
     unmatched = (0,) * len(systems)
-    require_same_classes(systems)
+    if not allow_other_classes:
+        require_same_classes(systems)
+    paired = paired and not allow_other_classes
     if paired:
         keep = [name for name in (by, chosen.cluster) if name]
         pairing = pair(systems, key, allow_unmatched=allow_unmatched, keep=keep)
@@ -166,6 +171,7 @@ def check(
     key: str | None = None,
     allow_unmatched: bool = False,
     paired: bool = True,
+    allow_other_classes: bool = False,
 ) -> CheckReport:
     """Judge predictions by the rules of a policy.
 
@@ -177,7 +183,7 @@ def check(
         A TOML file, or what is in one: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`.
     baseline
         What may not get worse: predictions, or the path of a JSON report of them.
-    key, allow_unmatched, paired
+    key, allow_unmatched, paired, allow_other_classes
         As for `compare`.
 
     Raises
@@ -190,5 +196,6 @@ def check(
     if baseline is not None:
         reference: Predictions | StoredReport
         reference = baseline if isinstance(baseline, Predictions) else read_report(baseline)
-        against = Against(reference, key, allow_unmatched, not paired).baseline(predictions, rules)
+        pairing = Against(reference, key, allow_unmatched, not paired, allow_other_classes)
+        against = pairing.baseline(predictions, rules)
     return CheckReport(check_predictions(predictions, rules, against), rules)
