@@ -60,7 +60,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
             axes.grid(axis="x", color=GRID)
             axes.xaxis.set_major_locator(MaxNLocator(6))
             if metric == metrics[0]:
-                axes.set_title(short(system), loc="left")
+                axes.set_title(short(system, 20), loc="left")  # beside long names of slices
     rows = {name: count for result in [*others[::-1], first] for name, count in result.rows.items()}
     labels = [f"{short(name, 26)} ({rows[name]:,})" for name in names]
     for axes in grid[:, 0]:

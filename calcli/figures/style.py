@@ -134,8 +134,12 @@ def percent(value: float, _: object = None) -> str:
 
 
 def short(name: str, length: int = 34) -> str:
-    """Return a name that fits above a panel: the end of long ones, where file names differ."""
-    return name if len(name) <= length else "…" + name[-(length - 1) :]
+    """Return a name that fits above a panel: the end of long ones, where file names differ.
+
+    Dollar signs, between which matplotlib would see a formula, are escaped.
+    """
+    fitting = name if len(name) <= length else "…" + name[-(length - 1) :]
+    return fitting.replace("$", r"\$")
 
 
 def wrapped(name: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.cbook import is_math_text
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.quiver import Quiver
@@ -165,6 +166,16 @@ def test_a_region_fills_the_panel_and_bars_stand_on_zero(two):
     assert axes.get_xlim() == bars.figure.axes[0].get_xlim() == (0.9, 1)
     assert axes.get_ylim()[0] == min(table["score"].min(), table["frequency"].min())
     assert bars.figure.axes[0].get_ylim() == (0, 1)
+
+
+def test_names_are_no_formulas(two):
+    names = [r"$\frac$", "up to $50, $60"]  # the first is no formula that could be set
+    renamed = replace(two, predictions=replace(two.predictions, classes=tuple(names)))
+    figure = draw("class-wise", {"$a$": renamed}).figure
+    figure.canvas.draw()
+    titles = {axes.get_title(loc="left") for axes in figure.axes}
+    assert titles == {name.replace("$", r"\$") for name in names}
+    assert not any(is_math_text(title) for title in titles)
 
 
 def test_constant_decisions_of_other_class_frequencies(two):
