@@ -66,7 +66,9 @@ def test_other_classes_are_compared_when_told(releases):
     with pytest.raises(InputError, match="classes"):
         calcli.check(cancer, policy, releases[0])
     options = {"metrics": "accuracy", "resamples": 100, "allow_other_classes": True}
-    accuracies = [calcli.evaluate(one, metrics="accuracy").results[0].metrics for one in (releases[0], cancer)]
+    accuracies = [
+        calcli.evaluate(one, metrics="accuracy").results[0].metrics for one in (releases[0], cancer)
+    ]
     first, second = (metrics["accuracy"].value for metrics in accuracies)
     found = calcli.compare(releases[0], cancer, **options).comparisons[0].differences[0]["accuracy"]
     assert (found.baseline, found.value) == pytest.approx((first, second - first))
