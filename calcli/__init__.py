@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from calcli.core.calibrators.registry import METHODS, WRAPPERS
+from calcli.core.language.methods import METHODS, WRAPPERS
+from calcli.core.language.version import __version__
 
 if TYPE_CHECKING:
     from calcli import figures as figures
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from calcli.gates import ComparisonReport as ComparisonReport
     from calcli.gates import check as check
     from calcli.gates import compare as compare
-
-__version__ = "0.1.0"
 
 _HOMES = dict.fromkeys(["Report", "evaluate", "load", "read", "save", "simulate"], "calcli.api")
 _HOMES |= dict.fromkeys(["CheckReport", "ComparisonReport", "check", "compare"], "calcli.gates")

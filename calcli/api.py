@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.errors import UsageError
-from calcli.core.evaluate import evaluate as evaluate_predictions
-from calcli.core.predictions import Kind, Predictions
-from calcli.core.results import Evaluation, Settings
-from calcli.core.scores.calibration_loss import Companions
-from calcli.core.simulation import Simulation
-from calcli.core.simulation import simulate as simulate_system
+from calcli.core.data.predictions import Kind, Predictions
+from calcli.core.data.simulation import Simulation
+from calcli.core.data.simulation import simulate as simulate_system
+from calcli.core.evaluating.calibration_loss import Companions
+from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
+from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.language.errors import UsageError
 from calcli.io.arrays import from_arrays
 from calcli.io.calibrators import load_calibrator, save_calibrator
 from calcli.io.costs import read_costs, read_priors

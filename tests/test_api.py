@@ -17,8 +17,8 @@ from sklearn import metrics
 
 import calcli
 from calcli.cli.main import status_of
-from calcli.core.calibrators.registry import METHODS, WRAPPERS
-from calcli.core.errors import UsageError
+from calcli.core.language.errors import UsageError
+from calcli.core.language.methods import METHODS, WRAPPERS
 from calcli.io.arrays import from_arrays
 
 CANCER = "sample_data/cancer_bayes_test.csv"

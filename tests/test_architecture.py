@@ -20,15 +20,28 @@ ROOMS = {
     "figures": {"core", "figures"},
     "cli": {"core", "io", "report", "figures", "cli"},
 }
+LAYERS = (  # of core: a sub-room imports itself and those before it
+    "language",
+    "data",
+    "problems",
+    "state",
+    "calibrators",
+    "estimators",
+    "evaluating",
+    "comparing",
+    "recalibrating",
+    "curves",
+)
 OWNERS = {"pandas": "io", "pyarrow": "io", "rich": "report", "matplotlib": "figures", "typer": "cli"}
 HEAVY = ("numpy", "pandas", "pyarrow", "matplotlib")
 
 
-def imported(tree: ast.AST) -> list[str]:
-    """Return the modules that a file imports, leaving out what only type checkers see."""
+def imported(tree: ast.AST, types_too: bool = False) -> list[str]:
+    """Return the modules that a file imports, leaving out what only type checkers see unless asked for."""
     found = []
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        of_types = isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        if of_types and not types_too:
             continue
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
@@ -36,7 +49,7 @@ def imported(tree: ast.AST) -> list[str]:
             assert node.level == 0, "imports are absolute"
             found += [f"{node.module}.{alias.name}" for alias in node.names]
         else:
-            found += imported(node)
+            found += imported(node, types_too)
     return found
 
 
@@ -50,12 +63,35 @@ def test_imports_keep_to_the_rooms(file):
     room = room_of(file)
     for module in imported(ast.parse(file.read_text(encoding="utf-8"))):
         package, _, rest = module.partition(".")
-        if package == "calcli" and room and rest != "__version__":
+        if package == "calcli" and room:
             assert rest.split(".")[0] in ROOMS[room], f"{room} imports {module}"
         if package in OWNERS:
             assert room == OWNERS[package], f"{room or 'the top'} imports {module}"
         if room == "core":
             assert package in {"calcli", "numpy", *sys.stdlib_module_names}, f"core imports {module}"
+
+
+def layer_of(module: str) -> str | None:
+    """Return the sub-room of core that a module is in; None outside core."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["calcli", "core"] and len(parts) > 2 else None
+
+
+CORE = [(file, name) for file, name in zip(FILES, NAMES, strict=True) if name.startswith("calcli/core/")]
+
+
+@pytest.mark.parametrize("file", [file for file, _ in CORE], ids=[name for _, name in CORE])
+def test_sub_rooms_of_core_import_only_what_is_below(file):
+    layer = layer_of(".".join(file.relative_to(ROOT).with_suffix("").parts))
+    for module in imported(ast.parse(file.read_text(encoding="utf-8")), types_too=True):
+        if module.startswith("calcli."):
+            below = layer_of(module)
+            assert below in LAYERS, f"{layer} imports {module}"
+            assert LAYERS.index(below) <= LAYERS.index(layer), f"{layer} imports {module}"
+
+
+def test_every_sub_room_of_core_has_its_layer():
+    assert {path.parent.name for path in (ROOT / "calcli/core").glob("*/__init__.py")} == set(LAYERS)
 
 
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
@@ -78,6 +114,12 @@ def test_help_loads_nothing_heavy(arguments):
     loaded = loaded_after(f"from calcli.cli.main import status_of\nassert status_of({arguments}) == 0")
     assert "typer" in loaded
     assert not loaded & set(HEAVY)
+
+
+def test_the_language_loads_without_numpy():
+    modules = [file.stem for file in (ROOT / "calcli/core/language").glob("[a-z]*.py")]
+    statement = "\n".join(f"import calcli.core.language.{module}" for module in modules)
+    assert not loaded_after(statement) & set(HEAVY)
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -9,7 +9,7 @@ import pytest
 
 import calcli
 from calcli.cli.main import status_of
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 
 OLD, NEW = "sample_data/release_1.parquet", "sample_data/release_2.parquet"
 POLICY = {"rules": [{"metric": "log_loss", "max": 0.4}, {"metric": "accuracy", "max_decrease": 0.01}]}

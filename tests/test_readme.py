@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from calcli.core.calibrators.registry import METHODS
-from calcli.core.curves.figures import FIGURES
-from calcli.core.registry import METRICS
+from calcli.core.language.figures import FIGURES
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

@@ -11,7 +11,7 @@ from calcli.cli.options import Reading, Talking, bundled, split
 from calcli.cli.output import colored, emit
 
 if TYPE_CHECKING:
-    from calcli.core.comparing.benchmark import Task
+    from calcli.core.recalibrating.benchmark import Task
     from calcli.io.options import ReadOptions
 
 Format = Literal["table", "json", "markdown", "csv"]
@@ -60,9 +60,9 @@ def benchmark(
     calcli benchmark --pair a_val.npy a_test.npy --pair b_val.npy b_test.npy -f markdown
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.core.calibrators.methods import parse_methods
-    from calcli.core.comparing.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, run
-    from calcli.core.expressions import parse_metrics
-    from calcli.core.results import Settings
+    from calcli.core.evaluating.results import Settings
+    from calcli.core.language.expressions import parse_metrics
+    from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, run
     from calcli.report.benchmark import render_benchmark
     from calcli.report.progress import progress
 
@@ -88,7 +88,7 @@ def paired(firsts: Sequence[str], seconds: Sequence[str]) -> list[tuple[str, str
     UsageError
         If a file is missing, or one is left over.
     """
-    from calcli.core.errors import UsageError
+    from calcli.core.language.errors import UsageError
 
     if len(firsts) != len(seconds):
         raise UsageError(
@@ -108,8 +108,8 @@ def read_tasks(
     UsageError
         If it is not clear what to fit to and what to judge on.
     """
-    from calcli.core.comparing.benchmark import task_of
-    from calcli.core.errors import UsageError
+    from calcli.core.language.errors import UsageError
+    from calcli.core.recalibrating.benchmark import task_of
     from calcli.io.read import read
     from calcli.report.summary import short_names
 

@@ -14,7 +14,7 @@ from calcli.cli.output import colored, emit, remark
 if TYPE_CHECKING:
     from calcli.core.comparing.baseline import Against, StoredReport
     from calcli.core.comparing.policy import Checked, Policy
-    from calcli.core.predictions import Predictions
+    from calcli.core.data.predictions import Predictions
     from calcli.io.options import ReadOptions
 
 Format = Literal["table", "json", "markdown", "junit", "github"]
@@ -93,7 +93,7 @@ def check_file(path: str, policy: Policy, against: Against | None, options: Read
     """Judge one file; one that cannot be read or paired has a fault, and its rules are not judged."""
     from calcli.core.comparing.checking import check
     from calcli.core.comparing.policy import Checked
-    from calcli.core.errors import CalcliError
+    from calcli.core.language.errors import CalcliError
     from calcli.io.read import read
 
     try:
@@ -124,8 +124,8 @@ def write_first_policy(
     UsageError
         If there are several files, or the policy exists.
     """
-    from calcli.core.errors import UsageError
-    from calcli.core.evaluate import evaluate
+    from calcli.core.evaluating.evaluate import evaluate
+    from calcli.core.language.errors import UsageError
     from calcli.io.atomic import atomic_path
     from calcli.io.read import read
     from calcli.report.policy import first_policy
@@ -145,7 +145,7 @@ def write_first_policy(
 
 
 def _target(text: str) -> tuple[Format, str]:
-    from calcli.core.errors import UsageError
+    from calcli.core.language.errors import UsageError
 
     form, _, path = text.partition("=")
     for known in get_args(Format):

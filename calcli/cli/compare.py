@@ -15,9 +15,9 @@ Format = Literal["table", "json", "markdown"]
 
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Plan
-    from calcli.core.measure import Watch
-    from calcli.core.predictions import Predictions
-    from calcli.core.results import Settings
+    from calcli.core.data.predictions import Predictions
+    from calcli.core.evaluating.measure import Watch
+    from calcli.core.evaluating.results import Settings
 
 
 @bundled
@@ -71,7 +71,7 @@ def compare(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.core.comparing.comparison import Plan, parse_margins
     from calcli.core.comparing.pairing import pair, require_same_classes
-    from calcli.core.errors import UsageError
+    from calcli.core.language.errors import UsageError
     from calcli.io.read import read
     from calcli.report.progress import progress
 
@@ -148,7 +148,7 @@ def seeds_text(
 ) -> str:
     """Return mean and spread of the metrics of one model trained with several seeds, as text."""
     from calcli.core.comparing.comparison import over_seeds
-    from calcli.core.evaluate import evaluate
+    from calcli.core.evaluating.evaluate import evaluate
     from calcli.io.hashing import sha256
     from calcli.report.comparison import TITLE, seeds_object, seeds_tables
     from calcli.report.forms import tables_text

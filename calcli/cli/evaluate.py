@@ -15,9 +15,9 @@ from calcli.cli.output import colored, emit, remark
 
 if TYPE_CHECKING:
     from calcli.core.comparing.limits import Limit
-    from calcli.core.predictions import Predictions
-    from calcli.core.results import Settings
-    from calcli.core.scores.calibration_loss import Companions
+    from calcli.core.data.predictions import Predictions
+    from calcli.core.evaluating.calibration_loss import Companions
+    from calcli.core.evaluating.results import Settings
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher
     from calcli.report.summary import Result
@@ -121,7 +121,7 @@ def evaluate_sources(
     companions
         Predictions that some metrics need beside them.
     """
-    from calcli.core.evaluate import evaluate
+    from calcli.core.evaluating.evaluate import evaluate
     from calcli.io.read import read_concat
     from calcli.report.slices import summarize_slices
     from calcli.report.summary import relative_names, summarize
@@ -146,7 +146,7 @@ def evaluate_sources(
 
 def _with_limits(settings: Settings, limits: Sequence[Limit], predictions: Predictions) -> Settings:
     """Have the metrics of the limits computed beside those asked for, or beside the usual ones."""
-    from calcli.core.evaluate import default_metrics
+    from calcli.core.evaluating.evaluate import default_metrics
 
     if not limits:
         return settings

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.output import colored, emit
-from calcli.core.calibrators.registry import METHODS
-from calcli.core.registry import METRICS
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import METRICS
 
 NAMES = (*METRICS, *METHODS)
 Format = Literal["table", "json", "markdown"]

@@ -9,12 +9,12 @@ import typer
 
 from calcli.cli.options import Reading, Talking, bundled, split
 from calcli.cli.output import colored, emit
-from calcli.core.calibrators.registry import METHODS
-from calcli.core.registry import ScoreName
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import ScoreName
 
 if TYPE_CHECKING:
-    from calcli.core.calibrators.fitting import Fit, FitSettings
     from calcli.core.calibrators.methods import MethodCall
+    from calcli.core.recalibrating.fitting import Fit, FitSettings
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher
 
@@ -98,7 +98,7 @@ def fit(
     calcli fit logits.npy -m vector --input raw -o cal.json
     calcli fit val.csv -m beta --preserve-top1 -o cal.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.calibrators.fitting import FitSettings, record_of
+    from calcli.core.recalibrating.fitting import FitSettings, record_of
     from calcli.io.calibrators import calibrator_text, save_calibrator
     from calcli.io.hashing import sha256
     from calcli.report.fit import render_fit
@@ -132,9 +132,9 @@ def method_calls(method: str, candidates: str | None, lens: str | None, *, raw: 
     UsageError
         If a method is unknown, or an option does not go with it.
     """
-    from calcli.core.calibrators.fitting import candidates_for
     from calcli.core.calibrators.methods import parse_methods
-    from calcli.core.errors import UsageError
+    from calcli.core.language.errors import UsageError
+    from calcli.core.recalibrating.fitting import candidates_for
 
     names = [method]
     if method == AUTO:
@@ -173,7 +173,7 @@ def fit_file(
     watcher
         Starts a progress bar.
     """
-    from calcli.core.calibrators.fitting import fit, fits
+    from calcli.core.recalibrating.fitting import fit, fits
     from calcli.io.read import read
 
     predictions = read(file, options)

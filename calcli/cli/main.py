@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from calcli import __version__
 from calcli.cli.apply import apply
 from calcli.cli.benchmark import benchmark
 from calcli.cli.check import check
@@ -19,10 +18,11 @@ from calcli.cli.fit import fit
 from calcli.cli.output import remark, silence
 from calcli.cli.plot import plot
 from calcli.cli.simulate import simulate
-from calcli.core.calibrators.registry import METHODS
-from calcli.core.curves.figures import FIGURES
-from calcli.core.errors import CalcliError
-from calcli.core.registry import METRICS
+from calcli.core.language.errors import CalcliError
+from calcli.core.language.figures import FIGURES
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import METRICS
+from calcli.core.language.version import __version__
 
 DEBUG = "CALCLI_DEBUG"
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130

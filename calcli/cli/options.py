@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from typer import Option
 
 if TYPE_CHECKING:
-    from calcli.core.results import Settings, Training
-    from calcli.core.scores.calibration_loss import Companions
+    from calcli.core.evaluating.calibration_loss import Companions
+    from calcli.core.evaluating.results import Settings, Training
     from calcli.io.options import ReadOptions
 
 LOSS_RESAMPLES = 200  # of which each trains every fold again
@@ -120,9 +120,9 @@ class Computing:
         InputError
             If a file of class groups, costs or priors is damaged.
         """
-        from calcli.core.errors import UsageError
-        from calcli.core.expressions import parse_metrics
-        from calcli.core.results import Settings
+        from calcli.core.evaluating.results import Settings
+        from calcli.core.language.errors import UsageError
+        from calcli.core.language.expressions import parse_metrics
 
         if not 0 < self.level < 1:
             raise UsageError(f"--level is {self.level:g}; expected a number between 0 and 1, such as 0.95")
@@ -210,8 +210,8 @@ class Recalibrating:
         UsageError
             If there is no such method, or two ways to train it are asked for.
         """
-        from calcli.core.errors import UsageError
-        from calcli.core.expressions import parse_metric
+        from calcli.core.language.errors import UsageError
+        from calcli.core.language.expressions import parse_metric
 
         if self.calibration_data is not None and self.train_on_test:
             raise UsageError("--calibration-data and --train-on-test exclude each other; choose one")
@@ -236,7 +236,7 @@ class Recalibrating:
         InputError
             If one cannot be read.
         """
-        from calcli.core.scores.calibration_loss import Companions
+        from calcli.core.evaluating.calibration_loss import Companions
         from calcli.io.read import read
 
         calibration = posteriors = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 
 
 def emit(text: str) -> None:

@@ -13,8 +13,8 @@ from calcli.cli.options import Computing, Quiet, Reading, bundled, split
 from calcli.cli.output import emit
 
 if TYPE_CHECKING:
-    from calcli.core.curves.figures import FigureKind
-    from calcli.core.results import Evaluation, Settings
+    from calcli.core.evaluating.results import Evaluation, Settings
+    from calcli.core.language.figures import FigureKind
     from calcli.figures import View
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher
@@ -56,7 +56,7 @@ class Looking:
         UsageError
             If there is no figure of some name.
         """
-        from calcli.core.curves.figures import find_figures
+        from calcli.core.language.figures import find_figures
 
         names = [name for text in self.figure or () for name in split(text)]
         names += ["slices"] if self.by else []
@@ -73,7 +73,7 @@ class Looking:
         InputError
             If a calibrator cannot be read.
         """
-        from calcli.core.expressions import checked_region
+        from calcli.core.language.expressions import checked_region
         from calcli.figures import View
         from calcli.io.calibrators import load_calibrator
 
@@ -119,7 +119,7 @@ def plot(
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.curves.figures import FIGURES, refuse_binning, refuse_more_systems
+    from calcli.core.language.figures import FIGURES, refuse_binning, refuse_more_systems
     from calcli.io.folder import filled_folder
     from calcli.report.progress import progress
 
@@ -158,7 +158,7 @@ def evaluate_files(
         Starts a progress bar.
     """
     from calcli.core.curves.views import metrics_of
-    from calcli.core.evaluate import evaluate
+    from calcli.core.evaluating.evaluate import evaluate
     from calcli.io.read import read
 
     evaluations = {}
@@ -178,7 +178,7 @@ def named(files: Sequence[str]) -> dict[str, str]:
     UsageError
         If one is there twice.
     """
-    from calcli.core.errors import UsageError
+    from calcli.core.language.errors import UsageError
     from calcli.report.summary import short_names
 
     names = [Path(file).name for file in files]
@@ -193,7 +193,7 @@ def named(files: Sequence[str]) -> dict[str, str]:
 
 def standard_names_of(evaluations: Mapping[str, Evaluation], view: View) -> list[str]:
     """Return the names of the standard figures that fit all evaluations."""
-    from calcli.core.curves.figures import standard_names
+    from calcli.core.language.figures import standard_names
 
     classes = {found.predictions.n_classes for found in evaluations.values()}
     fitting = [standard_names(k, view.lens, view.region) for k in sorted(classes)]

@@ -90,8 +90,8 @@ def simulate(
     calcli simulate cal --classes 10 -o cal.npy --posteriors truth.npy
     calcli simulate table-1 --exact | calcli evaluate -
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.errors import UsageError
-    from calcli.core.simulation import simulate
+    from calcli.core.data.simulation import simulate
+    from calcli.core.language.errors import UsageError
     from calcli.io.simulated import write_simulation
 
     if posteriors == output:

@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from calcli.core.curves.forest import Forest
-from calcli.core.results import Estimate, Interval
+from calcli.core.estimators.interval import Interval
+from calcli.core.evaluating.results import Estimate
 from calcli.figures.style import (
     COLUMN,
     FAINT,

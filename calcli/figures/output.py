@@ -9,7 +9,7 @@ from typing import IO, Literal, get_args
 import matplotlib.style
 from matplotlib.figure import Figure
 
-from calcli.core.errors import UsageError
+from calcli.core.language.errors import UsageError
 from calcli.figures.style import STYLE
 
 Format = Literal["png", "svg", "pdf"]

@@ -11,7 +11,8 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import Error, Reliability
-from calcli.core.expressions import region_ends
+from calcli.core.data.arrays import Doubles
+from calcli.core.language.expressions import region_ends
 from calcli.figures.style import (
     BAR,
     FAINT,
@@ -20,7 +21,6 @@ from calcli.figures.style import (
     OVER,
     UNDER,
     Look,
-    Values,
     boxes,
     is_leftmost,
     panels,
@@ -76,10 +76,10 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
 
 def reliability_bars(
     axes: Axes,
-    edges: Values,
+    edges: Doubles,
     count: NDArray[np.int64],
-    score: Values,
-    frequency: Values,
+    score: Doubles,
+    frequency: Doubles,
     thin: NDArray[np.bool_],
 ) -> None:
     """Draw a bar for each bin with rows, and on it the gap to the mean score.

@@ -11,14 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from calcli.core.calibration.estimators import find_estimator
-from calcli.core.calibration.lenses import Problem
-from calcli.core.calibration.miscalibration import BinnedError
-from calcli.core.calibration.vectors import group_members
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.curves.cumulative import Cumulative, cumulative
 from calcli.core.curves.curves import Curve, corp_curve, kernel_curve
-from calcli.core.curves.figures import FIGURES, find_figure, refuse_more_systems, standard_names
 from calcli.core.curves.forest import forest as forest_of
 from calcli.core.curves.maps import CalibrationMap
 from calcli.core.curves.maps import calibration_map as map_of
@@ -29,10 +24,15 @@ from calcli.core.curves.risk import RiskCurve, rejection_curve, risk_curve
 from calcli.core.curves.series import courses, score_sets
 from calcli.core.curves.simplex import SimplexBinning, simplexes
 from calcli.core.curves.views import problem_of
-from calcli.core.errors import UsageError
-from calcli.core.expressions import parse_metric, parse_metrics, region_ends
-from calcli.core.predictions import require_classes
-from calcli.core.results import Evaluation
+from calcli.core.data.predictions import require_classes
+from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metric, parse_metrics, region_ends
+from calcli.core.language.figures import FIGURES, find_figure, refuse_more_systems, standard_names
+from calcli.core.problems.problem import Problem
+from calcli.core.problems.vectors import group_members
 from calcli.figures.classwise import class_wise
 from calcli.figures.curves import reliability_curve
 from calcli.figures.deviation import deviation
@@ -108,7 +108,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     Parameters
     ----------
     name
-        A name in `calcli.core.curves.figures.FIGURES`.
+        A name in `calcli.core.language.figures.FIGURES`.
     evaluations
         By system name.
     view

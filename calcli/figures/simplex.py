@@ -12,7 +12,8 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 
 from calcli.core.curves.simplex import Simplex
-from calcli.figures.style import FAINT, GRID, INK, MUTED, Values, new_figure, percent, short, styled
+from calcli.core.data.arrays import Doubles
+from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent, short, styled
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
 MASS = LinearSegmentedColormap.from_list("mass", ["#9fc3dd", "#0072b2", "#08263d"])  # darkens: prints in gray
@@ -75,7 +76,7 @@ def _arrows(axes: Axes, result: Simplex, scale: Normalize) -> None:
         _draw(axes, start[b], end[b], MASS(scale(result.share[b])), alpha)
 
 
-def _draw(axes: Axes, start: Values, end: Values, color: Values, alpha: float) -> None:
+def _draw(axes: Axes, start: Doubles, end: Doubles, color: Doubles, alpha: float) -> None:
     axes.scatter(start[:, 0], start[:, 1], s=7, color=color, alpha=alpha, linewidth=0, zorder=3)
     axes.quiver(
         *start.T, *(end - start).T, color=color, alpha=alpha, angles="xy", scale_units="xy", scale=1,

@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Floats
 
 COLUMN = 3.3  # inches: one column of a two-column paper
 PANEL = 2.9  # width of each further system drawn beside the first
@@ -69,7 +70,6 @@ FAINT = 0.3  # opacity of bins too thin to say anything
 MANY = 1000  # shapes above which vector formats keep them as an image
 
 P = ParamSpec("P")
-Values = NDArray[np.floating[Any]]
 Look = dict[str, Any]  # properties of an artist
 
 
@@ -109,7 +109,7 @@ def zoom(figure: Figure, x: tuple[float, float], y: tuple[float, float] | None =
             axes.yaxis.set_major_locator(MaxNLocator(5))
 
 
-def boxes(axes: Axes, x: tuple[Values, Values], y: tuple[Values, Values], **look: Any) -> PolyCollection:
+def boxes(axes: Axes, x: tuple[Floats, Floats], y: tuple[Floats, Floats], **look: Any) -> PolyCollection:
     """Draw axis-parallel boxes as one artist, so that a thousand bins cost as little as ten.
 
     Parameters

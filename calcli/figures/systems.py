@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from calcli.core.curves.series import Course, ScoreSet
-from calcli.core.results import Estimate
+from calcli.core.evaluating.results import Estimate
 from calcli.figures.style import COLUMN, GRID, INK, MUTED, SERIES, new_figure, short, styled
 from calcli.figures.wording import metric_name
 

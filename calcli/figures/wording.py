@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from calcli.core.expressions import MetricCall
+from calcli.core.language.expressions import MetricCall
 from calcli.figures.style import short
 
 

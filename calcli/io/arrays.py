@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calcli.core.errors import InputError
-from calcli.core.predictions import ArrayScores, Kind, Predictions
+from calcli.core.data.predictions import ArrayScores, Kind, Predictions
+from calcli.core.language.errors import InputError
 from calcli.io.assemble import Found, LazyColumns, assemble
 from calcli.io.labels import labels_from_array
 from calcli.io.npy import native, refuse_indicators

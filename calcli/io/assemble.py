@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.logspace import as_floats
-from calcli.core.predictions import Array, Floats, Kind, Predictions, Provenance
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.logspace import as_floats
+from calcli.core.data.predictions import Kind, Predictions, Provenance
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.checks import CheckedScores
 from calcli.io.kinds import REASONS, kind_of, percentages
 from calcli.io.labels import Labels, join_labels, match

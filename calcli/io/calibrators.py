@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from calcli import __version__
 from calcli.core.calibrators.base import Calibrator, Parameter
 from calcli.core.calibrators.methods import new_calibrator
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.calibrators.registry import METHODS, WRAPPERS
-from calcli.core.errors import CalcliError, InputError
-from calcli.core.jsonvalues import json_value
-from calcli.core.predictions import Array
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import CalcliError, InputError
+from calcli.core.language.jsonvalues import json_value
+from calcli.core.language.methods import METHODS, WRAPPERS
+from calcli.core.language.version import __version__
 from calcli.io.atomic import atomic_path
 
 SCHEMA = "calcli.calibrator/1"

@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from calcli.core.errors import InputError, KindContradicted
-from calcli.core.logspace import as_floats
-from calcli.core.predictions import Array, Floats, Kind
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.logspace import as_floats
+from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import InputError, KindContradicted
 from calcli.io.kinds import TOLERANCE, sums_to_one
 from calcli.io.places import Place
 from calcli.io.rawscores import RawScores

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import Kind
+from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.files import natural_key
 from calcli.io.labels import MISSING_NAMES
 from calcli.io.options import ReadOptions

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.scores.costs import FORMS, Costs, CostTable, parse_cost_word, with_distinct_names
-from calcli.core.scores.priors import Priors
+from calcli.core.data.priors import Priors
+from calcli.core.estimators.costs import FORMS, Costs, CostTable, parse_cost_word, with_distinct_names
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.keyed import ENDINGS, is_keyed_file, lines_of, pairs, tree
 from calcli.io.places import listed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 from calcli.io.places import listed
 
 FORMATS = {

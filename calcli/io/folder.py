@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 
 
 @contextmanager

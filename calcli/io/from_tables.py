@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calcli.core.errors import InputError
-from calcli.core.predictions import Array
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
 from calcli.io.assemble import Found, LazyColumns
 from calcli.io.columns import Holds, find_layout, refuse_duplicates
 from calcli.io.labels import Labels, labels_from_array, missing_label

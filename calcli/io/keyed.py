@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 
 ENDINGS = (".csv", ".json", ".toml")
 

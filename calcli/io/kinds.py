@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.predictions import Floats, Kind
+from calcli.core.data.arrays import Floats
+from calcli.core.data.predictions import Kind
 
 TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
 ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance

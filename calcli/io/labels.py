@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calcli.core.errors import InputError
-from calcli.core.predictions import Array
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
 from calcli.io.places import Place, listed
 
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with

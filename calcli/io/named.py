@@ -7,7 +7,7 @@ from collections.abc import Container
 from itertools import pairwise
 from pathlib import Path
 
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.keyed import ENDINGS, is_keyed_file, pairs, tree
 
 NAME = re.compile(r"[^\W\d][\w.-]*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.labels import INTEGER, Labels
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy_format
 
-from calcli.core.errors import InputError
-from calcli.core.predictions import Array, ArrayScores
+from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import ArrayScores
+from calcli.core.language.errors import InputError
 from calcli.io.files import known_format, refuse_wrong_content
 from calcli.io.labels import Labels, labels_from_array
 from calcli.io.places import Place

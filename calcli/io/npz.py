@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import Array, ArrayScores
+from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import ArrayScores
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.assemble import Found, LazyColumns
 from calcli.io.columns import ALONE, LABEL, kind_by_name
 from calcli.io.files import refuse_wrong_content

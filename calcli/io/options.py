@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from calcli.core.predictions import Kind
+    from calcli.core.data.predictions import Kind
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calcli.core.errors import InputError
-from calcli.core.predictions import Array
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
 
 
 class RawScores(Protocol):

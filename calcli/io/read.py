@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import Predictions
+from calcli.core.data.predictions import Predictions
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.assemble import Found, assemble, join
 from calcli.io.files import format_of, known_format, natural_key
 from calcli.io.npy import open_npy, read_labels

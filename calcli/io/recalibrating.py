@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
-from calcli.core.errors import InputError, KindContradicted, UsageError
-from calcli.core.predictions import Array, Floats, Kind
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import InputError, KindContradicted, UsageError
 from calcli.io.assemble import judge_kind
 from calcli.io.checks import CheckedScores
 from calcli.io.columns import find_layout, refuse_duplicates

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from calcli.core.comparing.baseline import StoredReport, StoredValue
-from calcli.core.errors import InputError
-from calcli.core.expressions import parse_metric
-from calcli.core.results import Interval
-from calcli.core.slices import Slice
+from calcli.core.data.slices import Slice
+from calcli.core.estimators.interval import Interval
+from calcli.core.language.errors import InputError
+from calcli.core.language.expressions import parse_metric
 
 SCHEMA = "calcli.report/1"
 START = 100  # bytes within which a report names its schema

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from calcli.core.predictions import Kind
-from calcli.core.simulation import Simulation
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.predictions import Kind
+from calcli.core.data.simulation import Simulation
 from calcli.io.atomic import atomic_path
-from calcli.io.writing import ARRAYS, PREFIXES, Doubles, Frame, open_writer, output_format
+from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
 
 
 def write_simulation(simulation: Simulation, target: str, posteriors: str | None = None) -> tuple[str, ...]:

@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import Array, ArrayScores
+from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import ArrayScores
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.files import known_format, sniff
 from calcli.io.npy import open_npy, read_labels
 from calcli.io.npz import open_archive

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 from calcli.io.files import refuse_wrong_content
 from calcli.io.places import Place, listed
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, json
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 from calcli.io.columns import ALONE
 from calcli.io.files import sniff
 from calcli.io.tables import MemoryTable, Table, arrow_errors

@@ -23,16 +23,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.lib import format as npy_format
-from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import Kind
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.atomic import atomic_path
 from calcli.io.files import named_format
 from calcli.io.text import delimiter_of
-
-Doubles = NDArray[np.float64]
 
 PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits": "logit_"}
 ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}

@@ -8,11 +8,11 @@ import math
 from collections.abc import Container, Sequence
 from typing import Any, Literal
 
-from calcli import __version__
-from calcli.core.comparing.benchmark import UNCALIBRATED, Trial, cost, like_best, mean_ranks
-from calcli.core.jsonvalues import json_value
-from calcli.core.registry import METRICS
-from calcli.core.results import Settings
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.jsonvalues import json_value
+from calcli.core.language.metrics import METRICS
+from calcli.core.language.version import __version__
+from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, cost, like_best, mean_ranks
 from calcli.report.forms import tables_text
 from calcli.report.jsonreport import report_text
 from calcli.report.model import Column, Mark, Table

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from calcli import __version__
 from calcli.core.comparing.comparison import Comparison, Difference, Spread
-from calcli.core.jsonvalues import json_value
-from calcli.core.results import Evaluation, Settings
-from calcli.core.slices import ENOUGH_ROWS
+from calcli.core.data.slices import ENOUGH_ROWS
+from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.language.jsonvalues import json_value
+from calcli.core.language.version import __version__
 from calcli.report.jsonreport import Digest, input_object
 from calcli.report.model import Column, Table
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from calcli.core.calibrators.registry import METHODS, Method
-from calcli.core.errors import UsageError
-from calcli.core.expressions import nearest_name
-from calcli.core.registry import METRICS, Metric
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import nearest_name
+from calcli.core.language.methods import METHODS, Method
+from calcli.core.language.metrics import METRICS, Metric
 from calcli.report.model import Column, Table
 
 TITLE = "What calcli knows"

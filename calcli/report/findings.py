@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from calcli.core.results import Evaluation
+from calcli.core.evaluating.results import Evaluation
 from calcli.report.numbers import counted, number, percent, points, some
 
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise

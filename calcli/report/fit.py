@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calcli import __version__
-from calcli.core.calibrators.fitting import Candidate, Fit
-from calcli.core.calibrators.selection import Difference
-from calcli.core.jsonvalues import json_value
+from calcli.core.calibrators.crossvalidation import Difference
+from calcli.core.language.jsonvalues import json_value
+from calcli.core.language.version import __version__
+from calcli.core.recalibrating.fitting import Candidate, Fit
 from calcli.report.findings import Warning
 from calcli.report.forms import tables_text
 from calcli.report.jsonreport import report_text

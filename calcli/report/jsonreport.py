@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from calcli import __version__
-from calcli.core.calibration.consistency import Null
-from calcli.core.jsonvalues import json_value
-from calcli.core.results import ClassRow, Estimate, Settings
+from calcli.core.estimators.consistency import Null
+from calcli.core.evaluating.results import ClassRow, Estimate, Settings
+from calcli.core.language.jsonvalues import json_value
+from calcli.core.language.version import __version__
 from calcli.report.slices import is_compared, ranked_by, with_slices, worst_slices
 from calcli.report.summary import Input, Result
 

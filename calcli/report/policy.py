@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
-from calcli import __version__
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
-from calcli.core.jsonvalues import json_value
-from calcli.core.results import Estimate, Evaluation
+from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.language.jsonvalues import json_value
+from calcli.core.language.version import __version__
 from calcli.report.annotations import annotations_text
 from calcli.report.forms import tables_text
 from calcli.report.jsonreport import report_text

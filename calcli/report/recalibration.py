@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from math import isfinite, isinf
 
-from calcli.core.registry import GIVEN, PAV
-from calcli.core.results import Decision, Estimate
+from calcli.core.evaluating.results import Decision, Estimate
+from calcli.core.language.metrics import GIVEN, PAV
 from calcli.report.model import Column, Table
 from calcli.report.numbers import number, percent, span
 from calcli.report.wording import NONE, PARTS, WON_BACK, interval_head

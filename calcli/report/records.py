@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from calcli.core.calibration.consistency import Null
+from calcli.core.estimators.consistency import Null
 from calcli.report.summary import Result
 
 COLUMNS = (

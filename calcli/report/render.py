@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from calcli.core.curves.figures import FIGURES
-from calcli.core.results import Settings
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.figures import FIGURES
 from calcli.report.forms import tables_text
 from calcli.report.jsonreport import Digest, report_object, report_text
 from calcli.report.markdown import markdown_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from calcli.core.results import Estimate
+from calcli.core.evaluating.results import Estimate
 from calcli.report.model import Column, Table
 from calcli.report.numbers import decimals, number, p_value, to_decimals
 from calcli.report.summary import Result

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import isnan
 
-from calcli.core.predictions import Predictions
-from calcli.core.results import Estimate, Evaluation
-from calcli.core.scores.calibration_loss import Companions
-from calcli.core.sliced import evaluate_slices, with_corrected_p
-from calcli.core.slices import ENOUGH_ROWS
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.slices import ENOUGH_ROWS
+from calcli.core.evaluating.calibration_loss import Companions
+from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
 from calcli.report.model import Column, Table
 from calcli.report.numbers import number
 from calcli.report.sidebyside import cell, half_width

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from calcli.core.calibration.binning import equal_width_edges
-from calcli.core.results import ClassRow, Decision, Estimate, Evaluation
-from calcli.core.slices import Slice
+from calcli.core.data.binning import equal_width_edges
+from calcli.core.data.slices import Slice
+from calcli.core.evaluating.results import ClassRow, Decision, Estimate, Evaluation
 from calcli.report.findings import Verdict, Warning, verdict, warnings
 from calcli.report.numbers import FIRST
 from calcli.report.recalibration import recalibration_sentences

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from calcli.core.classrows import ENOUGH_OF_CLASS, rows_needed
-from calcli.core.results import Estimate
+from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
+from calcli.core.evaluating.results import Estimate
 from calcli.report.model import Column, Table
 from calcli.report.numbers import (
     counted,

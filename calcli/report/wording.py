@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from calcli.core.calibration.consistency import Null
-from calcli.core.calibration.multiple import SIGNIFICANT, enough_draws
-from calcli.core.expressions import MetricCall
-from calcli.core.results import Estimate
+from calcli.core.estimators.consistency import Null
+from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.expressions import MetricCall
 
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Difference

@@ -7,11 +7,11 @@ import numpy as np
 from calcli.core.comparing.baseline import Baseline
 from calcli.core.comparing.checking import check
 from calcli.core.comparing.comparison import Plan, compare
-from calcli.core.comparing.evidence import Margin
 from calcli.core.comparing.policy import NoWorse, Policy, Rule, exit_status
-from calcli.core.expressions import parse_metric
-from calcli.core.predictions import ArrayScores, Predictions
-from calcli.core.results import Settings
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.estimators.evidence import Margin
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.expressions import parse_metric
 from tests.benchmarks.harness import table
 
 CASES = 1_000

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import calcli
-from calcli.core.calibrators.selection import Rows
-from calcli.core.comparing.benchmark import DEFAULT_METHODS, Task, run, task_of
-from calcli.core.results import Settings
+from calcli.core.calibrators.crossvalidation import Rows
+from calcli.core.evaluating.results import Settings
+from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, Task, run, task_of
 from calcli.report.benchmark import render_benchmark
 from tests.benchmarks.harness import ROOT
 

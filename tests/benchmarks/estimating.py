@@ -24,8 +24,8 @@ def calcli(metric: str, **settings: Any) -> Callable[[str], Job]:
     settings = {"metrics": (metric,), "resamples": 0, "draws": 0} | settings
 
     def contestant(path: str) -> Job:
-        from calcli.core.evaluate import evaluate
-        from calcli.core.results import Settings
+        from calcli.core.evaluating.evaluate import evaluate
+        from calcli.core.evaluating.results import Settings
         from calcli.io.read import read
 
         chosen = Settings(**settings)

@@ -42,8 +42,8 @@ def calcli(metrics: tuple[str, ...] = (), **settings: int) -> Callable[[str], Jo
     """An evaluation from the file on: these metrics, or the default report."""
 
     def contestant(path: str) -> Job:
-        from calcli.core.evaluate import evaluate
-        from calcli.core.results import Settings
+        from calcli.core.evaluating.evaluate import evaluate
+        from calcli.core.evaluating.results import Settings
         from calcli.io.read import read
 
         chosen = Settings(metrics, **settings)

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from calcli.core.calibration.classical import (
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.estimators.classical import (
     calibration_intercept,
     calibration_slope,
     in_the_large,
     spiegelhalter_test,
 )
-from calcli.core.calibration.debiased import concentration, debiased_square
-from calcli.core.evaluate import evaluate
-from calcli.core.predictions import ArrayScores, Predictions
-from calcli.core.results import Settings
+from calcli.core.estimators.debiased import concentration, debiased_square
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
 from tests.benchmarks.harness import table
 
 CASES = 1000

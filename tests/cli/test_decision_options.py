@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from calcli.core.calibrators.fitting import recalibrated
-from calcli.core.calibrators.selection import rows_of
-from calcli.core.evaluate import evaluate
-from calcli.core.results import Settings
-from calcli.core.scores.recalibration import recalibrator
+from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.recalibration import recalibrator
+from calcli.core.evaluating.results import Settings
+from calcli.core.recalibrating.fitting import recalibrated
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 

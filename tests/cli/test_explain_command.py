@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from calcli.core.calibrators.registry import METHODS
-from calcli.core.registry import METRICS
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import METRICS
 
 
 def test_everything_is_listed(run):

@@ -11,7 +11,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import log_loss
 
-from calcli.core.curves.figures import FIGURES
+from calcli.core.language.figures import FIGURES
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.evaluate import evaluate
-from calcli.core.predictions import ArrayScores, Kind, Predictions
-from calcli.core.results import Evaluation, Settings
+from calcli.core.data.predictions import ArrayScores, Kind, Predictions
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Evaluation, Settings
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,8 @@ from calcli.core.curves.maps import TemperatureCurve
 from calcli.core.curves.maps import calibration_map as map_of
 from calcli.core.curves.reliability import class_reliability
 from calcli.core.curves.series import Course
-from calcli.core.evaluate import evaluate
-from calcli.core.results import Interval
+from calcli.core.estimators.interval import Interval
+from calcli.core.evaluating.evaluate import evaluate
 from calcli.figures import View, calibration_map, draw, epochs, forest
 from calcli.figures.maps import temperature_curve
 from calcli.figures.risk import CONSTANT

@@ -17,9 +17,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import Affine2D
 
-from calcli.core.curves.figures import FIGURES
-from calcli.core.evaluate import evaluate
-from calcli.core.results import Evaluation, Settings
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.language.figures import FIGURES
 from calcli.figures import View, draw, save
 from calcli.figures.reliability import OVERS, UNDERS
 from calcli.io.options import ReadOptions

@@ -14,8 +14,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from calcli.core.curves.figures import FIGURES, standard_names
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.figures import FIGURES, standard_names
 from calcli.figures import draw, save, standard_set
 from tests.figures.conftest import everything, make
 
@@ -144,7 +144,7 @@ def test_pyplot_is_never_loaded(tmp_path):
 
 def test_names_load_without_numpy_or_matplotlib():
     heavy = "'numpy' in sys.modules or 'matplotlib' in sys.modules"
-    code = f"import sys, calcli.core.curves.figures; sys.exit({heavy})"
+    code = f"import sys, calcli.core.language.figures; sys.exit({heavy})"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import Predictions
+from calcli.core.data.predictions import Predictions
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 

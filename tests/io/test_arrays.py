@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.arrays import from_arrays
 from tests.io.samples import random_logits, random_probs, scores_of
 

@@ -9,7 +9,7 @@ import subprocess
 import pandas as pd
 import pytest
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 from calcli.io.atomic import atomic_path
 from calcli.io.frames import to_frame
 from calcli.io.hashing import sha256

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.read import read, read_concat
 from tests.io.samples import csv_file, pair, parquet_file, random_logits, random_probs, refused
 

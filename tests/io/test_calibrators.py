@@ -15,11 +15,11 @@ from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.methods import parse_method
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.reduced import Reduced
-from calcli.core.calibrators.registry import METHODS
 from calcli.core.calibrators.softmax import DPAffine, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
+from calcli.core.language.methods import METHODS
 from calcli.io.calibrators import READABLE, load_calibrator, save_calibrator
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columns import find_layout, natural_order, refuse_duplicates
 from calcli.io.options import ReadOptions
 

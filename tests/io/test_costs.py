@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.scores.costs import CostTable, CostWord
-from calcli.core.scores.priors import Priors
+from calcli.core.data.priors import Priors
+from calcli.core.estimators.costs import CostTable, CostWord
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.costs import read_costs, read_priors
 
 TABLES = {

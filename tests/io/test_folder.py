@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 from calcli.io.folder import filled_folder
 
 

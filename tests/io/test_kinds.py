@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import log_softmax, softmax
 
-from calcli.core.errors import InputError, KindContradicted
+from calcli.core.language.errors import InputError, KindContradicted
 from calcli.io.arrays import from_arrays
 from calcli.io.kinds import kind_of
 from tests.io.samples import random_logits, random_probs, scores_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels, join_labels, labels_from_array, match
 from calcli.io.places import Place
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.core.errors import CalcliError
+from calcli.core.language.errors import CalcliError
 from calcli.io.named import parse_edges, read_class_groups
 
 KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calcli.core.errors import InputError
+from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 from tests.io.samples import random_logits, random_probs, scores_of

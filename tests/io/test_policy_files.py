@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.comparing.evidence import Margin
 from calcli.core.comparing.policy import Bound, NoWorse, Policy
-from calcli.core.errors import InputError
+from calcli.core.estimators.evidence import Margin
+from calcli.core.language.errors import InputError
 from calcli.io.policy import GENERAL, OF_RULE, parse_policy, read_policy
 
 

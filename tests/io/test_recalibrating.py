@@ -18,7 +18,7 @@ from calcli.core.calibrators.record import CalibratorRecord, recalibrate
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io import recalibrating
 from calcli.io.options import ReadOptions
 from calcli.io.read import read

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from calcli.core.evaluate import evaluate
-from calcli.core.results import Evaluation, Settings
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Evaluation, Settings
 from calcli.io.arrays import from_arrays
 from calcli.report.summary import Result, summarize
 

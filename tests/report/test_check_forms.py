@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Rule
-from calcli.core.expressions import parse_metric
+from calcli.core.language.expressions import parse_metric
 from calcli.report.annotations import annotations_text, command
 from calcli.report.junit import junit_text
 from calcli.report.policy import check_tables, rounded_outward

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.calibrators.fitting import Candidate, Fit, FitSettings, fit
+from calcli.core.calibrators.crossvalidation import Difference
 from calcli.core.calibrators.methods import parse_methods
-from calcli.core.calibrators.selection import Difference
+from calcli.core.recalibrating.fitting import Candidate, Fit, FitSettings, fit
 from calcli.io.arrays import from_arrays
 from calcli.report.fit import fit_object, fit_tables, fit_warnings, render_fit
 

@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from calcli.core.results import Settings
+from calcli.core.evaluating.results import Settings
 from calcli.io.hashing import sha256
 from calcli.report.jsonreport import report_object, report_text
 from calcli.report.markdown import markdown_text
@@ -70,7 +70,7 @@ def test_reliability_bins_are_those_with_rows(sure):
 
 
 def test_files_carry_their_hash(tmp_path, sure):
-    from calcli.core.evaluate import evaluate
+    from calcli.core.evaluating.evaluate import evaluate
     from calcli.io.read import read
     from calcli.report.summary import summarize
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.expressions import parse_metric
-from calcli.core.results import Decision, Estimate, Interval, Settings
-from calcli.core.scores.costs import CostWord
-from calcli.core.simulation import gaussian_classes
+from calcli.core.data.simulation import gaussian_classes
+from calcli.core.estimators.costs import CostWord
+from calcli.core.estimators.interval import Interval
+from calcli.core.evaluating.results import Decision, Estimate, Settings
+from calcli.core.language.expressions import parse_metric
 from calcli.report.jsonreport import report_object
 from calcli.report.recalibration import decision_table, loss_table, parts_table, recalibration_sentences
 from calcli.report.tables import result_tables

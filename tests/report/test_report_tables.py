@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.core import classrows
-from calcli.core.expressions import parse_metrics
+from calcli.core.evaluating import classrows
+from calcli.core.language.expressions import parse_metrics
 from calcli.report.summary import short_names
 from calcli.report.tables import result_tables
 from calcli.report.wording import assumed_bins

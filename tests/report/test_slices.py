@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.evaluate import evaluate
-from calcli.core.results import Settings
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
 from calcli.io.arrays import from_arrays
 from calcli.report.jsonreport import report_object, report_text
 from calcli.report.records import csv_text, records

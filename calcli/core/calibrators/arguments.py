@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calcli.core.errors import InputError
-from calcli.core.predictions import Array, Floats
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.language.errors import InputError
 
 SUM_TOLERANCE = 1e-4  # so near to 1 are the sums of probabilities, even in single precision
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calcli.core.calibrators.arguments import checked_labels, checked_scores, checked_weights
-from calcli.core.errors import UsageError
-from calcli.core.predictions import Array
-
-Parameter: TypeAlias = Array | float
-Parameters: TypeAlias = Mapping[str, Parameter]
+from calcli.core.calibrators.fit.training import Parameter as Parameter
+from calcli.core.calibrators.fit.training import Parameters as Parameters
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import UsageError
 
 SHOWN = 6  # a fitted array longer than this is shown by its shape only
 

@@ -8,13 +8,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibration.binning import bin_index, equal_mass_cuts, equal_width_edges
 from calcli.core.calibrators.logistic import Platt
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
 from calcli.core.calibrators.settings import check_at_least, check_choice, check_smoothing
-from calcli.core.predictions import Array, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.binning import bin_index, equal_mass_cuts, equal_width_edges
 
-Doubles = NDArray[np.float64]
 Binning = Literal["equal-mass", "equal-width"]
 
 TINIEST = float(np.finfo(np.float64).tiny)

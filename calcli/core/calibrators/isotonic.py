@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
-from calcli.core.calibrators.pav import Blocks, pav, pool
 from calcli.core.calibrators.settings import check_choice, check_smoothing
-from calcli.core.predictions import Array
+from calcli.core.data.arrays import Array
+from calcli.core.problems.pav import Blocks, pav, pool
 
 Interpolation = Literal["linear", "steps"]
 

@@ -8,14 +8,12 @@ from itertools import chain, combinations
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.calibrators.newton import minimize
+from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
 from calcli.core.calibrators.settings import check_choice
-from calcli.core.predictions import Array, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 
-Doubles = NDArray[np.float64]
 Variant = Literal["abm", "ab", "am"]
 
 TOLERANCE = 1e-8

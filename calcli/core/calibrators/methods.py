@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from calcli.core.calibrators.registry import METHODS, Method
-from calcli.core.errors import UsageError
-from calcli.core.expressions import nearest_name
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import nearest_name
+from calcli.core.language.methods import METHODS, Method
 
 if TYPE_CHECKING:
     from calcli.core.calibrators.base import Calibrator

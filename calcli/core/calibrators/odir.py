@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Parameters
-from calcli.core.calibrators.newton import Vector
+from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.softmax import MatrixScaling
-from calcli.core.errors import InputError, UsageError
-from calcli.core.folds import stratified_folds
-from calcli.core.predictions import Array
+from calcli.core.data.arrays import Array
+from calcli.core.data.folds import stratified_folds
+from calcli.core.language.errors import InputError, UsageError
 
 ROUGH = 1e-4  # relative gradient that is enough to compare penalties
 

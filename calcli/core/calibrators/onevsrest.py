@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
-from calcli.core.errors import InputError, UsageError
-from calcli.core.logspace import kept_log_probs
-from calcli.core.predictions import Array, Floats
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.logspace import kept_log_probs
+from calcli.core.language.errors import InputError, UsageError
 
 MapParameters: TypeAlias = dict[str, NDArray[np.float64]]
 Bools: TypeAlias = NDArray[np.bool_]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import Floats, Kind
-from calcli.core.scores.priors import Priors
+from calcli.core.data.arrays import Floats
+from calcli.core.data.predictions import Kind
+from calcli.core.data.priors import Priors
+from calcli.core.language.errors import InputError, UsageError
 
 
 @dataclass(frozen=True)

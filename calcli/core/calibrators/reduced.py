@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.onevsrest import Bools, Event, rescaled, top_event
-from calcli.core.logspace import log_softmax
-from calcli.core.predictions import Array, Floats
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.logspace import log_softmax
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

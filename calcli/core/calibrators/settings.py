@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from calcli.core.errors import UsageError
+from calcli.core.language.errors import UsageError
 
 
 def check_choice(setting: str, value: object, choices: Any) -> None:

@@ -9,16 +9,23 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.affine import FEW, AffineLoss
 from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
-from calcli.core.calibrators.linear import AffineMap, BiasMap, LinearMap, MatrixMap, SoftmaxLoss, VectorMap
-from calcli.core.calibrators.newton import Minimum, Vector, minimize
+from calcli.core.calibrators.fit.affine import FEW, AffineLoss
+from calcli.core.calibrators.fit.linear import (
+    AffineMap,
+    BiasMap,
+    LinearMap,
+    MatrixMap,
+    SoftmaxLoss,
+    VectorMap,
+)
+from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
+from calcli.core.calibrators.fit.training import Training, lifted, prepare, smallest_log_prob
 from calcli.core.calibrators.settings import check_choice
 from calcli.core.calibrators.temperature import first_guess
-from calcli.core.calibrators.training import Training, lifted, prepare, smallest_log_prob
-from calcli.core.errors import InputError
-from calcli.core.logspace import log_softmax
-from calcli.core.predictions import Array, Floats
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.logspace import log_softmax
+from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
 

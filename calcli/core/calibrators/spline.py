@@ -7,14 +7,12 @@ from functools import cache
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.calibration.lenses import Problem, ordered_problem
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
 from calcli.core.calibrators.settings import check_at_least, check_choice, check_smoothing
-from calcli.core.predictions import Array
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.problems.problem import Problem, ordered_problem
 
-Doubles = NDArray[np.float64]
 Runout = Literal["natural", "quadratic", "cubic"]
 
 GRID = 4096  # steps of the fractile at which the curve is looked at, and scores that are kept

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
-from calcli.core.calibrators.mixture import mixture_weights
-from calcli.core.calibrators.training import NEVER, Training, lifted, prepare
-from calcli.core.logspace import log_softmax, row_blocks, row_max
-from calcli.core.predictions import Array
+from calcli.core.calibrators.fit.mixture import mixture_weights
+from calcli.core.calibrators.fit.training import NEVER, Training, lifted, prepare
+from calcli.core.data.arrays import Array
+from calcli.core.data.logspace import log_softmax, row_blocks, row_max
 
 FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without information are flattened
 SAMPLE_ROWS = 1000  # rows, about, of the sample on which the search begins

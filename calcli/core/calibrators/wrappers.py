@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.settings import check_at_least
-from calcli.core.predictions import Array
+from calcli.core.data.arrays import Array
 
 HAIR = 1e-12  # by so much, relatively, a class that must stay on top exceeds those it is pooled with
 FALLBACK = "others"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from calcli.core.comparing.pairing import pair
 from calcli.core.comparing.policy import Policy
-from calcli.core.predictions import Predictions, require_classes
-from calcli.core.results import Interval
+from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.estimators.interval import Interval
 
 
 @dataclass(frozen=True)

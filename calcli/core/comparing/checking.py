@@ -9,18 +9,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibration.multiple import holm
 from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
 from calcli.core.comparing.comparison import SIGNS
 from calcli.core.comparing.contest import Contest
-from calcli.core.comparing.evidence import NORMAL, Evidence, Normal, Permuted, Untested
 from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule
-from calcli.core.errors import CalcliError, InputError
-from calcli.core.evaluate import evaluate
-from calcli.core.expressions import MetricCall
-from calcli.core.predictions import Predictions
-from calcli.core.results import Estimate, Interval, Settings
-from calcli.core.slices import select, slice_rows
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.slices import select, slice_rows
+from calcli.core.estimators.evidence import NORMAL, Evidence, Normal, Permuted, Untested
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.multiple import holm
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Estimate, Settings
+from calcli.core.language.errors import CalcliError, InputError
+from calcli.core.language.expressions import MetricCall
 
 LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
 SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level

@@ -9,17 +9,18 @@ from typing import Literal
 
 import numpy as np
 
-from calcli import __version__
-from calcli.core.calibration.multiple import holm
 from calcli.core.comparing.contest import Contest
-from calcli.core.comparing.evidence import Evidence, Untested
-from calcli.core.errors import UsageError
-from calcli.core.expressions import MetricCall, parse_metric
-from calcli.core.measure import Watch
-from calcli.core.predictions import Predictions
-from calcli.core.results import Evaluation, Interval, Settings
-from calcli.core.scores.costs import Costs
-from calcli.core.slices import Slice, select, slice_rows
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.slices import Slice, select, slice_rows
+from calcli.core.estimators.costs import Costs
+from calcli.core.estimators.evidence import Evidence, Untested
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.multiple import holm
+from calcli.core.evaluating.measure import Watch
+from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import MetricCall, parse_metric
+from calcli.core.language.version import __version__
 
 Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "untested"]
 

@@ -8,34 +8,31 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.blocks import sweep
-from calcli.core.calibration.estimators import KernelError, OfVectors, OneDimensional, find_estimator
-from calcli.core.calibration.vectors import VectorProblem
-from calcli.core.comparing.evidence import Evidence, Normal, Permuted, Resampled, Untested
-from calcli.core.comparing.kernelswaps import swapped_kernel_error
-from calcli.core.comparing.permutation import (
-    ClassUnits,
+from calcli.core.comparing.recalibrated import resampled_losses
+from calcli.core.comparing.recomputed import Held, in_memory, recomputed_differences
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.blocks import sweep
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.units import Units, deal
+from calcli.core.estimators.errors import KernelError, OfVectors, OneDimensional, find_estimator
+from calcli.core.estimators.evidence import Evidence, Normal, Permuted, Resampled, Untested
+from calcli.core.estimators.kernelswaps import swapped_kernel_error
+from calcli.core.estimators.permutation import (
     Side,
     Statistic,
     Swapped,
-    Units,
     binned_losses_statistic,
     class_wise_statistic,
-    deal,
     permuted_differences,
     swapped_sums,
 )
-from calcli.core.comparing.recalibrated import resampled_losses
-from calcli.core.comparing.recomputed import Held, in_memory, recomputed_differences
-from calcli.core.evaluate import assess, measure
-from calcli.core.expressions import MetricCall, parse_metrics
-from calcli.core.measure import Measurements, Watch, from_sums
-from calcli.core.predictions import Predictions
-from calcli.core.results import Evaluation, Settings
-
-Values = NDArray[np.float64]
+from calcli.core.evaluating.evaluate import assess, measure
+from calcli.core.evaluating.measure import Measurements, Watch, from_sums
+from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.language.expressions import MetricCall, parse_metrics
+from calcli.core.problems.vectors import VectorProblem
+from calcli.core.state.classunits import ClassUnits
 
 
 @dataclass(frozen=True)
@@ -62,10 +59,10 @@ class _System:
 
     predictions: Predictions
     units: Units
-    draws: Mapping[str, Values]
-    influences: Values | None
+    draws: Mapping[str, Doubles]
+    influences: Doubles | None
     sides: Mapping[str, Side]
-    class_units: Mapping[int, Values]
+    class_units: Mapping[int, Doubles]
     vectors: Mapping[str, VectorProblem]
 
 
@@ -128,7 +125,7 @@ class Contest:
         """Return the value of a metric for each system."""
         return [evaluation.estimates[str(call)].value for evaluation in self.evaluations]
 
-    def draws(self, system: int) -> Mapping[str, Values]:
+    def draws(self, system: int) -> Mapping[str, Doubles]:
         """Return (B,) resampled values of each score of a system, by metric expression."""
         return self._systems[system].draws
 
@@ -181,7 +178,7 @@ class Contest:
         estimator = self._estimator(call)
         return estimator.bins if from_sums(estimator) else 0
 
-    def _resampled(self, measured: Measurements, number: int) -> dict[str, Values]:
+    def _resampled(self, measured: Measurements, number: int) -> dict[str, Doubles]:
         """Resample the scores; the same seed draws the same rows of paired systems."""
         if not self.settings.resamples or measured.predictions.n_rows < 2:
             return {}
@@ -194,7 +191,7 @@ class Contest:
             found |= {name: score.value(means) for name, score in measured.scores.items()}
         return found
 
-    def _influences(self, measured: Measurements, units: Units) -> Values | None:
+    def _influences(self, measured: Measurements, units: Units) -> Doubles | None:
         if not any(call.metric.family == "ranking" for call in self.calls):
             return None
         of_rows = measured.roc_influences()[1]
@@ -205,7 +202,7 @@ class Contest:
             if measured.is_scalar(name):
                 yield name, Side(*measured.columns(name), units, measured.predictions.weights)
 
-    def _class_units(self, measured: Measurements, units: Sequence[Units], number: int) -> dict[int, Values]:
+    def _class_units(self, measured: Measurements, units: Sequence[Units], number: int) -> dict[int, Doubles]:
         """Sum the bins of every class by unit, for each number of bins that is asked for."""
         if not self.settings.draws:
             return {}
@@ -230,7 +227,7 @@ class Contest:
         )
 
     def _normal(
-        self, call: MetricCall, baseline: int, candidate: int, first: Values, second: Values
+        self, call: MetricCall, baseline: int, candidate: int, first: Doubles, second: Doubles
     ) -> Normal:
         values = self.values(call)
         return Normal(

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.expressions import MetricCall, parse_metric
-from calcli.core.results import Estimate
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.expressions import MetricCall, parse_metric
 
 COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 EXAMPLE = "'log_loss>0.5'"

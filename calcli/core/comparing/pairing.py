@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.errors import InputError, KindContradicted, UsageError
-from calcli.core.predictions import Array, ArrayScores, Predictions, require_classes
-from calcli.core.slices import select
+from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
+from calcli.core.data.slices import select
+from calcli.core.language.errors import InputError, KindContradicted, UsageError
 
 GATHER = 1 << 20  # scores read at once while rows are put in another order
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from calcli.core.comparing.evidence import Margin
-from calcli.core.errors import UsageError
-from calcli.core.expressions import MetricCall
-from calcli.core.results import Settings
+from calcli.core.estimators.evidence import Margin
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import MetricCall
 
 Severity = Literal["error", "warning"]
 End = Literal["value", "lower", "upper"]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.expressions import MetricCall
-from calcli.core.measure import Measurements
-from calcli.core.predictions import Array
-from calcli.core.results import Settings
-from calcli.core.scores.bootstrap import Sums
-from calcli.core.scores.calibration_loss import Companions, Studies
+from calcli.core.data.arrays import Array
+from calcli.core.estimators.bootstrap import Sums
+from calcli.core.evaluating.calibration_loss import Companions, Studies
+from calcli.core.evaluating.measure import Measurements
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.expressions import MetricCall
 
 ABSOLUTE, RELATIVE = "calibration_loss", "relative_calibration_loss"
 

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.selection import rows_of
-from calcli.core.comparing.permutation import Swapped, Units, memberships
-from calcli.core.evaluate import evaluate
-from calcli.core.expressions import MetricCall
-from calcli.core.predictions import ArrayScores, Floats, Predictions
-from calcli.core.results import Settings
+from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.data.arrays import Floats
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.units import Units
+from calcli.core.estimators.permutation import Swapped, memberships
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.expressions import MetricCall
 
 VISITS = 100_000_000  # scores that all permutations together may look at, before there are fewer of them
 FEWEST_DRAWS = 199

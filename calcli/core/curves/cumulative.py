@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibration.lenses import Problem
 from calcli.core.calibrators.spline import spline_basis
 from calcli.core.curves.views import row_weights
-
-Values = NDArray[np.float64]
+from calcli.core.data.arrays import Doubles
+from calcli.core.problems.problem import Problem
 
 POINTS = 800  # more cannot be told apart in print
 KNOTS = 6  # of the spline, as in Gupta et al. 2021
@@ -41,11 +40,11 @@ class Cumulative:
     """
 
     lens: str
-    fractile: Values
-    score_sum: Values
-    outcome_sum: Values
-    score: Values
-    frequency: Values
+    fractile: Doubles
+    score_sum: Doubles
+    outcome_sum: Doubles
+    score: Doubles
+    frequency: Doubles
     widest: int
     ks: float
 
@@ -88,11 +87,11 @@ def cumulative(problem: Problem, lens: str = "top-1") -> Cumulative:
     )
 
 
-def _sums_at(values: Values, ends: NDArray[np.intp]) -> Values:
+def _sums_at(values: Doubles, ends: NDArray[np.intp]) -> Doubles:
     return np.append(0, np.cumsum(values)[ends - 1])
 
 
-def _slope(share: Values, gap: Values) -> Values:
+def _slope(share: Doubles, gap: Doubles) -> Doubles:
     """Return the slope of the least-squares spline through the gap, as the mean over each step."""
     grid = np.linspace(0, 1, POINTS)
     heights = np.linalg.lstsq(spline_basis(grid, KNOTS, "natural"), np.interp(grid, share, gap))[0]

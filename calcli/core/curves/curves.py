@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibration.consistency import outcome_sums
-from calcli.core.calibration.lenses import Problem
-from calcli.core.calibration.smooth import smooth_ece
-from calcli.core.calibrators.pav import isotonic_blocks, pool
 from calcli.core.curves.reliability import BAND
-
-Values = NDArray[np.float64]
+from calcli.core.data.arrays import Doubles
+from calcli.core.estimators.consistency import outcome_sums
+from calcli.core.estimators.smooth import smooth_ece
+from calcli.core.problems.pav import isotonic_blocks, pool
+from calcli.core.problems.problem import Problem
 
 CELLS = 1000  # runs of nearly equal scores of which each curve under calibration is made
 GRID = 201  # points of a kernel curve
@@ -42,12 +41,12 @@ class Curve:
 
     lens: str
     bandwidth: float | None
-    score: Values
-    frequency: Values
-    low: Values
-    high: Values
-    misses: Values
-    hits: Values
+    score: Doubles
+    frequency: Doubles
+    low: Doubles
+    high: Doubles
+    misses: Doubles
+    hits: Doubles
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """Return the table behind the curve."""
@@ -141,15 +140,15 @@ class _Cells:
         self.simulated = outcome_sums(problem, cuts, draws, rng)[:, full]
 
 
-def _band(curves: Values) -> tuple[Values, Values]:
+def _band(curves: Doubles) -> tuple[Doubles, Doubles]:
     low, high = np.quantile(curves, [(1 - BAND) / 2, (1 + BAND) / 2], axis=0)
     return low, high
 
 
-def _raw(problem: Problem) -> tuple[Values, Values]:
+def _raw(problem: Problem) -> tuple[Doubles, Doubles]:
     return _thinned(problem.score[~problem.outcome]), _thinned(problem.score[problem.outcome])
 
 
-def _thinned(score: NDArray[np.floating]) -> Values:
+def _thinned(score: NDArray[np.floating]) -> Doubles:
     kept = np.unique(np.linspace(0, len(score) - 1, min(TICKS, len(score))).astype(np.intp))
     return score[kept].astype(np.float64)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.results import Estimate, Evaluation
-from calcli.core.sliced import evaluate_slices
-from calcli.core.slices import ENOUGH_ROWS
+from calcli.core.data.slices import ENOUGH_ROWS
+from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.evaluating.sliced import evaluate_slices
 
 
 @dataclass(frozen=True)

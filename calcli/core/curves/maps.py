@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibration.lenses import ordered_problem
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.errors import InputError
-from calcli.core.logspace import log_softmax, log_sum_exp
-from calcli.core.predictions import Predictions
-from calcli.core.rows import Bins
-
-Values = NDArray[np.float64]
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.binning import Bins
+from calcli.core.data.logspace import log_softmax, log_sum_exp
+from calcli.core.data.predictions import Predictions
+from calcli.core.language.errors import InputError
+from calcli.core.problems.problem import ordered_problem
 
 ROWS = 20_000  # rows looked at, evenly thinned: a line in print shows no more
 BLOCK_ROWS = 1024
@@ -44,10 +43,10 @@ class CalibrationMap:
     """
 
     lens: str
-    before: Values
-    after: Values
-    low: Values
-    high: Values
+    before: Doubles
+    after: Doubles
+    low: Doubles
+    high: Doubles
     bins: Bins
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
@@ -81,8 +80,8 @@ class TemperatureCurve:
         Rows whose label has probability 0, which no temperature changes.
     """
 
-    temperature: Values
-    log_loss: Values
+    temperature: Doubles
+    log_loss: Doubles
     left_out: int = 0
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
@@ -122,7 +121,7 @@ def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bo
     return CalibrationMap(lens, before, after, low, high, problem.bins("equal-width", BINS))
 
 
-def _summary(before: Values, after: Values) -> tuple[Values, Values, Values, Values]:
+def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]:
     """Return mean score, and mean and quantiles of the calibrated one, in runs of rows of about one score."""
     order = np.argsort(before)
     share = np.arange(len(order)) * min(max(1, len(order) // 50), RUNS) // len(order)
@@ -157,7 +156,7 @@ def temperature_curve(predictions: Predictions, widest: float = 8.0) -> Temperat
     return TemperatureCurve(temperature, np.array(losses), int(np.count_nonzero(~possible)))
 
 
-def thinned_rows(predictions: Predictions, limit: int) -> tuple[Values, NDArray[np.intp], Values | None]:
+def thinned_rows(predictions: Predictions, limit: int) -> tuple[Doubles, NDArray[np.intp], Doubles | None]:
     """Return logits or log-probabilities, labels and weights of at most `limit` rows, evenly spaced."""
     kept = np.unique(np.linspace(0, predictions.n_rows - 1, min(limit, predictions.n_rows)).astype(np.intp))
     parts, start = [], 0

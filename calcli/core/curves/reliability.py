@@ -9,16 +9,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibration.binning import equal_width_edges
-from calcli.core.calibration.consistency import Null, outcome_sums
-from calcli.core.calibration.estimators import null_distributions
-from calcli.core.calibration.lenses import Problem
-from calcli.core.calibration.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
-from calcli.core.expressions import MetricCall, parse_metric
-from calcli.core.results import Estimate
-from calcli.core.rows import Bins
-
-Values = NDArray[np.float64]
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.binning import Bins, equal_width_edges
+from calcli.core.estimators.consistency import Null, outcome_sums
+from calcli.core.estimators.errors import null_distributions
+from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.expressions import MetricCall, parse_metric
+from calcli.core.problems.problem import Problem
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
 BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
@@ -50,12 +48,12 @@ class _Binned:
     bins: Bins
 
     @cached_property
-    def mean_score(self) -> Values:
+    def mean_score(self) -> Doubles:
         """(..., m) mean score; nan for empty bins."""
         return _ratio(self.bins.score, self.bins.weight)
 
     @cached_property
-    def frequency(self) -> Values:
+    def frequency(self) -> Doubles:
         """(..., m) frequency of the outcome; nan for empty bins."""
         return _ratio(self.bins.outcome, self.bins.weight)
 
@@ -86,12 +84,12 @@ class Reliability(_Binned):
     """
 
     lens: str
-    edges: Values
+    edges: Doubles
     bins: Bins
-    low: Values
-    high: Values
-    share_edges: Values
-    share: Values
+    low: Doubles
+    high: Doubles
+    share_edges: Doubles
+    share: Doubles
     binned: Error
     ks: Error
 
@@ -192,7 +190,7 @@ def reliability(
 
 def consistency_band(
     problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
-) -> tuple[Values, Values]:
+) -> tuple[Doubles, Doubles]:
     """Return the quantiles of each bin's frequency if outcomes were drawn from the scores.
 
     Broecker & Smith 2007; Vaicenavicius et al. 2019, section 4.2.
@@ -220,13 +218,13 @@ def _error(
     return Error(call, value, null_distributions(problem, [estimator], [value], draws, rng)[0])
 
 
-def _edges_between(score: NDArray[np.floating], cuts: NDArray[np.intp]) -> Values:
+def _edges_between(score: NDArray[np.floating], cuts: NDArray[np.intp]) -> Doubles:
     inner = cuts[1:-1]
     middle = (score[inner - 1].astype(np.float64) + score[inner]) / 2
     return np.concatenate([[float(score[0])], middle, [float(score[-1])]])
 
 
-def _ratio(value: Values, weight: Values) -> Values:
+def _ratio(value: Doubles, weight: Doubles) -> Doubles:
     return np.divide(value, weight, out=np.full(np.shape(weight), np.nan), where=weight > 0)
 
 
@@ -247,9 +245,9 @@ class ClassReliability(_Binned):
     """
 
     classes: tuple[str, ...]
-    edges: Values
+    edges: Doubles
     bins: Bins
-    error: Values
+    error: Doubles
 
     @cached_property
     def worst_first(self) -> NDArray[np.intp]:

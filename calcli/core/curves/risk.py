@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibration.lenses import Problem
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.views import row_weights
-
-Values = NDArray[np.float64]
+from calcli.core.data.arrays import Doubles
+from calcli.core.problems.problem import Problem
 
 POINTS = 401
 WIDEST = 16.0  # log-odds: beyond, costs of one to nine million
@@ -41,12 +40,12 @@ class RiskCurve:
         The areas: exact means over the rows, not sums over the points; the log-loss may be inf.
     """
 
-    log_odds: Values
-    risk: Values
-    constant_risk: Values
-    threshold: Values
-    brier_risk: Values
-    constant_brier_risk: Values
+    log_odds: Doubles
+    risk: Doubles
+    constant_risk: Doubles
+    threshold: Doubles
+    brier_risk: Doubles
+    constant_brier_risk: Doubles
     log_loss: float
     brier: float
 
@@ -82,12 +81,12 @@ def risk_curve(problem: Problem) -> RiskCurve:
 class _Costs:
     """Weights of misses and false alarms at any threshold, from sums made once."""
 
-    def __init__(self, score: Values, outcome: NDArray[np.bool_], weights: Values) -> None:
+    def __init__(self, score: Doubles, outcome: NDArray[np.bool_], weights: Doubles) -> None:
         self._score = score
         self._hits = np.append(0, np.cumsum(weights * outcome)) / weights.sum()
         self._others = np.append(0, np.cumsum(weights * ~outcome)) / weights.sum()
 
-    def at(self, threshold: Values) -> tuple[Values, Values]:
+    def at(self, threshold: Doubles) -> tuple[Doubles, Doubles]:
         """Return the risk of the system and of the better constant decision."""
         below = np.searchsorted(self._score, threshold, side="left")
         alarms = threshold * (self._others[-1] - self._others[below])
@@ -109,9 +108,9 @@ class RejectionCurve:
         (p,) one minus the mean confidence of the kept rows: the error rate if they were calibrated.
     """
 
-    rejected: Values
-    error_rate: Values
-    promised: Values
+    rejected: Doubles
+    error_rate: Doubles
+    promised: Doubles
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """Return the table behind the curve."""
@@ -138,5 +137,5 @@ def rejection_curve(problem: Problem) -> RejectionCurve:
     return RejectionCurve(1 - weight / weight[0], errors / weight, promised / weight)
 
 
-def _sums_from(values: Values, starts: NDArray[np.intp]) -> Values:
+def _sums_from(values: Doubles, starts: NDArray[np.intp]) -> Doubles:
     return np.cumsum(values[::-1])[::-1][starts]

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.errors import UsageError
-from calcli.core.expressions import MetricCall
-from calcli.core.results import Estimate
-
-Values = NDArray[np.float64]
-
+from calcli.core.data.arrays import Doubles
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import MetricCall
 
 NORMALIZED = (
     "normalized_log_loss",
@@ -96,8 +94,8 @@ class Course:
     """
 
     call: MetricCall
-    value: Values
-    smoothed: Values
+    value: Doubles
+    smoothed: Doubles
     best: int
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
@@ -136,7 +134,7 @@ def courses(series: Sequence[Mapping[str, Estimate]]) -> dict[str, Course]:
     return found
 
 
-def smooth(value: Values) -> Values:
+def smooth(value: Doubles) -> Doubles:
     """Return each value averaged with its neighbors, weights 1:2:1; at the ends 2:1."""
     weight = np.convolve(np.ones(len(value)), [1, 2, 1])[1:-1]
     total = 2 * value
@@ -145,7 +143,7 @@ def smooth(value: Values) -> Values:
     return np.asarray(total / weight)
 
 
-def _best(value: Values, call: MetricCall) -> int:
+def _best(value: Doubles, call: MetricCall) -> int:
     costs = {"lower": value, "higher": -value, "zero": np.abs(value)}
     cost = costs[call.metric.direction]
     return int(np.nanargmin(cost))

@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.blocks import Block, sweep, working_dtype
-from calcli.core.calibration.partitions import Partition, recursive_partition, vector_bins
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import Array, Floats, Predictions
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.blocks import Block, sweep, working_dtype
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.partitions import Partition, recursive_partition, vector_bins
+from calcli.core.language.errors import InputError, UsageError
 
-Values = NDArray[np.float64]
 SimplexBinning = Literal["equal-size", "recursive"]
 
 SIDE = 8  # equal-size bins along a side of the triangle: 64 triangles
@@ -39,9 +39,9 @@ class Simplex:
     """
 
     names: tuple[str, str, str]
-    mean: Values
-    frequency: Values
-    share: Values
+    mean: Doubles
+    frequency: Doubles
+    share: Doubles
     count: NDArray[np.int64]
 
     @property

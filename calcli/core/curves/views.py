@@ -7,15 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.blocks import sweep
-from calcli.core.calibration.lenses import Problem, find_scalar_lens, ordered_problem
-from calcli.core.curves.figures import FIGURES, FigureKind
-from calcli.core.errors import UsageError
-from calcli.core.evaluate import RECALIBRATION_LIMIT
-from calcli.core.expressions import parse_metric
-from calcli.core.predictions import Predictions
-from calcli.core.results import Evaluation, Settings
-from calcli.core.rows import RowTable
+from calcli.core.data.blocks import sweep
+from calcli.core.data.predictions import Predictions
+from calcli.core.evaluating.evaluate import RECALIBRATION_LIMIT
+from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metric
+from calcli.core.language.figures import FIGURES, FigureKind
+from calcli.core.problems.lenses import find_scalar_lens
+from calcli.core.problems.problem import Problem, ordered_problem
+from calcli.core.state.collectors import RowTable
 
 
 def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Problem:

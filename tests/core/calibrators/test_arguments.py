@@ -10,7 +10,7 @@ from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PerPredictedClass
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 
 SCORES = [[2.0, 0.0], [0.0, 1.0], [3.0, 1.0], [0.0, 1.0]]
 LABELS = [0, 1, 1, 0]

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.calibration import _sigmoid_calibration
 
-from calcli.core.calibration.binning import equal_mass_cuts
 from calcli.core.calibrators.histogram import Histogram, ScalingBinning
-from calcli.core.errors import UsageError
+from calcli.core.data.binning import equal_mass_cuts
+from calcli.core.language.errors import UsageError
 
 SPLIT_SETS = ["cifar10_resnet-20", "cifar10_vgg19_bn", "cifar100_vgg19_bn", "agnews_gpt2", "fvcaus_plda"]
 

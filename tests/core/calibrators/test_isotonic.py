@@ -5,7 +5,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from calcli.core.calibrators.isotonic import Isotonic
-from calcli.core.errors import UsageError
+from calcli.core.language.errors import UsageError
 
 SPLIT_SETS = ["cifar10_resnet-20", "cifar10_vgg19_bn", "cifar100_vgg19_bn", "agnews_gpt2", "fvcaus_plda"]
 

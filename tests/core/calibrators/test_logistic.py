@@ -8,7 +8,7 @@ from sklearn.calibration import _sigmoid_calibration
 from sklearn.linear_model import LogisticRegression
 
 from calcli.core.calibrators.logistic import Beta, Platt
-from calcli.core.errors import UsageError
+from calcli.core.language.errors import UsageError
 
 SPLIT_SETS = ["cifar10_resnet-20", "cifar10_vgg19_bn", "cifar100_vgg19_bn", "agnews_gpt2", "fvcaus_plda"]
 

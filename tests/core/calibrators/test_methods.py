@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from calcli.core import calibrators
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.methods import calibrator_class, parse_method, parse_methods
-from calcli.core.calibrators.registry import METHODS, WRAPPERS
-from calcli.core.errors import UsageError
+from calcli.core.language.errors import UsageError
+from calcli.core.language.methods import METHODS, WRAPPERS
 
 ALL = {**METHODS, **WRAPPERS}
 

@@ -7,7 +7,7 @@ from scipy import optimize, special
 from calcli.core.calibrators.logistic import Beta
 from calcli.core.calibrators.odir import Dirichlet, MatrixODIR
 from calcli.core.calibrators.softmax import MatrixScaling, VectorScaling
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from tests.core.samples import drawn
 
 

@@ -11,7 +11,7 @@ from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.logistic import Beta, Platt
 from calcli.core.calibrators.onevsrest import class_events, top_event
 from calcli.core.calibrators.spline import Spline
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 
 METHODS = {
     "platt": Platt,

@@ -8,8 +8,8 @@ import pytest
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.record import CalibratorRecord, prior_shift, recalibrate, scores_as
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.errors import InputError, UsageError
-from calcli.core.scores.priors import Priors
+from calcli.core.data.priors import Priors
+from calcli.core.language.errors import InputError, UsageError
 
 LOGITS = np.random.default_rng(0).normal(size=(20, 3)) * 2
 PROBS = np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)

@@ -6,9 +6,9 @@ from scipy import optimize, special
 
 from calcli.core.calibrators.methods import parse_method
 from calcli.core.calibrators.reduced import Reduced
-from calcli.core.calibrators.registry import METHODS
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PerPredictedClass
+from calcli.core.language.methods import METHODS
 
 
 def sample(rows=400, classes=4, seed=0):

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from calcli.core.calibrators.softmax import BiasOnly, DPAffine, MatrixScaling, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from tests.conftest import DATASETS
 from tests.core.samples import drawn, log_loss
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from calcli.core.calibrators.spline import GRID, Spline, spline_basis
-from calcli.core.errors import UsageError
+from calcli.core.language.errors import UsageError
 
 HEIGHTS = np.array([0.0, 1.0, -2.0, 0.5, 3.0, 1.0, 0.0])
 SCIPY_ENDS = {"natural": "natural", "cubic": "not-a-knot"}

@@ -10,7 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
 from calcli.core.calibrators.temperature import EnsembleTemperature, Temperature
-from calcli.core.errors import UsageError
+from calcli.core.language.errors import UsageError
 from tests.conftest import DATASETS
 from tests.core.samples import log_loss
 

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.logistic import Beta, Platt
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, keep_top, top1_changes
-from calcli.core.errors import UsageError
+from calcli.core.language.errors import UsageError
 
 ROWS = st.lists(st.integers(0, 20), min_size=2, max_size=6).filter(any)
 

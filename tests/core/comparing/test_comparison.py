@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from calcli.core.calibration.multiple import holm
 from calcli.core.comparing.comparison import Plan, compare, difference, over_seeds, parse_margins
 from calcli.core.comparing.contest import Contest
-from calcli.core.comparing.evidence import Normal, Resampled
-from calcli.core.errors import UsageError
-from calcli.core.evaluate import evaluate
-from calcli.core.expressions import parse_metric
-from calcli.core.registry import METRICS
-from calcli.core.results import Settings
+from calcli.core.estimators.evidence import Normal, Resampled
+from calcli.core.estimators.multiple import holm
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metric
+from calcli.core.language.metrics import METRICS
 
 SETTINGS = Settings(metrics=("log_loss", "accuracy"), resamples=200, draws=99)
 

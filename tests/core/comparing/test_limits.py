@@ -5,8 +5,8 @@ import math
 import pytest
 
 from calcli.core.comparing.limits import parse_limit
-from calcli.core.errors import InputError, UsageError
-from calcli.core.results import Estimate
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.errors import InputError, UsageError
 
 
 def broken(text: str, value: float) -> bool:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from calcli.core.comparing.pairing import pair, require_same_classes
-from calcli.core.errors import InputError, UsageError
-from calcli.core.evaluate import evaluate
-from calcli.core.results import Settings
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import InputError, UsageError
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_key_restores_the_order(files):
 
 
 def test_rows_without_counterpart_are_counted_and_refused_unless_allowed(files):
-    from calcli.core.slices import select
+    from calcli.core.data.slices import select
 
     first, second, _ = files
     part = replace(select(second, np.arange(50) < 40), columns={"id": second.columns["id"][:40]})

@@ -10,12 +10,13 @@ import pytest
 
 from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
 from calcli.core.comparing.checking import check
-from calcli.core.comparing.evidence import Margin
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule, exit_status
-from calcli.core.errors import UsageError
-from calcli.core.evaluate import evaluate
-from calcli.core.expressions import parse_metric
-from calcli.core.results import Interval, Settings
+from calcli.core.estimators.evidence import Margin
+from calcli.core.estimators.interval import Interval
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metric
 
 
 def rule(metric, condition, **more) -> Rule:

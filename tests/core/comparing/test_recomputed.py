@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.comparing.permutation import Units
 from calcli.core.comparing.recomputed import in_memory, recomputed_differences
-from calcli.core.evaluate import evaluate
-from calcli.core.expressions import parse_metric
-from calcli.core.results import Settings
+from calcli.core.data.units import Units
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.expressions import parse_metric
 
 SETTINGS = Settings(resamples=50, draws=6)
 

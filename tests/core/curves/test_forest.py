@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from calcli.core.curves.forest import forest
-from calcli.core.evaluate import evaluate
-from calcli.core.predictions import ArrayScores, Predictions
-from calcli.core.results import Settings
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
 
 
 @pytest.fixture

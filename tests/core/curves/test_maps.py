@@ -7,14 +7,14 @@ import pytest
 
 from calcli.core.calibrators.softmax import VectorScaling
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.curves.figures import FIGURES, find_figure
 from calcli.core.curves.maps import calibration_map, temperature_curve, thinned_rows
 from calcli.core.curves.series import courses, score_sets, smooth
-from calcli.core.errors import InputError, UsageError
-from calcli.core.evaluate import evaluate
-from calcli.core.logspace import log_softmax
-from calcli.core.predictions import ArrayScores, Predictions
-from calcli.core.results import Settings
+from calcli.core.data.logspace import log_softmax
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.figures import FIGURES, find_figure
 
 
 @pytest.mark.parametrize("name", ["sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn"])

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binom
 from sklearn.calibration import calibration_curve
 
-from calcli.core.calibration.lenses import ordered_problem
-from calcli.core.calibration.miscalibration import BinnedError
 from calcli.core.curves.reliability import class_reliability, reliability
+from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
 

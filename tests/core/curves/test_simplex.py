@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from calcli.core.curves.simplex import group_probabilities, simplexes, triangle_partition
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import ArrayScores, Predictions
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.language.errors import InputError, UsageError
 
 
 def some_predictions(n: int = 400, k: int = 3, seed: int = 0, weighted: bool = False) -> Predictions:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.curves.figures import find_figures, refuse_more_systems, standard_names
 from calcli.core.curves.views import metrics_of, problem_of
-from calcli.core.errors import UsageError
-from calcli.core.evaluate import evaluate
-from calcli.core.predictions import ArrayScores, Predictions
-from calcli.core.results import Settings
-from calcli.core.scores.costs import parse_cost_word
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.estimators.costs import parse_cost_word
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import UsageError
+from calcli.core.language.figures import find_figures, refuse_more_systems, standard_names
 
 
 def some_predictions(n: int = 300, k: int = 4) -> Predictions:

@@ -1,1 +1,0 @@
-"""Calibration errors: lenses, bins, estimators, and what they would be if calibrated."""

@@ -1,0 +1,201 @@
+"""What calibrators do on rows they were not fitted on, and the choice among several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.arguments import checked_weights
+from calcli.core.calibrators.base import Calibrator, Parameters
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
+from calcli.core.data.folds import stratified_folds
+from calcli.core.data.predictions import Predictions
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.metrics import ScoreName
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Scores and labels in memory, as calibrators take them.
+
+    Attributes
+    ----------
+    scores
+        (N, K) logits or log-probabilities.
+    labels
+        (N,) integers.
+    weights
+        (N,) row weights, or None.
+    """
+
+    scores: Floats
+    labels: NDArray[np.integer[Any]]
+    weights: Floats | None = None
+
+    def take(self, chosen: Array) -> Rows:
+        """Return the rows that a mask or an index chooses."""
+        if chosen.dtype == np.bool_:
+            chosen = np.flatnonzero(chosen)  # several times as fast as a mask of rows
+        weights = None if self.weights is None else self.weights[chosen]
+        return Rows(self.scores.take(chosen, axis=0), self.labels[chosen], weights)
+
+    def fit(self, calibrator: Calibrator, start: Parameters | None = None) -> Calibrator:
+        """Return a new calibrator with the same settings, fitted to these rows; see `Calibrator.fit`."""
+        fresh = calibrator.fresh()
+        fresh.learn(self.scores, self.labels, checked_weights(self.weights, len(self.labels)), start)
+        return fresh
+
+
+def rows_of(predictions: Predictions) -> Rows:
+    """Read all scores into memory, in the working precision; probabilities become their logarithms."""
+    rows, classes = predictions.scores.shape
+    scores = np.empty((rows, classes), working_dtype(predictions))
+    start = 0
+    for block in predictions.scores.blocks(max(1, BLOCK_BYTES // (classes * scores.itemsize))):
+        part = scores[start : start + len(block)]
+        part[:] = block
+        if predictions.kind == "probs":
+            with np.errstate(divide="ignore"):
+                np.log(part, out=part)
+        start += len(block)
+    return Rows(scores, predictions.labels, predictions.weights)
+
+
+def held_out(
+    calibrator: Calibrator, rows: Rows, folds: int, seed: int, watch: Callable[[], None] = lambda: None
+) -> NDArray[np.float64]:
+    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
+
+    Parameters
+    ----------
+    calibrator
+        Its settings are used; it is not fitted itself. Each fit starts from nothing, so that no fold has
+        seen its rows.
+    rows
+        All rows.
+    folds
+        Number of folds, stratified by the label.
+    seed
+        Seed of the folds.
+    watch
+        Called after each fit.
+
+    Raises
+    ------
+    InputError
+        If there are fewer rows than folds.
+    UsageError
+        If there is only one fold.
+    """
+    if folds < 2:
+        raise UsageError(f"--folds {folds} leaves no rows to fit to; expected 2 or more, or 0 for none")
+    if len(rows.labels) < folds:
+        raise InputError(
+            f"cross-validation in {folds} folds needs at least {folds} rows, there are {len(rows.labels)}; "
+            "choose fewer with --folds, or --folds 0 for none"
+        )
+    fold = stratified_folds(rows.labels, folds, np.random.default_rng(seed))
+    return held_out_folds(calibrator, rows, fold, watch=watch)
+
+
+def held_out_folds(
+    calibrator: Calibrator,
+    rows: Rows,
+    fold: NDArray[np.intp],
+    fits: dict[int, Calibrator] | None = None,
+    watch: Callable[[], None] = lambda: None,
+) -> NDArray[np.float64]:
+    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
+
+    Parameters
+    ----------
+    calibrator, rows, watch
+        As for `held_out`.
+    fold
+        (N,) the fold of each row.
+    fits
+        Fits to similar rows, by fold, from which to start; the new ones take their place, and those of other
+        folds serve where a fold has none. Each fit starts from nothing if None.
+    """
+    result = np.empty(rows.scores.shape)
+    for number in np.unique(fold).tolist():
+        own = np.flatnonzero(fold == number)
+        nearest = next(iter(fits.values()), None) if fits else None
+        if fits and number in fits:
+            nearest = fits[number]
+        fitted = rows.take(fold != number).fit(calibrator, nearest.parameters if nearest else None)
+        if fits is not None:
+            fits[number] = fitted
+        result[own] = fitted.apply(rows.scores.take(own, axis=0))
+        watch()
+    return result
+
+
+def row_losses(log_probs: Floats, labels: NDArray[np.integer[Any]], score: ScoreName) -> Doubles:
+    """Return the loss of each row, (N,), of (N, K) log-probabilities: in nats, or the Brier score's."""
+    own = log_probs[np.arange(len(labels)), labels]
+    if score == "log_loss":
+        return -own.astype(np.float64, copy=False)
+    probs = np.exp(log_probs, dtype=np.float64)
+    return np.vecdot(probs, probs) - 2 * np.exp(own) + 1
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean of paired differences of losses.
+
+    Attributes
+    ----------
+    mean
+        Weighted mean; above 0 the first has more loss. inf if only the first has rows of infinite loss.
+    standard_error
+        Of the mean; nan where it is infinite.
+    """
+
+    mean: float
+    standard_error: float
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the first is no worse than by one standard error."""
+        return bool(self.mean <= 0 or self.mean <= self.standard_error)
+
+
+def paired_difference(first: Doubles, second: Doubles, weights: Floats | None) -> Difference:
+    """Compare the losses of two calibrators on the same rows, (N,) each."""
+    weights = np.ones(len(first)) if weights is None else weights
+    counted = weights > 0
+    first, second, share = first[counted], second[counted], weights[counted] / weights.sum()
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        infinite = np.isinf(first).sum() - np.isinf(second).sum()
+        return Difference(float(np.inf * infinite) if infinite else 0.0, float("nan"))
+    difference = first - second
+    mean = float(share @ difference)
+    error = np.sqrt(np.square(share) @ np.square(difference - mean))
+    return Difference(mean, float(error))
+
+
+def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, list[Difference]]:
+    """Choose by the rule of one standard error (Breiman et al. 1984, section 3.4.3).
+
+    Parameters
+    ----------
+    losses
+        (N,) held-out losses of each candidate, the simplest first.
+    weights
+        (N,) row weights, or None.
+
+    Returns
+    -------
+    The first candidate whose paired difference to the best one is within a standard error, and the
+    difference of each to the best.
+    """
+    totals = [np.average(one, weights=weights) for one in losses]
+    best = losses[int(np.argmin(totals))]
+    differences = [paired_difference(one, best, weights) for one in losses]
+    return next(i for i, one in enumerate(differences) if one.is_noise), differences

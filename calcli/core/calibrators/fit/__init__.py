@@ -1,0 +1,1 @@
+"""How calibrators are fitted: losses, maps and optimisers."""

@@ -1,0 +1,313 @@
+"""The log-loss of softmax(linear map of the scores), its gradient and its curvature."""
+
+# ruff: noqa: D102  (the methods of a map are described in LinearMap)
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calcli.core.calibrators.fit.newton import Vector
+from calcli.core.calibrators.fit.training import NEVER, Training
+from calcli.core.data.arrays import Floats
+from calcli.core.data.logspace import BLOCK_BYTES, row_blocks, row_max
+
+WELL_SEPARATED = 0.7  # just above log 2: below, each label has about half of the probability or more
+JITTER = 1e-11  # keeps a block of the preconditioner positive definite
+WIDEST = 128  # classes up to which matrix scaling has a preconditioner of one full block a class
+
+
+class LinearMap(ABC):
+    """How parameters turn scores into new scores, linearly in the parameters.
+
+    Parameters are one flat vector; `shape`, (B, m), says in which B blocks of m they curve together.
+    """
+
+    offset: ClassVar[bool] = False  # whether the scores themselves are added to the map
+    block_bytes: ClassVar[int] = BLOCK_BYTES
+
+    def __init__(self, classes: int) -> None:
+        self.classes = classes
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Blocks of parameters and size of each."""
+
+    @property
+    @abstractmethod
+    def intercepts(self) -> slice:
+        """Where the K intercepts stand in the vector; a constant added to all of them changes nothing."""
+
+    @property
+    def refresh_cost(self) -> int:
+        """After how many Hessian-vector products new `moments` pay for themselves."""
+        return 4
+
+    @abstractmethod
+    def scaled_identity(self, factor: float) -> Vector:
+        """Return the parameters that multiply the scores by `factor`."""
+
+    @abstractmethod
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
+        """Write the map of the rows `x`, (n, K), to `out`."""
+
+    @abstractmethod
+    def adjoint(self, x: Floats, r: Floats) -> Vector:
+        """Return the gradient in theta of sum(r * map of x)."""
+
+    @abstractmethod
+    def moments(self, x: Floats, v: Floats) -> Floats:
+        """Return the (B, m, m) second moments of the features, weighted with `v`, (n, K)."""
+
+
+class BiasMap(LinearMap):
+    """beta, to be added to the scores."""
+
+    offset = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.classes, 1
+
+    @property
+    def intercepts(self) -> slice:
+        return slice(None)
+
+    def scaled_identity(self, factor: float) -> Vector:
+        return np.zeros(self.classes)
+
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
+        out[:] = theta
+
+    def adjoint(self, x: Floats, r: Floats) -> Vector:
+        return column_sums(r)
+
+    def moments(self, x: Floats, v: Floats) -> Floats:
+        return column_sums(v)[:, None, None]
+
+
+class AffineMap(LinearMap):
+    """alpha x + beta; theta = (alpha, beta)."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.classes + 1, 1
+
+    @property
+    def intercepts(self) -> slice:
+        return slice(1, None)
+
+    def scaled_identity(self, factor: float) -> Vector:
+        return np.concatenate([[factor], np.zeros(self.classes)])
+
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
+        theta = theta.astype(x.dtype)
+        np.multiply(x, theta[0], out=out)
+        out += theta[1:]
+
+    def adjoint(self, x: Floats, r: Floats) -> Vector:
+        return np.concatenate([[total(r, x)], column_sums(r)])
+
+    def moments(self, x: Floats, v: Floats) -> Floats:
+        return np.concatenate([[total(v * x, x)], column_sums(v)])[:, None, None]
+
+
+class VectorMap(LinearMap):
+    """w x + b, class by class; theta = (w_1, b_1, w_2, b_2, ...)."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.classes, 2
+
+    @property
+    def intercepts(self) -> slice:
+        return slice(1, None, 2)
+
+    def scaled_identity(self, factor: float) -> Vector:
+        return np.tile([factor, 0.0], self.classes)
+
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
+        w, b = theta.reshape(self.shape).T.astype(x.dtype, order="C")
+        np.multiply(x, w, out=out)
+        out += b
+
+    def adjoint(self, x: Floats, r: Floats) -> Vector:
+        return np.stack([column_sums(r * x), column_sums(r)], axis=1).ravel()
+
+    def moments(self, x: Floats, v: Floats) -> Floats:
+        vx = v * x
+        cross = column_sums(vx)
+        moments = np.array([[column_sums(vx * x), cross], [cross, column_sums(v)]])
+        return moments.transpose(2, 0, 1)
+
+
+class MatrixMap(LinearMap):
+    """W x + b; theta is the rows of (W, b), one a class."""
+
+    block_bytes = 16 * BLOCK_BYTES  # matrix products do their own blocking, and like few and large ones
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        if self.classes > WIDEST:
+            return self.classes * (self.classes + 1), 1
+        return self.classes, self.classes + 1
+
+    @property
+    def intercepts(self) -> slice:
+        return slice(self.classes, None, self.classes + 1)
+
+    @property
+    def refresh_cost(self) -> int:
+        return self.classes // 2 if self.classes <= WIDEST else super().refresh_cost
+
+    def scaled_identity(self, factor: float) -> Vector:
+        return (factor * np.eye(self.classes, self.classes + 1)).ravel()
+
+    def split(self, theta: Vector) -> tuple[Floats, Floats]:
+        """Return the matrix, (K, K), and the intercept, (K,)."""
+        table = theta.reshape(self.classes, self.classes + 1)
+        return table[:, :-1], table[:, -1]
+
+    def forward(self, x: Floats, theta: Vector, out: Floats) -> None:
+        w, b = self.split(theta.astype(x.dtype))
+        np.matmul(x, w.T, out=out)
+        out += b
+
+    def adjoint(self, x: Floats, r: Floats) -> Vector:
+        return np.concatenate([r.T @ x, column_sums(r)[:, None]], axis=1, dtype=np.float64).ravel()
+
+    def moments(self, x: Floats, v: Floats) -> Floats:
+        if self.classes > WIDEST:
+            return self.adjoint(x * x, v)[:, None, None]
+        features = np.concatenate([x, np.ones((len(x), 1))], axis=1)
+        return np.stack([(features * v[:, k : k + 1]).T @ features for k in range(self.classes)])
+
+
+def column_sums(r: Floats) -> Vector:
+    """Return the (K,) sums over the rows of a block; one product with ones beats a reduction down columns."""
+    return (np.ones(len(r), r.dtype) @ r).astype(np.float64, copy=False)
+
+
+def total(a: Floats, b: Floats) -> float:
+    """Return the sum of a * b, the rows added in double precision."""
+    return float(np.vecdot(a, b).sum(dtype=np.float64))
+
+
+@dataclass
+class SoftmaxLoss:
+    """Weighted mean log-loss of softmax(map of the scores), plus sum(penalty / 2 * (theta - centre)^2).
+
+    Keeps the probabilities of the last evaluation, each times the weight of its row: one array of the size of
+    the scores, with which a product with the Hessian needs no exponential.
+
+    Attributes
+    ----------
+    rows
+        What to fit to.
+    map
+        The model.
+    penalty, centre
+        (P,) weights and centre of the quadratic penalty.
+    """
+
+    rows: Training
+    map: LinearMap
+    penalty: Vector
+    centre: Vector
+
+    def __post_init__(self) -> None:
+        self.rounding = 4 * float(np.finfo(self.rows.scores.dtype).eps)
+        self.refresh_cost = self.map.refresh_cost
+        self._weighted = np.empty_like(self.rows.scores)
+        self._worst = np.inf
+        self._inverses: Floats = np.empty(0)
+
+    def _blocks(self) -> Iterator[tuple[slice, Floats, Floats, Floats]]:
+        """Yield rows, scores, weights of the rows as a column, and weighted probabilities."""
+        weights = self.rows.weights.astype(self.rows.scores.dtype, copy=False)[:, None]
+        for block in row_blocks(self.rows.scores, self.map.block_bytes):
+            yield block, self.rows.scores[block], weights[block], self._weighted[block]
+
+    def evaluate(self, theta: Vector) -> tuple[float, Vector]:
+        """Return the loss in nats and its gradient."""
+        away = theta - self.centre
+        loss = 0.5 * float(self.penalty @ (away * away))
+        gradient = self.penalty * away
+        self._worst = 0.0
+        ones = np.ones((self.rows.scores.shape[1], 1), self.rows.scores.dtype)
+        for block, x, w, z in self._blocks():
+            own = np.arange(len(x)), self.rows.labels[block]
+            self.map.forward(x, theta, out=z)
+            if self.map.offset:
+                z += x
+            z -= row_max(z)
+            z_own = z[own]
+            np.exp(z, out=z)
+            sums = z @ ones
+            losses = np.log(sums[:, 0]) - z_own
+            loss += float(self.rows.weights[block] @ losses)
+            self._worst = max(self._worst, float(losses.max()))
+            z *= w / sums
+            p_own = z[own]
+            z[own] -= w[:, 0]
+            gradient += self.map.adjoint(x, z)
+            z[own] = p_own
+        return loss, gradient
+
+    def curve(self, v: Vector) -> Vector:
+        """Return the Hessian at the last evaluation times `v`."""
+        product = self.penalty * v
+        for _, x, w, p in self._blocks():
+            t = np.empty_like(p)
+            self.map.forward(x, v, out=t)
+            t -= np.vecdot(p, t)[:, None] / w
+            t *= p
+            product += self.map.adjoint(x, t)
+        return product
+
+    def refresh(self) -> None:
+        """Factorize the blocks of the Hessian, the coupling of the classes left out."""
+        count, size = self.map.shape
+        blocks = np.zeros((count, size, size))
+        blocks[:, range(size), range(size)] = self.penalty.reshape(count, size)
+        for _, x, w, p in self._blocks():
+            v = p / -w
+            v += 1
+            v *= p
+            blocks += self.map.moments(x, v)
+        diagonal = np.diagonal(blocks, axis1=1, axis2=2)
+        floor = JITTER * diagonal.max() + np.finfo(np.float64).tiny
+        scale = 1 / np.sqrt(np.maximum(diagonal, floor))
+        scaled = blocks * scale[:, :, None] * scale[:, None, :] + JITTER * np.eye(size)
+        roots = np.linalg.inv(np.linalg.cholesky(scaled)) * scale[:, None, :]
+        self._inverses = roots.transpose(0, 2, 1) @ roots
+
+    def precondition(self, g: Vector) -> Vector:
+        """Return `g` divided by the factorized blocks, the intercepts kept at a sum of 0."""
+        count, size = self.map.shape
+        centred = self._centre_intercepts(g.copy()).reshape(count, 1, size)
+        return self._centre_intercepts(np.vecdot(self._inverses, centred).ravel())
+
+    def _centre_intercepts(self, theta: Vector) -> Vector:
+        theta[self.map.intercepts] -= theta[self.map.intercepts].mean()
+        return theta
+
+    def unbounded(self) -> bool:
+        """Return whether all labels win: scaling the parameters up then lowers the loss without end."""
+        return self._worst < WELL_SEPARATED and not self.map.offset and not self.penalty.any()
+
+    def reach(self, v: Vector) -> float:
+        """Return the largest change of a score, against the mean of its row, that the step `v` makes."""
+        largest = 0.0
+        for _, x, _, _ in self._blocks():
+            t = np.empty_like(x)
+            self.map.forward(x, v, out=t)
+            t[x <= NEVER] = 0
+            t -= t.mean(axis=1, keepdims=True)
+            largest = max(largest, float(t.max()), -float(t.min()))
+        return largest

@@ -1,0 +1,139 @@
+"""The rows a softmax calibrator is fitted to: finite, in the working precision, weights summing to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.blocks import DOUBLE_LIMIT
+from calcli.core.data.logspace import as_floats, log_softmax
+
+Parameter: TypeAlias = Array | float
+Parameters: TypeAlias = Mapping[str, Parameter]
+
+LOG_2 = float(np.log(2))
+NEVER = -1e30  # in place of -inf: its exponential is 0 just as well, and 0 times it is 0 and not nan
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows to fit to.
+
+    Attributes
+    ----------
+    scores
+        (N, K) finite scores: float64 up to `DOUBLE_LIMIT` elements, above that in the precision given.
+    labels
+        (N,) true classes.
+    weights
+        (N,) positive weights that sum to 1.
+    total
+        Sum of the weights as given; the number of rows when none were.
+    floor
+        What the logarithm of a probability of 0 counts as, and is to count as when the fit is applied; None
+        where there is no 0, or a 0 stays one and its logarithm is `NEVER`.
+    notes
+        What had to be done to the scores; a sentence each.
+    """
+
+    scores: Floats
+    labels: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    total: float
+    floor: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tolerance(self) -> float:
+        """Relative gradient at which a fit is converged."""
+        return 1e-8 if self.scores.dtype == np.float64 else 1e-6
+
+    @property
+    def ridge(self) -> float:
+        """Weight of the safeguard where no finite optimum exists.
+
+        ``ridge / 2 * |theta - identity|^2`` is a normal prior of unit variance around the identity: the
+        weight of one row, which fades as rows are added.
+        """
+        return 1 / self.total
+
+    def floored(self) -> dict[str, float]:
+        """Return the floor as a parameter to be learned; nothing if there is none."""
+        return {} if self.floor is None else {"floor": self.floor}
+
+    def absent_classes(self) -> NDArray[np.intp]:
+        """Return the classes without a row."""
+        return np.flatnonzero(np.bincount(self.labels, minlength=self.scores.shape[1]) == 0)
+
+    def every(self, step: int) -> Training:
+        """Return every `step`-th row."""
+        weights = self.weights[::step]
+        share = weights.sum()
+        return replace(
+            self,
+            scores=self.scores[::step],
+            labels=self.labels[::step],
+            weights=weights / share,
+            total=self.total * float(share),
+        )
+
+
+def prepare(
+    scores: Array, labels: Array, weights: Array | None, *, normalize: bool, keep_zeros: bool
+) -> Training:
+    """Return the rows to fit to; log-probabilities if `normalize`, else the scores as they are.
+
+    Rows of weight 0 are left out. A probability of exactly 0 has no finite logarithm. With `keep_zeros` it
+    stays 0, as long as it is never that of the true class: then the scores as they are, are one of the fits
+    that are compared, and none is worse on these rows. Otherwise it counts as half the smallest positive
+    probability of the data, the customary stand-in for a value below a limit of detection.
+    """
+    weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
+    if not weights.all():
+        kept = weights > 0
+        scores, labels, weights = scores[kept], labels[kept], weights[kept]
+    values = as_floats(scores)
+    if values.size <= DOUBLE_LIMIT:
+        values = values.astype(np.float64, copy=False)
+    has_zeros = bool(values.min() == -np.inf)
+    if normalize or (keep_zeros and has_zeros):
+        values = log_softmax(values)
+    labels = labels.astype(np.intp, copy=False)
+    total = float(weights.sum())
+    rows = Training(np.ascontiguousarray(values), labels, weights / total, total)
+    return _without_zeros(rows, keep_zeros) if has_zeros else rows
+
+
+def smallest_log_prob(scores: Floats) -> float:
+    """Return the logarithm of half the smallest positive probability; -inf entries are passed over."""
+    return float(scores.min(where=scores > -np.inf, initial=np.inf)) - LOG_2
+
+
+def lifted(scores: Array, parameters: Parameters) -> Array:
+    """Return log-probabilities with those of 0 at the fitted floor; scores as they are if there is none."""
+    if "floor" not in parameters or scores.min() > -np.inf:
+        return scores
+    log_probs = log_softmax(scores)
+    return np.where(log_probs == -np.inf, parameters["floor"], log_probs)
+
+
+def _without_zeros(rows: Training, keep: bool) -> Training:
+    zero = rows.scores == -np.inf
+    of_label = int(zero[np.arange(len(zero)), rows.labels].sum())
+    true = f"{of_label:,}" if of_label else "none"
+    found = f"{zero.sum():,} probabilities are exactly 0, {true} of them of the true class"
+    stay = keep and not of_label
+    floor = None if stay else smallest_log_prob(rows.scores)
+    filled: Floats = np.where(zero, NEVER if floor is None else floor, rows.scores)
+    rule = "they stay 0" if stay else "each counts as half the smallest positive one"
+    return replace(
+        rows,
+        scores=filled.astype(rows.scores.dtype, copy=False),
+        floor=floor,
+        notes=(f"{found}; {rule}",),
+    )

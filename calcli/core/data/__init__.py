@@ -1,0 +1,1 @@
+"""Predictions and what is done to their rows before anything is estimated."""

@@ -1,0 +1,109 @@
+"""Partitions of a one-dimensional score, with the one edge rule that everything shares.
+
+Equal-width edges are the doubles nearest to i/M; bin m holds [i/M, (i+1)/M), the last one also 1.0.
+Equal-mass cuts fall between distinct values. Every row is in exactly one bin, equal scores always in
+the same one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Floats
+
+
+def equal_width_edges(bins: int) -> NDArray[np.float64]:
+    """Return the (bins + 1,) edges i / bins of the unit interval."""
+    return np.arange(bins + 1) / bins
+
+
+def bin_index(values: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the (n,) bin of each value: the number of inner edges at or below it.
+
+    Values below the first or above the last edge go to the first or last bin.
+    """
+    return np.searchsorted(edges[1:-1], values, side="right")
+
+
+def equal_width_index(values: Floats, bins: int) -> NDArray[np.intp]:
+    """Return `bin_index(values, equal_width_edges(bins))` for values in [0, 1], by arithmetic."""
+    guess = (values.astype(np.float64, copy=False) * bins).astype(np.intp)
+    np.minimum(guess, bins - 1, out=guess)
+    if values.dtype == np.float64 or bins >= 2**29:
+        # a product that was rounded may be one bin off; a float32 times a small integer is exact
+        edges = equal_width_edges(bins)
+        guess -= values < edges[guess]
+        guess += (values >= edges[guess + 1]) & (guess < bins - 1)
+    return guess
+
+
+def equal_width_cuts(ordered: Floats, bins: int) -> NDArray[np.intp]:
+    """Return the (bins + 1,) positions that part ascending values into equal-width bins."""
+    return edge_cuts(ordered, equal_width_edges(bins))
+
+
+def edge_cuts(ordered: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the positions that part ascending values at explicit edges, each bin closed on the left."""
+    inner = edges[1:-1].astype(ordered.dtype)
+    # in single precision the least value at or above the edge divides the same rows, without a copy of them
+    inner = np.where(inner < edges[1:-1], np.nextafter(inner, np.inf, dtype=inner.dtype), inner)
+    return np.concatenate([[0], np.searchsorted(ordered, inner), [len(ordered)]]).astype(np.intp)
+
+
+def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -> NDArray[np.intp]:
+    """Return the positions that part ascending values into bins of about equal counts or weights.
+
+    The sizes are those of `numpy.array_split`, also of whole weights, which are counts of equal rows; a cut
+    inside a run of equal values moves to the end of the run, and cuts that meet are one, so that there may
+    be fewer bins than asked for.
+
+    Returns
+    -------
+    (m + 1,) positions, m <= bins, from 0 to n.
+    """
+    n = len(ordered)
+    mass = None if weights is None else np.cumsum(weights, dtype=np.float64)
+    total = n if mass is None else mass[-1]
+    extra = total % bins if weights is None or not np.mod(weights, 1).any() else 0
+    number = np.arange(1, bins + 1)
+    targets = number * ((total - extra) / bins) + np.minimum(number, extra)
+    last = np.ceil(targets).astype(np.intp) - 1 if mass is None else np.searchsorted(mass, targets)
+    last = np.clip(last, 0, n - 1)
+    return distinct(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
+
+
+def distinct(positions: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the distinct positions in order; `numpy.unique` would load numpy's masked arrays first."""
+    ordered = np.sort(positions)
+    return ordered[is_run_end(ordered)]
+
+
+def is_run_end(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell of each of the ascending values whether it is the last one of a run of equal values."""
+    return np.append(ordered[1:] != ordered[:-1], True)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Sums over bins; a leading axis may run over classes or resamples.
+
+    Attributes
+    ----------
+    count
+        (..., m) rows in each bin.
+    weight
+        (..., m) sum of the row weights; equal to `count` without weights.
+    score
+        (..., m) weighted sum of the scores.
+    outcome
+        (..., m) weighted sum of the outcomes.
+    """
+
+    count: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    score: NDArray[np.float64]
+    outcome: NDArray[np.float64]

@@ -1,0 +1,241 @@
+"""One pass over the rows: each block is exponentiated once, and every collector takes what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.logspace import SUM_ROUNDING
+from calcli.core.data.predictions import Predictions
+
+DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
+BLOCK_BYTES = 512 * 1024  # a block and its temporaries stay in the second-level cache
+CLASS_MAJOR_LIMIT = 256  # numpy reduces over few classes far faster when each class is contiguous
+
+Precision = Literal["auto", "single", "double"]
+
+
+def working_dtype(predictions: Predictions, precision: Precision = "auto") -> np.dtype[Any]:
+    """Return the type a pass computes in: float64, but float32 for large float32 input."""
+    rows, classes = predictions.scores.shape
+    if precision == "auto":
+        single = rows * classes > DOUBLE_LIMIT and predictions.scores.dtype.itemsize <= 4
+    else:
+        single = precision == "single"
+    return np.dtype(np.float32 if single else np.float64)
+
+
+class Block:
+    """The class probabilities of a few rows, as `exp / total`.
+
+    `exp` is laid out class by class, (K, n), for few classes, and row by row, (n, K), for many;
+    `class_axis` says which.
+
+    Attributes
+    ----------
+    rows
+        Where the block stands in the data.
+    labels
+        (n,) integers.
+    weights
+        (n,) row weights, or None.
+    exp
+        Unnormalized probabilities.
+    top
+        (n,) largest of `exp` in each row; a single 1 where the scores are logits.
+    total
+        (n,) sum of `exp` over the classes; 1 where probabilities sum to one up to rounding.
+    log_sum
+        (n,) logarithm of the sum of the row's probabilities as they were given; 0 if they sum to one.
+    log_prob
+        (n,) natural logarithm of the label's probability, computed in log space; may be -inf.
+    """
+
+    def __init__(self, scores: Floats, rows: slice, predictions: Predictions, buffer: Floats) -> None:
+        self.rows = rows
+        self.labels = predictions.labels[rows]
+        self.weights = None if predictions.weights is None else predictions.weights[rows]
+        n, k = scores.shape
+        self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
+        self._kept: dict[str, Array] = {}
+        self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
+        source = scores.T if self.class_axis == 0 else scores
+        self.exp: Floats = buffer[: n * k].reshape(source.shape)
+        exp = self.exp
+        if not source.flags.c_contiguous or predictions.kind == "probs":
+            np.copyto(exp, source)
+            source = exp
+        top = source.max(self.class_axis)
+        if predictions.kind == "probs":
+            self.top, self.total = top, self.sum_classes(exp)
+            self.log_sum = np.log(self.total)
+            # equal probabilities of different rows stay equal, and on the edge of a bin they are in that bin
+            self.total[np.abs(self.total - 1) <= SUM_ROUNDING * np.finfo(exp.dtype).eps] = 1
+            with np.errstate(divide="ignore"):
+                self.log_prob = np.log(self.label_prob)
+        else:
+            np.subtract(source, self.per_row(top), out=exp, dtype=exp.dtype)
+            label_shift = self._of_label(exp)
+            np.exp(exp, out=exp)
+            self.top, self.total = np.ones((), exp.dtype), self.sum_classes(exp)
+            log_total = np.log(self.total)
+            self.log_sum = top + log_total
+            self.log_prob = label_shift - log_total
+
+    def per_row(self, values: Floats) -> Floats:
+        """Shape one value a row, or one for all, so that it broadcasts against `exp`."""
+        return values if self.class_axis == 0 or values.ndim == 0 else values[:, None]
+
+    def sum_classes(self, table: Floats) -> Floats:
+        """Sum a table shaped like `exp` over the classes."""
+        ones = np.ones(table.shape[self.class_axis], table.dtype)
+        return ones @ table if self.class_axis == 0 else table @ ones
+
+    def sum_rows(self, values: Floats) -> Floats:
+        """Return (K,) sums over the rows of `exp`, each row times its value."""
+        values = values.astype(self.exp.dtype, copy=False)
+        return self.exp @ values if self.class_axis == 0 else values @ self.exp
+
+    @property
+    def probs(self) -> Floats:
+        """(K, n) probabilities, class by class."""
+        probs = self.exp / self.per_row(self.total)
+        return probs if self.class_axis == 0 else probs.T
+
+    def column(self, k: int) -> Floats:
+        """Return (n,) probabilities of class `k`."""
+        return np.take(self.exp, k, axis=self.class_axis) / self.total
+
+    def _of_label(self, table: Floats) -> Floats:
+        n = len(self.labels)
+        if self.class_axis == 0:
+            return table.ravel().take(self.labels.astype(np.intp) * n + np.arange(n))
+        return table.ravel().take(np.arange(n) * table.shape[1] + self.labels)
+
+    @cached_property
+    def _label_exp(self) -> Floats:
+        return self._of_label(self.exp)
+
+    @cached_property
+    def label_prob(self) -> Floats:
+        """(n,) probability of the label."""
+        return self._label_exp / self.total
+
+    @cached_property
+    def confidence(self) -> Floats:
+        """(n,) largest probability."""
+        return self.top / self.total
+
+    @cached_property
+    def _is_top(self) -> NDArray[np.bool_]:
+        return np.equal(self.exp, self.per_row(self.top))
+
+    @cached_property
+    def _tied(self) -> NDArray[np.intp]:
+        """Rows whose largest probability is shared by two classes or more."""
+        if np.count_nonzero(self._is_top) == len(self.labels):
+            return np.empty(0, np.intp)
+        return np.flatnonzero(self._count(self._is_top) > 1)
+
+    @property
+    def tied_rows(self) -> int:
+        """Number of rows whose largest probability is shared by two classes or more."""
+        return len(self._tied)
+
+    @cached_property
+    def hit(self) -> NDArray[np.bool_]:
+        """(n,) whether the most probable class, the first one on ties, is the label."""
+        hit = self._label_exp == self.top
+        if self.tied_rows:
+            is_top = np.take(self._is_top, self._tied, axis=1 - self.class_axis)
+            hit[self._tied] = is_top.argmax(self.class_axis) == self.labels[self._tied]
+        return hit
+
+    @cached_property
+    def brier(self) -> Floats:
+        """(n,) sum over the classes of (probability - [class is label])^2."""
+        if self.class_axis == 0:
+            squares = np.einsum("kn,kn->n", self.exp, self.exp)
+        else:
+            squares = np.vecdot(self.exp, self.exp)
+        # the three terms cancel for a sure and right row, which may leave a rounding error below zero
+        return np.maximum(squares / self.total**2 - 2 * self.label_prob + 1, 0)
+
+    @property
+    def log_odds(self) -> Floats:
+        """(n,) natural log-odds of the second of two classes; may be infinite."""
+        with np.errstate(divide="ignore"):
+            log_exp = np.log(self.exp)
+        return log_exp[1] - log_exp[0]
+
+    def kept(self, name: str, compute: Callable[[Block], Array]) -> Array:
+        """Return what `compute` makes of the block; it is asked once for each name."""
+        if name not in self._kept:
+            self._kept[name] = compute(self)
+        return self._kept[name]
+
+    def largest(self, r: int) -> tuple[NDArray[np.intp], Floats]:
+        """Return the `r` most probable classes, the lower first on ties, and their probabilities; (n, r)."""
+        if r in self._largest:
+            return self._largest[r]
+        left = self.exp.T.copy() if self.class_axis == 0 else self.exp.copy()
+        rows = np.arange(len(left))
+        classes = np.empty((len(left), r), np.intp)
+        probs = np.empty((len(left), r), left.dtype)
+        for rank in range(r):
+            classes[:, rank] = found = left.argmax(1)
+            probs[:, rank] = left[rows, found] / self.total
+            left[rows, found] = -1
+        self._largest[r] = classes, probs
+        return classes, probs
+
+    def label_within(self, r: int) -> NDArray[np.bool_]:
+        """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""
+        own = self._label_exp
+        within = self._count(self.exp >= self.per_row(own)) <= r
+        beyond = np.flatnonzero(~within)  # unless ties are all that puts them there
+        exp = np.take(self.exp, beyond, axis=1 - self.class_axis)
+        exp = exp.T if self.class_axis == 0 else exp
+        own, label = own[beyond, None], self.labels[beyond, None]
+        ties = np.flatnonzero(np.count_nonzero(exp > own, axis=1) < r)
+        exp, own, label = exp[ties], own[ties], label[ties]
+        before = (exp > own) | ((exp == own) & (np.arange(exp.shape[1]) < label))
+        within[beyond[ties]] = np.count_nonzero(before, axis=1) < r
+        return within
+
+    def _count(self, chosen: NDArray[np.bool_]) -> NDArray[np.unsignedinteger[Any]]:
+        """Count over the classes, in integers just wide enough."""
+        wide = np.min_scalar_type(chosen.shape[self.class_axis])
+        return np.add.reduce(chosen.view(np.uint8), axis=self.class_axis, dtype=wide)
+
+
+class Collector(Protocol):
+    """Something that gathers statistics during the pass."""
+
+    def add(self, block: Block) -> None:
+        """Take what is needed from one block; the block is gone afterwards."""
+
+
+def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[Block]:
+    """Yield the predictions as softmax blocks; each is valid until the next one."""
+    dtype = working_dtype(predictions, precision)
+    rows = max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize))
+    buffer = np.empty(rows * predictions.n_classes, dtype)
+    start = 0
+    for scores in predictions.scores.blocks(rows):
+        stop = start + len(scores)
+        yield Block(scores, slice(start, stop), predictions, buffer)
+        start = stop
+
+
+def sweep(predictions: Predictions, collectors: Iterable[Collector], precision: Precision = "auto") -> None:
+    """Show every block of the predictions to every collector, reading the rows once."""
+    collectors = list(collectors)
+    for block in blocks(predictions, precision):
+        for collector in collectors:
+            collector.add(block)

@@ -1,0 +1,178 @@
+"""Predictions: scores, labels and class names, delivered in blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.language.errors import InputError
+
+Kind = Literal["logits", "log-probs", "probs"]
+
+
+class Scores(Protocol):
+    """An (N, K) table of scores that can be read block by block, again and again."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores as they were stored."""
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Yield (n, K) floating-point blocks, n <= rows, in order; a block is valid until the next one."""
+
+    def as_kind(self, kind: Kind) -> Scores:
+        """Return the same scores, to be checked as another kind from now on."""
+
+
+@dataclass(frozen=True)
+class ArrayScores:
+    """Scores that are in memory."""
+
+    array: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores."""
+        return self.array.dtype
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Yield views of at most `rows` rows."""
+        for start in range(0, len(self.array), rows):
+            yield self.array[start : start + rows]
+
+    def as_kind(self, kind: Kind) -> ArrayScores:
+        """Return itself: arrays are checked elsewhere."""
+        return self
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where predictions came from and how they were understood; shown at the head of every report.
+
+    Attributes
+    ----------
+    path
+        The file, folder or `-`; "arrays" for arrays handed over in Python.
+    labels
+        Where the labels came from: a file, a column or an option.
+    kind_reason
+        Why the scores were taken for logits, log-probabilities or probabilities.
+    files
+        The files read, for their hash.
+    notes
+        Further sentences for the reader: rows renormalized, classes reordered, a column ignored.
+    """
+
+    path: str
+    labels: str
+    kind_reason: str
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A classifier's saved scores with the labels they are judged by.
+
+    Attributes
+    ----------
+    scores
+        (N, K) scores, read in blocks.
+    kind
+        What the scores are: logits, log-probabilities or probabilities.
+    labels
+        (N,) integers in 0..K-1.
+    classes
+        K class names, in the order of the columns.
+    weights
+        (N,) non-negative row weights, or None.
+    columns
+        Other columns of the file by name, (N,) each, read when asked for.
+    provenance
+        Where all this came from.
+    priors
+        (K,) class priors that the weights bring about, where that is what they are for.
+    """
+
+    scores: Scores
+    kind: Kind
+    labels: Array
+    classes: tuple[str, ...]
+    weights: Floats | None = None
+    columns: Mapping[str, Array] = field(default_factory=dict)
+    provenance: Provenance = Provenance("arrays", "arrays", "given")
+    priors: Floats | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, N."""
+        return self.scores.shape[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, K."""
+        return self.scores.shape[1]
+
+    def column(self, name: str) -> Array:
+        """Return (N,) values of one of the other columns.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name.
+        """
+        if name not in self.columns:
+            known = ", ".join(self.columns) or "none"
+            where = self.provenance.path
+            raise InputError(
+                f"{where}: no column {name!r}; the columns are: {known}, besides labels and scores"
+            )
+        return self.columns[name]
+
+    def as_kind(self, kind: Kind, reason: str) -> Predictions:
+        """Return the same scores understood as another kind."""
+        provenance = replace(self.provenance, kind_reason=reason)
+        return replace(self, scores=self.scores.as_kind(kind), kind=kind, provenance=provenance)
+
+
+def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str, mend: str = "") -> None:
+    """Raise an InputError if predictions have other classes than those of some owner, or another order.
+
+    Parameters
+    ----------
+    predictions
+        What is looked at.
+    classes, owner
+        The names expected, and whose they are.
+    mend
+        A clause on what to do about other classes.
+    """
+    if predictions.classes == classes:
+        return
+    path = predictions.provenance.path
+    if set(predictions.classes) == set(classes):
+        raise InputError(
+            f"{path} and {owner} have the same classes in different orders; give one order to "
+            f"all files with --classes {','.join(classes)}"
+        )
+    if predictions.n_classes != len(classes):
+        found, expected = f"{predictions.n_classes} classes", str(len(classes))
+    else:
+        n = next(n for n, name in enumerate(classes) if name != predictions.classes[n])
+        found, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
+    raise InputError(
+        f"{path} has {found} where {owner} has {expected}; systems with other classes do another task{mend}"
+    )

@@ -1,0 +1,146 @@
+"""Other class priors: rows are weighted to them, and posteriors are moved to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Floats
+from calcli.core.data.predictions import Kind, Predictions, Scores
+from calcli.core.language.errors import InputError, UsageError
+
+ROUNDING = 1e-6  # by which priors that were typed in may miss a sum of 1
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Class priors, as they were asked for.
+
+    Attributes
+    ----------
+    values
+        One a class; empty for the same prior for every class.
+    classes
+        Their classes; empty for the order of the scores.
+    """
+
+    values: tuple[float, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def of(self, classes: Sequence[str]) -> NDArray[np.float64]:
+        """Return the (K,) priors of some classes; they sum to 1.
+
+        Raises
+        ------
+        UsageError
+            If they are not for those classes, or are no probabilities.
+        """
+        if not self.values:
+            return np.full(len(classes), 1 / len(classes))
+        if len(self.values) != len(classes):
+            raise UsageError(f"{len(self.values)} priors for {len(classes)} classes; expected one a class")
+        if self.classes and set(self.classes) != set(classes):
+            missing = next(name for name in classes if name not in self.classes)
+            raise UsageError(f"no prior is given for class {missing!r}; expected one for every class")
+        named = dict(zip(self.classes or classes, self.values, strict=True))
+        priors = np.array([named[name] for name in classes], np.float64)
+        total = priors.sum()
+        if not (priors >= 0).all() or abs(total - 1) > ROUNDING:
+            raise UsageError(f"the priors sum to {total:.6g}; expected numbers of 0 or more that sum to 1")
+        return priors / total
+
+
+@dataclass(frozen=True)
+class ShiftedScores:
+    """Log-posteriors, up to a constant a row, with numbers added to each class.
+
+    Attributes
+    ----------
+    source
+        The scores as they are.
+    kind
+        What they are.
+    shift
+        (K,) what to add to the logarithms; -inf for a class that becomes impossible.
+    """
+
+    source: Scores
+    kind: Kind
+    shift: NDArray[np.float64]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self.source.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores as they were stored."""
+        return self.source.dtype
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Yield blocks of shifted log-posteriors."""
+        for block in self.source.blocks(rows):
+            with np.errstate(divide="ignore"):
+                logs = np.log(block) if self.kind == "probs" else block
+            yield logs + self.shift.astype(logs.dtype)
+
+    def as_kind(self, kind: Kind) -> ShiftedScores:
+        """Return itself: what has been shifted are logits."""
+        return self
+
+
+def at_priors(predictions: Predictions, priors: Priors, *, shift: bool) -> Predictions:
+    """Return predictions as if their classes occurred with other priors.
+
+    A row of class k is weighted by prior_k / frequency_k, so that every mean over rows becomes what it would
+    be under those priors (Ferrer & Ramos 2024, appendix A).
+
+    Parameters
+    ----------
+    predictions
+        Any.
+    priors
+        The priors.
+    shift
+        Whether the posteriors are moved to these priors as well, from the frequencies of the classes:
+        q_k prior_k / frequency_k, divided by its sum.
+
+    Raises
+    ------
+    InputError
+        If a class that is to occur has no rows.
+    UsageError
+        If the priors do not fit the classes.
+    """
+    wanted = priors.of(predictions.classes)
+    counts = np.bincount(predictions.labels, predictions.weights, predictions.n_classes)
+    frequency = counts / counts.sum()
+    absent = np.flatnonzero((frequency == 0) & (wanted > 0))
+    if len(absent):
+        name = predictions.classes[absent[0]]
+        raise InputError(
+            f"{predictions.provenance.path}: class {name!r} has no rows, so that no weights give it the "
+            f"prior {wanted[absent[0]]:g}; give it 0"
+        )
+    ratio = np.divide(wanted, frequency, out=np.zeros_like(wanted), where=frequency > 0)
+    own = ratio[predictions.labels]
+    weights = own if predictions.weights is None else own * predictions.weights
+    note = f"rows are weighted to the class priors {_some(wanted)}"
+    moved = replace(predictions, weights=weights, priors=wanted)
+    if shift:
+        with np.errstate(divide="ignore"):
+            scores = ShiftedScores(predictions.scores, predictions.kind, np.log(ratio))
+        moved = replace(moved, scores=scores).as_kind("logits", f"{predictions.kind} moved to these priors")
+        note += ", and the posteriors moved to them"
+    provenance = moved.provenance
+    return replace(moved, provenance=replace(provenance, notes=(*provenance.notes, note)))
+
+
+def _some(priors: NDArray[np.float64], limit: int = 5) -> str:
+    named = ", ".join(f"{prior:.4g}" for prior in priors[:limit])
+    return named if len(priors) <= limit else f"{named} and {len(priors) - limit} more"

@@ -1,0 +1,252 @@
+"""Synthetic predictions of the papers, with the posteriors that are true of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.drawing import draw_labels
+from calcli.core.data.logspace import log_softmax
+from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import nearest_name
+
+System = Literal["cal", "mcs", "mcp", "mcps"]
+Table = Literal["class-wise", "top-1"]
+
+# Three classes, six predictions of equal probability: each prediction with the class frequencies, in tenths.
+# Right for every class apart and for the most probable one, though no vector is (Vaicenavicius et al. 2019,
+# table 1); right for the most probable class only, with frequencies of our own choice.
+TABLES: dict[Table, dict[tuple[int, int, int], tuple[int, int, int]]] = {
+    "class-wise": {
+        (1, 3, 6): (2, 2, 6),
+        (1, 6, 3): (0, 7, 3),
+        (3, 1, 6): (2, 2, 6),
+        (3, 6, 1): (4, 5, 1),
+        (6, 1, 3): (7, 0, 3),
+        (6, 3, 1): (5, 4, 1),
+    },
+    "top-1": {
+        (1, 3, 6): (3, 1, 6),
+        (1, 6, 3): (3, 6, 1),
+        (3, 1, 6): (1, 3, 6),
+        (3, 6, 1): (1, 6, 3),
+        (6, 1, 3): (6, 3, 1),
+        (6, 3, 1): (6, 1, 3),
+    },
+}
+
+
+class Simulation(NamedTuple):
+    """Predictions, labels and the truth.
+
+    Attributes
+    ----------
+    scores
+        (N, K) scores of the simulated classifier.
+    kind
+        What the scores are.
+    labels
+        (N,) integers in 0..K-1.
+    posteriors
+        (N, K) probabilities of the classes given what the classifier saw.
+    """
+
+    scores: Doubles
+    kind: Kind
+    labels: NDArray[np.intp]
+    posteriors: Doubles
+
+
+def gaussian_classes(
+    system: System,
+    rows: int,
+    rng: np.random.Generator,
+    *,
+    classes: int = 2,
+    prior: float = 0.8,
+    variance: float = 0.15,
+    scale: float = 5.0,
+    wrong_prior: float = 0.9,
+) -> Simulation:
+    """Simulate the four systems of Ferrer & Ramos (2024, appendix C).
+
+    Each class is a Gaussian around its own vertex of a simplex with edges of length 1. The classifier knows
+    the densities: "cal" applies the true priors; "mcp" applies wrong ones, as if trained on other data;
+    "mcs" and "mcps" multiply the log-posteriors of these two by a scale, as if over-fitted.
+
+    Parameters
+    ----------
+    system
+        Which classifier.
+    rows
+        Number of rows, N; each class gets its exact share of them, up to rounding.
+    rng
+        Source of chance.
+    classes
+        Number of classes, K, at least 2.
+    prior
+        Prior of the first class, in (0, 1); the others share the rest evenly.
+    variance
+        Of each Gaussian in every direction, above 0; the larger, the harder the problem.
+    scale
+        Above 0; over 1 makes the scaled systems over-confident, below under-confident.
+    wrong_prior
+        What "mcp" and "mcps" take for the prior of the last class, in (0, 1).
+    """
+    log_prior = np.log(_priors(classes, prior))
+    labels = rng.permutation(np.repeat(np.arange(classes), _shares(np.exp(log_prior) * rows)))
+    features = rng.normal(scale=np.sqrt(variance), size=(rows, classes))
+    features[np.arange(rows), labels] += np.sqrt(0.5)
+    # what depends on the features alone drops out of the posteriors
+    log_likelihood = np.sqrt(0.5) / variance * features
+    posteriors = log_softmax(log_likelihood + log_prior)
+    scores = posteriors
+    if system in ("mcp", "mcps"):
+        scores = log_softmax(log_likelihood + np.log(_priors(classes, wrong_prior))[::-1])
+    if system in ("mcs", "mcps"):
+        scores = log_softmax(scale * scores)
+    return Simulation(scores, "log-probs", labels, np.exp(posteriors))
+
+
+def _priors(classes: int, first: float) -> Doubles:
+    priors = np.full(classes, (1 - first) / (classes - 1))
+    priors[0] = first
+    return priors
+
+
+def _shares(expected: Doubles) -> NDArray[np.intp]:
+    """Round to integers of the same sum: the largest remainders are rounded up."""
+    counts = np.floor(expected).astype(np.intp)
+    missing = round(float(expected.sum())) - int(counts.sum())
+    counts[np.argsort(counts - expected, kind="stable")[:missing]] += 1
+    return counts
+
+
+def gaussian_mixture(
+    rows: int, rng: np.random.Generator, *, intercept: float = 0.0, slope: float = -2.0
+) -> Simulation:
+    """Simulate the two-class mixture of Vaicenavicius et al. (2019) and a logistic model of it.
+
+    The feature x of the first class is normal around -1, that of the second around 1, both with variance 1
+    and equally frequent. The model gives the first class the log-odds intercept + slope x; it is perfect for
+    (0, -2), and constant, but calibrated, for (0, 0).
+
+    Parameters
+    ----------
+    rows
+        Number of rows, N.
+    rng
+        Source of chance.
+    intercept, slope
+        Of the model.
+    """
+    labels = rng.integers(0, 2, rows)
+    feature = rng.normal(size=rows) + np.where(labels == 0, -1, 1)
+    zero = np.zeros(rows)
+    scores = log_softmax(np.stack([intercept + slope * feature, zero], axis=1))
+    posteriors = np.exp(log_softmax(np.stack([-2 * feature, zero], axis=1)))
+    return Simulation(scores, "log-probs", labels.astype(np.intp), posteriors)
+
+
+def three_classes(table: Table, rows: int, rng: np.random.Generator) -> Simulation:
+    """Draw predictions and labels from one of `TABLES`.
+
+    Parameters
+    ----------
+    table
+        "class-wise": calibrated for every class apart and for the most probable one, but no vector is right;
+        "top-1": calibrated for the most probable class only.
+    rows
+        Number of rows, N.
+    rng
+        Source of chance.
+    """
+    predictions, frequencies = (np.array(side) / 10 for side in zip(*TABLES[table].items(), strict=True))
+    drawn = rng.integers(0, len(predictions), rows)
+    posteriors = frequencies[drawn]
+    return Simulation(predictions[drawn], "probs", draw_labels(posteriors, 1, rng)[:, 0], posteriors)
+
+
+def three_class_population(table: Table) -> Simulation:
+    """Return the 60 rows in which every prediction of a table occurs with its exact class frequencies."""
+    predictions, frequencies = (np.array(side) for side in zip(*TABLES[table].items(), strict=True))
+    labels = np.repeat(np.tile(np.arange(3), len(predictions)), frequencies.ravel())
+    rows = np.repeat(np.arange(len(predictions)), 10)
+    return Simulation(predictions[rows] / 10, "probs", labels, frequencies[rows] / 10)
+
+
+SYSTEMS: dict[str, Callable[..., Simulation]] = {
+    "cal": partial(gaussian_classes, "cal"),
+    "mcs": partial(gaussian_classes, "mcs"),
+    "mcp": partial(gaussian_classes, "mcp"),
+    "mcps": partial(gaussian_classes, "mcps"),
+    "mixture": gaussian_mixture,
+    "table-1": partial(three_classes, "class-wise"),
+    "table-2": partial(three_classes, "top-1"),
+}
+EXACT: dict[str, Table] = {"table-1": "class-wise", "table-2": "top-1"}
+GAUSSIAN = ("classes", "prior", "variance")
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "cal": GAUSSIAN,
+    "mcs": (*GAUSSIAN, "scale"),
+    "mcp": (*GAUSSIAN, "wrong_prior"),
+    "mcps": (*GAUSSIAN, "scale", "wrong_prior"),
+    "mixture": ("intercept", "slope"),
+}
+ROWS = 10_000
+
+
+def simulate(
+    system: str, parameters: Mapping[str, Any], rows: int | None = None, seed: int = 0, *, exact: bool = False
+) -> Simulation:
+    """Simulate one of `SYSTEMS`.
+
+    Parameters
+    ----------
+    system
+        Its name.
+    parameters
+        Of the system, in place of their defaults.
+    rows
+        Number of rows, N; 10,000 if None.
+    seed
+        Of the source of chance.
+    exact
+        Whether to return the rows that have the exact frequencies of a table, in place of random ones.
+
+    Raises
+    ------
+    UsageError
+        If there is no such system, it has no such parameter, or that cannot have such a value.
+    """
+    if system not in SYSTEMS:
+        nearest = nearest_name(system, SYSTEMS)
+        raise UsageError(f"unknown system {system!r}{nearest}; there are: {', '.join(SYSTEMS)}")
+    for name, value in parameters.items():
+        option, known = _option(name), PARAMETERS.get(system, ())
+        if name not in known:
+            takes = f"which takes {', '.join(map(_option, known))}" if known else "which has no parameters"
+            raise UsageError(f"{option} is not for {system}, {takes}; leave it out")
+        if name in ("prior", "wrong_prior") and not 0 < value < 1:
+            raise UsageError(f"{option} is {value:g}; expected a number between 0 and 1")
+        if name in ("variance", "scale") and not 0 < value < np.inf:
+            raise UsageError(f"{option} is {value:g}; expected a number above 0")
+        if name in ("intercept", "slope") and not np.isfinite(value):
+            raise UsageError(f"{option} is {value:g}; expected a finite number")
+    if not exact:
+        return SYSTEMS[system](ROWS if rows is None else rows, rng=np.random.default_rng(seed), **parameters)
+    if system not in EXACT:
+        raise UsageError(f"--exact is for {' and '.join(EXACT)}, not for {system}; leave it out")
+    if rows is not None:
+        raise UsageError("--exact has 60 rows; leave out --rows")
+    return three_class_population(EXACT[system])
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,197 @@
+"""Slices: the rows that share a value of a column, as predictions of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Scores
+from calcli.core.language.errors import InputError
+
+MOST = 1_000  # values of a column beyond which it is no column to slice by
+ENOUGH_ROWS = 100  # rows from which a slice's figures are compared with others
+HELD_BYTES = 1 << 28  # scores of slices that are held in memory together
+READ_ROWS = 4096  # rows read at once on the way there
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One value of one column.
+
+    Attributes
+    ----------
+    column, value
+        Their names.
+    """
+
+    column: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.column}={self.value}"
+
+
+@dataclass(frozen=True)
+class ChosenScores:
+    """Some rows of other scores, still read block by block."""
+
+    scores: Scores
+    chosen: NDArray[np.bool_]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Chosen rows and classes."""
+        return int(np.count_nonzero(self.chosen)), self.scores.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores as they were stored."""
+        return self.scores.dtype
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Yield the chosen rows of each block."""
+        start = 0
+        for block in self.scores.blocks(rows):
+            chosen = self.chosen[start : start + len(block)]
+            start += len(block)
+            if chosen.any():
+                yield block[chosen]
+
+    def as_kind(self, kind: Kind) -> ChosenScores:
+        """Return the same rows, to be checked as another kind from now on."""
+        return replace(self, scores=self.scores.as_kind(kind))
+
+
+@dataclass(frozen=True)
+class HeldScores(ArrayScores):
+    """Scores that were read into memory, and the type they had where they came from."""
+
+    stored: np.dtype[Any]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores as they were stored."""
+        return self.stored
+
+
+@dataclass(frozen=True)
+class ChosenColumns(Mapping[str, Array]):
+    """Some rows of other columns, read when asked for."""
+
+    columns: Mapping[str, Array]
+    chosen: NDArray[np.bool_]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.columns[name][self.chosen]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
+    """Return the chosen rows, (N,) booleans, as predictions that are read like the whole."""
+    return replace(
+        predictions,
+        scores=ChosenScores(predictions.scores, chosen),
+        labels=predictions.labels[chosen],
+        weights=None if predictions.weights is None else predictions.weights[chosen],
+        columns=ChosenColumns(predictions.columns, chosen),
+    )
+
+
+def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator[Predictions]:
+    """Yield the rows of each number, from 0, as predictions of their own.
+
+    The scores of as many as fit into memory are read together, so that a file is read once, however many
+    slices it has, if it is no larger than that.
+
+    Parameters
+    ----------
+    predictions
+        All rows.
+    numbers
+        (N,) number of the slice that each row is in.
+    """
+    classes = predictions.n_classes
+    size = np.result_type(predictions.scores.dtype, np.float32).itemsize
+    for first, last in _fitting(np.bincount(numbers).tolist(), HELD_BYTES // (classes * size)):
+        chosen = (numbers >= first) & (numbers < last)
+        if last - first == 1:
+            yield select(predictions, chosen)
+            continue
+        own = numbers[chosen]
+        held = _gathered(ChosenScores(predictions.scores, chosen), np.argsort(own, kind="stable"))
+        sizes = np.bincount(own - first)
+        for number, stop, rows in zip(range(first, last), np.cumsum(sizes), sizes, strict=True):
+            scores = HeldScores(held[stop - rows : stop], predictions.scores.dtype)
+            yield replace(select(predictions, numbers == number), scores=scores)
+
+
+def _fitting(sizes: Iterable[int], most: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of consecutive numbers whose sizes add up to `most` at most, or that are one alone."""
+    first = last = total = 0
+    for last, size in enumerate(sizes):
+        if last > first and total + size > most:
+            yield first, last
+            first, total = last, 0
+        total += size
+    yield first, last + 1
+
+
+def _gathered(scores: Scores, order: NDArray[np.intp]) -> Floats:
+    """Read scores once and return their rows in an order."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    start, held = 0, np.empty((0, scores.shape[1]))
+    for block in scores.blocks(READ_ROWS):
+        if not start:
+            held = np.empty(scores.shape, block.dtype)
+        held[place[start : start + len(block)]] = block
+        start += len(block)
+    return held
+
+
+def slice_rows(predictions: Predictions, column: str) -> Iterator[tuple[Slice, NDArray[np.bool_]]]:
+    """Yield every value of a column, in order, with the (N,) booleans of its rows; see `slice_numbers`."""
+    slices, numbers = slice_numbers(predictions, column)
+    for number, part in enumerate(slices):
+        yield part, numbers == number
+
+
+def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], NDArray[np.intp]]:
+    """Return every value of a column, in order, and the (N,) number among them of each row's own.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or it has too many values to slice by.
+    """
+    values, codes = np.unique(predictions.column(column).astype(str), return_inverse=True)
+    if len(values) > MOST or len(values) == len(codes) > ENOUGH_ROWS:
+        raise InputError(
+            f"{predictions.provenance.path}: column {column!r} has {len(values):,} values in "
+            f"{len(codes):,} rows; --by takes a column of at most {MOST:,} groups, such as country or device"
+        )
+    order = np.array(_natural_order(values), np.intp)
+    return [Slice(column, str(value)) for value in values[order]], np.argsort(order)[codes]
+
+
+def _natural_order(values: NDArray[np.str_]) -> list[int]:
+    """Sort numbers as numbers, and before other text."""
+
+    def key(code: int) -> tuple[bool, float, str]:
+        value = str(values[code])
+        try:
+            return False, float(value), value
+        except ValueError:
+            return True, 0.0, value
+
+    return sorted(range(len(values)), key=key)

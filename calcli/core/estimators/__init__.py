@@ -1,0 +1,1 @@
+"""The mathematics: values, their spread, and what they would be if calibrated."""

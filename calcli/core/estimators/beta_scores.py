@@ -1,0 +1,133 @@
+"""Proper scores of two classes as integrals of Bayes risks over the threshold, weighted by a beta density.
+
+At threshold t, a false alarm costs 1 / (1 - t) and a miss 1 / t. The thresholds are weighted with the density
+of Beta(a, b) (Ferrer & Ramos 2024, eq. 10 to 12): (1, 1) gives the log-loss, (2, 2) one and a half times the
+Brier score that is summed over both classes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.rows import RowStatistic
+
+REACH = 40.0  # log-odds beyond which 1 - q or q is 1 in double precision
+COARSEST = 1 / 32
+POINTS_A_WIDTH = 20  # grid points within the width of the density: cubic interpolation is then good to 1e-8
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(5)
+
+
+@dataclass(frozen=True)
+class BetaScore:
+    """The score of one beta density.
+
+    Attributes
+    ----------
+    a, b
+        Its parameters, above 0; thresholds on the probability of the second class.
+    """
+
+    a: float
+    b: float
+
+    @property
+    def column(self) -> str:
+        """Name of the row statistic that is the loss."""
+        return f"beta loss {self.a:g} {self.b:g}"
+
+    @property
+    def statistics(self) -> dict[str, RowStatistic]:
+        """How it is computed from a block of two classes, by name."""
+        return {self.column: lambda block: self.losses(block.log_odds, block.labels)}
+
+    def losses(self, log_odds: Array, labels: Array) -> Doubles:
+        """Return the (n,) losses of rows, given the log-odds of the second class and their labels, 0 or 1.
+
+        A row whose label has probability 0 has an infinite loss if the label's parameter is at most 1.
+        """
+        log_odds = log_odds.astype(np.float64, copy=False)
+        second = labels == 1
+        losses = np.empty(len(log_odds))
+        losses[second] = self._second.upper(log_odds[second])
+        losses[~second] = self._first.upper(-log_odds[~second])
+        return losses
+
+    def constant(self, priors: Doubles) -> Doubles:
+        """Return the (...) score of always answering with the class frequencies, (..., 2)."""
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(priors[..., 1]) - np.log(priors[..., 0])
+        own = (self._first.upper(-log_odds), self._second.upper(log_odds))
+        parts = [np.where(share > 0, share, 1) * np.where(share > 0, loss, 0)
+                 for share, loss in zip(np.moveaxis(priors, -1, 0), own, strict=True)]  # fmt: skip
+        return np.asarray(parts[0] + parts[1])
+
+    @cached_property
+    def _second(self) -> _TailIntegral:
+        return _TailIntegral(self.a - 1, self.b, _log_beta(self.a, self.b))
+
+    @cached_property
+    def _first(self) -> _TailIntegral:
+        return _TailIntegral(self.b - 1, self.a, _log_beta(self.a, self.b))
+
+
+@dataclass(frozen=True)
+class _TailIntegral:
+    """The integral of p^power (1 - p)^rest exp(-log_scale) over the log-odds of p, from any point upwards.
+
+    It is summed panel by panel on a grid, interpolated by cubics with the slopes that are known, and goes on
+    beyond the grid by the exponentials that the integrand then is.
+    """
+
+    power: float
+    rest: float
+    log_scale: float
+
+    def upper(self, start: Doubles) -> Doubles:
+        """Return the integrals from `start`, (...), to infinity; `start` may be infinite."""
+        grid, values, slopes = self._table
+        step = grid[1] - grid[0]
+        inside = np.clip(start, -REACH, REACH)
+        cell = np.minimum(((inside + REACH) / step).astype(np.intp), len(grid) - 2)
+        u = (inside - grid[cell]) / step
+        left = (1 + 2 * u) * values[cell] + u * step * slopes[cell]
+        right = (3 - 2 * u) * values[cell + 1] + (u - 1) * step * slopes[cell + 1]
+        found = np.asarray((1 - u) ** 2 * left + u**2 * right)
+        below, above = start < -REACH, start > REACH
+        found[below] += self._below(start[below])
+        found[above] = np.exp(-self.rest * start[above] - self.log_scale) / self.rest
+        return found
+
+    def _below(self, start: Doubles) -> Doubles:
+        """Return the integral of exp(power t - log_scale) from `start` to the left end of the grid."""
+        width = -REACH - start
+        if self.power == 0:
+            return width * math.exp(-self.log_scale)
+        at_end = math.exp(-self.power * REACH - self.log_scale)
+        with np.errstate(over="ignore"):
+            return -at_end * np.expm1(-self.power * width) / self.power
+
+    @cached_property
+    def _table(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Grid of log-odds, integrals from there upwards, and their slopes."""
+        width = math.sqrt(1 / (1 + self.power) + 1 / self.rest)
+        panels = math.ceil(2 * REACH / min(COARSEST, width / POINTS_A_WIDTH))
+        grid = np.linspace(-REACH, REACH, panels + 1)
+        half = REACH / panels
+        nodes = (grid[:-1] + half)[:, None] + half * NODES
+        sums = half * self._integrand(nodes) @ NODE_WEIGHTS
+        tail = math.exp(-self.rest * REACH - self.log_scale) / self.rest
+        values = np.append(np.cumsum(sums[::-1])[::-1], 0) + tail
+        return grid, values, -self._integrand(grid)
+
+    def _integrand(self, log_odds: Doubles) -> Doubles:
+        log_p, log_rest = -np.logaddexp(0, -log_odds), -np.logaddexp(0, log_odds)
+        return np.exp(self.power * log_p + self.rest * log_rest - self.log_scale)
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)

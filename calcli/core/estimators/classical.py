@@ -1,0 +1,217 @@
+"""Classical calibration of two classes: in the large, intercept and slope, Spiegelhalter's test.
+
+All of them look at the probability of one class; weights multiply a row's part of the log-likelihood. The
+standard errors of dependent rows are those of the cluster-robust sandwich (Liang & Zeger 1986).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Floats
+
+Clusters = NDArray[np.intp]
+
+MAX_STEPS = 100
+TOLERANCE = 1e-10  # change of the parameters, relative to their size, at which Newton's method ends
+ROUNDING = 1e-12  # relative noise of a summed loss
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """An estimate with its standard error; both are nan where the data do not determine it.
+
+    Attributes
+    ----------
+    value
+        The estimate; infinite where the outcomes can be told apart perfectly.
+    standard_error
+        Its standard error, nan if the value is infinite.
+    """
+
+    value: float
+    standard_error: float
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the ends of the normal (Wald) interval."""
+        reach = NormalDist().inv_cdf((1 + level) / 2) * self.standard_error
+        return self.value - reach, self.value + reach
+
+
+UNKNOWN = Coefficient(math.nan, math.nan)
+
+
+def in_the_large(
+    score: Floats, outcome: Array, weights: Floats | None = None, clusters: Clusters | None = None
+) -> Coefficient:
+    """Return the mean outcome minus the mean score: above 0 the class occurs more often than predicted.
+
+    Parameters
+    ----------
+    score
+        (N,) probabilities of the class.
+    outcome
+        (N,) whether it occurred.
+    weights
+        (N,) row weights.
+    clusters
+        (N,) numbers from 0 that dependent rows share.
+    """
+    gap = np.subtract(outcome, score, dtype=np.float64)
+    share = np.full(len(gap), 1 / len(gap)) if weights is None else weights / weights.sum()
+    mean = float(share @ gap)
+    influence = share * (gap - mean)
+    if clusters is not None:
+        share, influence = np.bincount(clusters, share), np.bincount(clusters, influence)
+    effective = 1 / float(share @ share)
+    if effective <= 1 + ROUNDING:
+        return Coefficient(mean, math.nan)
+    return Coefficient(mean, math.sqrt(float(influence @ influence) * effective / (effective - 1)))
+
+
+def calibration_intercept(
+    log_odds: Floats, outcome: Array, weights: Floats | None = None, clusters: Clusters | None = None
+) -> Coefficient:
+    """Return a of log-odds(outcome) = a + log-odds(score): 0 if right on average (Cox 1958).
+
+    Parameters
+    ----------
+    log_odds
+        (N,) finite log-odds of the class.
+    outcome
+        (N,) whether it occurred.
+    weights
+        (N,) row weights.
+    clusters
+        (N,) numbers from 0 that dependent rows share.
+    """
+    if outcome.all() or not outcome.any():
+        return Coefficient(math.inf if outcome.all() else -math.inf, math.nan)
+    weight = np.ones(len(outcome)) if weights is None else weights
+    # at these ends every outcome is all but sure: the root lies between them
+    low, high = -float(log_odds.max()) - 1000, -float(log_odds.min()) + 1000
+    a = 0.0
+    for _ in range(MAX_STEPS):
+        _, residual, curvature = _logistic_loss(a + log_odds, outcome, weight)
+        excess, steepness = float(residual.sum()), float(curvature.sum())
+        low, high = (a, high) if excess > 0 else (low, a)
+        newton = a + excess / steepness if steepness > 0 else math.nan
+        previous, a = a, newton if low <= newton <= high else (low + high) / 2
+        if abs(a - previous) <= TOLERANCE * max(1, abs(a)):
+            break
+    if weights is None and clusters is None:
+        spread = steepness
+    else:
+        spread = float(_score_covariance(residual[:, None], clusters)[0, 0])
+    return Coefficient(a, math.sqrt(spread) / steepness if steepness > 0 else math.nan)
+
+
+def calibration_slope(
+    log_odds: Floats, outcome: Array, weights: Floats | None = None, clusters: Clusters | None = None
+) -> Coefficient:
+    """Return b of log-odds(outcome) = a + b log-odds(score) (Cox 1958).
+
+    Below 1 the scores are too extreme, over-confident; above 1 they are too timid.
+
+    Parameters
+    ----------
+    log_odds
+        (N,) finite log-odds of the class.
+    outcome
+        (N,) whether it occurred.
+    weights
+        (N,) row weights.
+    clusters
+        (N,) numbers from 0 that dependent rows share.
+    """
+    hits, misses = log_odds[outcome.astype(bool)], log_odds[~outcome.astype(bool)]
+    if not len(hits) or not len(misses) or log_odds.min() == log_odds.max():
+        return UNKNOWN
+    for sign, low, high in [(1, misses, hits), (-1, hits, misses)]:
+        if low.max() <= high.min():
+            return Coefficient(sign * math.inf, math.nan)
+    # a centered feature leaves a well-conditioned Hessian and the same slope
+    centered = log_odds - np.average(log_odds, weights=weights)
+    features = np.stack([np.ones(len(log_odds)), centered], axis=1)
+    return _fit_line(features, outcome, weights, clusters)
+
+
+def _fit_line(
+    features: Doubles, outcome: Array, weights: Floats | None, clusters: Clusters | None
+) -> Coefficient:
+    """Fit P(outcome) = sigmoid(features @ x) by Newton's method with step halving; return the last of x.
+
+    The standard error is that of the inverse Hessian; with weights or clusters, of the sandwich, in which
+    every row or every cluster is one observation.
+    """
+    weight = np.ones(len(outcome)) if weights is None else weights
+    x = np.zeros(features.shape[1])
+    loss, residual, curvature = _logistic_loss(features @ x, outcome, weight)
+    for _ in range(MAX_STEPS):
+        step = np.linalg.solve(features.T @ (curvature[:, None] * features), features.T @ residual)
+        found = _logistic_loss(features @ (x + step), outcome, weight)
+        while found[0] > loss + ROUNDING * loss:
+            step /= 2
+            found = _logistic_loss(features @ (x + step), outcome, weight)
+        x, (loss, residual, curvature) = x + step, found
+        if np.abs(step).max() <= TOLERANCE * max(1, np.abs(x).max()):
+            break
+    covariance = np.linalg.inv(features.T @ (curvature[:, None] * features))
+    if weights is not None or clusters is not None:
+        covariance = covariance @ _score_covariance(residual[:, None] * features, clusters) @ covariance
+    return Coefficient(float(x[-1]), math.sqrt(covariance[-1, -1]))
+
+
+def _score_covariance(scores: Floats, clusters: Clusters | None) -> Floats:
+    """Return the (d, d) summed products of (N, d) scores of rows, or of clusters; nan of only one."""
+    if clusters is None:
+        return scores.T @ scores
+    sums = np.stack([np.bincount(clusters, column) for column in scores.T], axis=1)
+    if len(sums) < 2:
+        return np.full((sums.shape[1], sums.shape[1]), math.nan)
+    return len(sums) / (len(sums) - 1) * (sums.T @ sums)
+
+
+def _logistic_loss(logit: Floats, outcome: Array, weight: Floats) -> tuple[float, Floats, Floats]:
+    """Return the summed log-loss, and (N,) weighted residuals and curvatures."""
+    small = np.exp(-np.abs(logit))
+    prob = np.where(logit >= 0, 1, small) / (1 + small)
+    loss = np.maximum(logit, 0) + np.log1p(small) - outcome * logit
+    return float(weight @ loss), weight * (outcome - prob), weight * small / (1 + small) ** 2
+
+
+@dataclass(frozen=True)
+class ZTest:
+    """A standard normal statistic and its two-sided p-value; nan where it has no variance."""
+
+    z: float
+    p_value: float
+
+
+def spiegelhalter_test(score: Floats, outcome: Array, weights: Floats | None = None) -> ZTest:
+    """Return Spiegelhalter's test of calibration (Spiegelhalter 1986).
+
+    It compares the Brier score with its expectation if the scores are right, over its standard deviation:
+    positive Z means a worse Brier score than the scores promise, as over-confident ones have.
+
+    Parameters
+    ----------
+    score
+        (N,) probabilities of the class.
+    outcome
+        (N,) whether it occurred.
+    weights
+        (N,) row weights.
+    """
+    p = score.astype(np.float64, copy=False)
+    lean = 1 - 2 * p if weights is None else weights * (1 - 2 * p)
+    variance = float(np.square(lean) @ (p * (1 - p)))
+    if variance == 0:
+        return ZTest(math.nan, math.nan)
+    z = float(lean @ (outcome - p)) / math.sqrt(variance)
+    return ZTest(z, math.erfc(abs(z) / math.sqrt(2)))

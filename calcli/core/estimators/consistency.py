@@ -1,0 +1,151 @@
+"""Consistency resampling: what an error would be if the predictions were calibrated.
+
+Outcomes are drawn from the predictions themselves and the error is computed again (Broecker & Smith 2007;
+Vaicenavicius et al. 2019, section 4.2). The predictions stay fixed, which makes the p-value exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.binning import distinct
+from calcli.core.estimators.confidence import ConfidenceShare
+from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.problems.problem import Problem, segment_sums
+
+ROW_LIMIT = 20_000  # up to which every row is drawn by itself
+CELLS = 500  # runs of nearly equal scores that are drawn together above that
+CHUNK = 500_000  # draws held in memory at once
+ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit of KS is used
+
+
+@dataclass(frozen=True)
+class Null:
+    """The distribution of an error under perfect calibration.
+
+    Attributes
+    ----------
+    mean, sd
+        Its moments.
+    p_value
+        Probability of an error at least as large as the one observed.
+    corrected_p
+        The same corrected for the number of slices or classes tested with it (Holm); None for one that is
+        tested by itself, or has too few rows.
+    draws
+        Simulated data sets behind it, B, which cannot show a p-value below 1 / (1 + B); None where the
+        distribution is known.
+    """
+
+    mean: float
+    sd: float
+    p_value: float
+    corrected_p: float | None = None
+    draws: int | None = None
+
+    @property
+    def is_least(self) -> bool:
+        """Whether no draw was as large, so that more of them might show a smaller p-value."""
+        return self.draws is not None and self.p_value < 1.5 / (1 + self.draws)
+
+
+def compare(value: float, draws: NDArray[np.float64]) -> Null:
+    """Summarize (B,) errors of simulated outcomes; the p-value is (1 + #{draws >= value}) / (1 + B)."""
+    at_least = int(np.count_nonzero(draws >= value * (1 - 1e-12)))  # equal sums may differ in the last bit
+    p_value = (1 + at_least) / (1 + len(draws))
+    sd = float(draws.std(ddof=1)) if len(draws) > 1 else math.nan
+    return Null(float(draws.mean()), sd, p_value, draws=len(draws))
+
+
+def binned_nulls(
+    problem: Problem,
+    estimators: Sequence[BinnedError | ConfidenceShare],
+    values: Sequence[float],
+    draws: int,
+    rng: np.random.Generator,
+) -> list[Null]:
+    """Return the null distributions of estimators of bins, given observed values; they share their draws."""
+    if not estimators:
+        return []
+    cut_sets = [problem.cuts(estimator.binning, estimator.bins) for estimator in estimators]
+    cuts = distinct(np.concatenate(cut_sets))
+    simulated = outcome_sums(problem, cuts, draws, rng)
+    nulls = []
+    for estimator, value, own in zip(estimators, values, cut_sets, strict=True):
+        observed = problem.bins(estimator.binning, estimator.bins)
+        outcome = segment_sums(simulated, np.searchsorted(cuts, own))
+        nulls.append(compare(value, estimator.of(problem, replace(observed, outcome=outcome))))
+    return nulls
+
+
+def outcome_sums(
+    problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw outcomes from the scores and sum them, weighted, between consecutive cuts.
+
+    Returns
+    -------
+    (draws, len(cuts) - 1) sums.
+    """
+    n = len(problem.score)
+    if n > ROW_LIMIT and problem.weights is None:
+        # scores within a cell differ so little that a binomial with their mean has the same variance
+        fine = distinct(np.concatenate([cuts, np.linspace(0, n, CELLS + 1).astype(np.intp)]))
+        count = np.diff(fine)
+        mean = np.clip(segment_sums(problem.score, fine) / count, 0, 1)
+        totals = rng.binomial(count, mean, size=(draws, len(count)))
+        return segment_sums(totals, np.searchsorted(fine, cuts))
+    sums = np.empty((draws, len(cuts) - 1))
+    threshold = np.minimum(problem.score.astype(np.float64) * 2**32, 2**32 - 1).astype(np.uint32)
+    certain = problem.score == 1
+    step = max(1, CHUNK // n)
+    for start in range(0, draws, step):
+        size = min(step, draws - start)
+        drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
+        drawn |= certain
+        outcome = drawn.view(np.uint8) if problem.weights is None else drawn * problem.weights
+        sums[start : start + size] = segment_sums(outcome, cuts)
+    return sums
+
+
+def ks_null(problem: Problem, value: float, draws: int, rng: np.random.Generator) -> Null:
+    """Return the null distribution of the KS calibration error.
+
+    Where the sum of s (1 - s) is large enough, the cumulative gap behaves as Brownian motion (Arrieta-Ibarra
+    et al. 2022) and the distribution is known; below, outcomes are drawn.
+    """
+    spread = problem.score * (1 - problem.score)
+    if float(spread.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
+        if problem.weights is not None:
+            spread = spread * np.square(problem.weights)
+        variance = float(spread.sum(dtype=np.float64))
+        scale = math.sqrt(variance) / problem.total_weight
+        mean, sd = math.sqrt(math.pi / 2), math.sqrt(2 * CATALAN - math.pi / 2)
+        return Null(mean * scale, sd * scale, brownian_supremum_tail(value / scale))
+    cuts = np.append(0, problem.run_ends)
+    drawn = outcome_sums(problem, cuts, draws, rng)
+    path = np.cumsum(drawn - problem.binned(cuts).score, axis=1)
+    return compare(value, np.abs(path).max(1) / problem.total_weight)
+
+
+CATALAN = 0.915965594177219  # E sup|B|^2 on [0, 1] is twice Catalan's constant
+
+
+def brownian_supremum_tail(x: float) -> float:
+    """Return P(sup over [0, 1] of |B(t)| >= x) for Brownian motion B (Feller 1971, X.5)."""
+    if x <= 0:
+        return 1.0
+    if x < 1:  # the two series converge fast on opposite sides
+        odd = [2 * k + 1 for k in range(20)]
+        terms = [math.exp(-((j * math.pi / x) ** 2) / 8) / j for j in odd]
+        return 1 - 4 / math.pi * (sum(terms[::2]) - sum(terms[1::2]))
+    return 4 * sum((-1) ** k * _normal_tail((2 * k + 1) * x) for k in range(20))
+
+
+def _normal_tail(x: float) -> float:
+    return 0.5 * math.erfc(x / math.sqrt(2))

@@ -1,0 +1,258 @@
+"""Costs of decisions, and the decisions of least expected cost (Ferrer & Ramos 2024, section 2.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Floats
+from calcli.core.data.blocks import Block
+from calcli.core.data.rows import RowStatistic
+from calcli.core.language.errors import InputError, UsageError
+
+Word = Literal["zero-one", "balanced", "abstain", "imbalanced"]
+
+FORMS = "zero-one, balanced, abstain:COST, imbalanced:CLASS:COST"
+ABSTAIN = "abstain"
+
+
+@dataclass(frozen=True)
+class CostMatrix:
+    """What each decision costs under each true class.
+
+    Attributes
+    ----------
+    name
+        By which metric expressions know it.
+    decisions
+        D names.
+    cost
+        (K, D) finite costs, rows true classes.
+    """
+
+    name: str
+    decisions: tuple[str, ...]
+    cost: NDArray[np.float64]
+
+    @property
+    def column(self) -> str:
+        """Name of the row statistic that is the cost of the decision."""
+        return f"cost of {self.name}"
+
+    @property
+    def decision_column(self) -> str:
+        """Name of the row statistic that is the decision."""
+        return f"decision under {self.name}"
+
+    @property
+    def statistics(self) -> dict[str, RowStatistic]:
+        """How the cost is computed from a block, by name."""
+        return {self.column: lambda block: self.cost[block.labels, self.decided(block)]}
+
+    @cached_property
+    def _gain(self) -> NDArray[np.float64]:
+        """(K, D) what each decision saves against the worst one; of zero-one costs exactly the identity."""
+        return self.cost.max(axis=1, keepdims=True) - self.cost
+
+    @cached_property
+    def _own_gain(self) -> NDArray[np.float64] | None:
+        """(K,) what the first K decisions save, if each of them saves anything for one class only."""
+        k = len(self.cost)
+        own = np.diagonal(self._gain)
+        return own[:, None] if np.array_equal(self._gain[:, :k], np.diag(own)) else None
+
+    def decide(self, block: Block) -> NDArray[np.intp]:
+        """Return the (n,) decisions of least expected cost under the block's probabilities.
+
+        Of decisions with the same expected cost, the first is taken.
+        """
+        exp = block.exp if block.class_axis == 0 else block.exp.T
+        gain, own = self._gain.astype(exp.dtype), self._own_gain
+        layout: Literal["C", "F"] = "C" if block.class_axis == 0 else "F"
+        saved = np.empty((gain.shape[1], exp.shape[1]), exp.dtype, layout)
+        first = 0
+        if own is not None:  # no product of matrices for costs of the usual kind
+            first = len(own)
+            np.multiply(exp, own.astype(exp.dtype), out=saved[:first])
+        np.matmul(gain[:, first:].T, exp, out=saved[first:])
+        return saved.argmax(axis=0)
+
+    def decided(self, block: Block) -> NDArray[np.intp]:
+        """Return what `decide` says, which is asked once for each block."""
+        return block.kept(self.decision_column, self.decide)
+
+
+@dataclass(frozen=True)
+class CostWord:
+    """Costs that are given by a word.
+
+    Attributes
+    ----------
+    name
+        By which metric expressions know them.
+    word
+        "zero-one": an error costs 1. "balanced": an error costs 1 / (K x frequency of the true class), so
+        that the risk is the mean over the classes of their error rates. "abstain": zero-one, and one more
+        decision that costs `amount` whatever the class. "imbalanced": zero-one, but errors on `class_name`
+        cost `amount`.
+    amount
+        A cost, 0 or more.
+    class_name
+        The class whose errors cost more.
+    """
+
+    name: str
+    word: Word
+    amount: float = 1.0
+    class_name: str = ""
+
+    def matrix(self, classes: Sequence[str], frequencies: Floats) -> CostMatrix:
+        """Return the costs for classes of given names and (K,) frequencies.
+
+        Raises
+        ------
+        UsageError
+            If there is no such class.
+        InputError
+            If balanced costs are asked for and a class has no rows.
+        """
+        error = np.ones(len(classes))
+        decisions = tuple(classes)
+        if self.word == "balanced":
+            absent = [name for name, share in zip(classes, frequencies, strict=True) if not share]
+            if absent:
+                raise InputError(f"balanced costs need rows of every class; there is none of {absent[0]!r}")
+            error = 1 / (len(classes) * frequencies)
+        elif self.word == "imbalanced":
+            if self.class_name not in decisions:
+                raise UsageError(
+                    f"imbalanced costs name the class {self.class_name!r}; the classes are {_some(decisions)}"
+                )
+            error[decisions.index(self.class_name)] = self.amount
+        cost = np.tile(error[:, None], len(classes))
+        np.fill_diagonal(cost, 0)
+        if self.word == "abstain":
+            cost = np.column_stack([cost, np.full(len(classes), self.amount)])
+            decisions = (*decisions, ABSTAIN)
+        return CostMatrix(self.name, decisions, cost)
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """Costs that are given one by one.
+
+    Attributes
+    ----------
+    name
+        By which metric expressions know them.
+    classes, decisions
+        Names of the rows and of the columns.
+    costs
+        One row of costs a class.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    decisions: tuple[str, ...]
+    costs: tuple[tuple[float, ...], ...]
+
+    def matrix(self, classes: Sequence[str], frequencies: Floats) -> CostMatrix:
+        """Return the costs with the rows in the order of the classes.
+
+        Raises
+        ------
+        InputError
+            If the rows are not those classes.
+        """
+        if set(self.classes) != set(classes):
+            missing = [name for name in classes if name not in self.classes]
+            wrong = f"no row for {missing[0]!r}" if missing else f"rows for {_some(self.classes)}"
+            raise InputError(f"costs {self.name!r} have {wrong}; expected a row for each of {_some(classes)}")
+        rows = dict(zip(self.classes, self.costs, strict=True))
+        return CostMatrix(self.name, self.decisions, np.array([rows[name] for name in classes], np.float64))
+
+
+Costs: TypeAlias = CostWord | CostTable
+
+ALWAYS_KNOWN: tuple[CostWord, ...] = (CostWord("zero-one", "zero-one"), CostWord("balanced", "balanced"))
+
+
+def parse_cost_word(text: str) -> CostWord | None:
+    """Return the costs that a word such as `abstain:0.1` or `imbalanced:cat:10` stands for, or None.
+
+    Raises
+    ------
+    UsageError
+        If the word is known, but what follows it is wrong.
+    """
+    head, *rest = text.strip().split(":")
+    word: Word | None = next((known for known in get_args(Word) if known == head), None)
+    if word is None:
+        return None
+    if word == "abstain" and len(rest) == 1:
+        return CostWord(word, word, _amount(text, rest[0]))
+    if word == "imbalanced" and len(rest) > 1:
+        return CostWord(word, word, _amount(text, rest[-1]), ":".join(rest[:-1]))
+    if word in ("zero-one", "balanced") and not rest:
+        return CostWord(word, word)
+    raise UsageError(f"{text!r} are no costs; expected one of {FORMS}, or a file")
+
+
+def with_distinct_names(costs: Sequence[Costs]) -> tuple[Costs, ...]:
+    """Return costs that share no name: words used twice get what follows them, as in `abstain-0.1`.
+
+    Raises
+    ------
+    UsageError
+        If two of them are still called the same.
+    """
+    times = Counter(one.name for one in costs)
+    renamed = [_fully_named(one) if times[one.name] > 1 else one for one in costs]
+    name, count = Counter(one.name for one in renamed).most_common(1)[0] if renamed else ("", 0)
+    if count > 1:
+        raise UsageError(f"{count} of the costs are called {name!r}; rename a file, or leave one out")
+    return tuple(renamed)
+
+
+def find_costs(name: str, costs: Sequence[Costs]) -> Costs:
+    """Return the costs of that name: defined ones first, then the words that need no number.
+
+    Raises
+    ------
+    UsageError
+        If there are none.
+    """
+    for one in (*costs, *ALWAYS_KNOWN):
+        if one.name == name:
+            return one
+    known = dict.fromkeys(one.name for one in (*costs, *ALWAYS_KNOWN))
+    raise UsageError(f"no costs are called {name!r}; define them with --costs ({FORMS}, or a file); "
+                     f"known are: {', '.join(known)}")  # fmt: skip
+
+
+def _fully_named(costs: Costs) -> Costs:
+    if isinstance(costs, CostTable) or costs.word in ("zero-one", "balanced"):
+        return costs
+    parts = [costs.word, *([costs.class_name] if costs.class_name else []), f"{costs.amount:g}"]
+    return replace(costs, name="-".join(parts))
+
+
+def _amount(text: str, amount: str) -> float:
+    try:
+        value = float(amount)
+    except ValueError:
+        value = np.nan
+    if not 0 <= value < np.inf:
+        raise UsageError(f"{text!r}: the cost {amount!r} is no number of 0 or more; expected one of {FORMS}")
+    return value
+
+
+def _some(names: Sequence[str], limit: int = 5) -> str:
+    named = ", ".join(names[:limit])
+    return named if len(names) <= limit else f"{named} and {len(names) - limit} more"

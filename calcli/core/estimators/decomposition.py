@@ -1,0 +1,181 @@
+"""Scores taken apart: binned calibration and refinement loss, and the CORP decomposition without bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.binning import Bins
+from calcli.core.language.metrics import ScoreName
+from calcli.core.problems.pav import Blocks, pav
+
+
+@dataclass(frozen=True)
+class BinnedLosses:
+    """Calibration and refinement loss over bins of each class's probability.
+
+    For the Brier score they are the expected squared distance between mean probability and frequency, and
+    the score of the frequencies themselves (van de Waterlaat 2021, eq. 4.8 to 4.9 and appendix B.3). For the
+    log-loss they are sum_k c_k ln(c_k / z_k) and -sum_k c_k ln c_k (section 4.3.2), whose class terms are no
+    divergences, so that they may be negative.
+
+    Attributes
+    ----------
+    calibration, refinement
+        Summed over the classes. Their sum misses the score by what bins hide.
+    """
+
+    calibration: float
+    refinement: float
+
+
+def binned_losses(bins: Bins, score: ScoreName) -> BinnedLosses:
+    """Return the losses from the sums over the bins of every class, (K, m)."""
+    full = bins.weight > 0
+    share = bins.weight[full] / bins.weight[0].sum()
+    # the first bin is what the others leave of a sum, and may be a rounding error below 0
+    mean_prob = np.maximum(bins.score[full], 0) / bins.weight[full]
+    frequency = bins.outcome[full] / bins.weight[full]
+    if score == "brier":
+        calibration = share @ np.square(mean_prob - frequency)
+        return BinnedLosses(float(calibration), float(share @ (frequency * (1 - frequency))))
+    seen = frequency > 0  # 0 ln 0 = 0
+    share, mean_prob, frequency = share[seen], mean_prob[seen], frequency[seen]
+    with np.errstate(divide="ignore"):
+        calibration = share @ (frequency * (np.log(frequency) - np.log(mean_prob)))
+    return BinnedLosses(float(calibration), float(-share @ (frequency * np.log(frequency))))
+
+
+@dataclass(frozen=True)
+class RefinedBins:
+    """The frequencies of every class in the bins of its probability, taken for predictions.
+
+    Attributes
+    ----------
+    sums
+        (K, m) sums over the bins of every class.
+    score
+        Which loss.
+    """
+
+    sums: Bins
+    score: ScoreName
+
+    @property
+    def bins(self) -> int:
+        """Bins of each class."""
+        return self.sums.weight.shape[1]
+
+    @cached_property
+    def _frequency(self) -> Doubles:
+        """(K, m) frequencies; 0 in empty bins."""
+        weight = self.sums.weight
+        return np.divide(self.sums.outcome, weight, out=np.zeros(weight.shape), where=weight > 0)
+
+    def losses(self, cells: NDArray[np.intp], labels: Array) -> Doubles:
+        """Return (n,) losses of rows whose mean is the refinement loss, to first order also in resamples.
+
+        Parameters
+        ----------
+        cells
+            (K, n) the bin of each probability.
+        labels
+            (n,) integers.
+        """
+        frequency = np.take_along_axis(self._frequency, cells, axis=1)
+        own = frequency[labels, np.arange(len(labels))]
+        if self.score == "brier":
+            return np.square(frequency).sum(axis=0) - 2 * own + 1
+        with np.errstate(divide="ignore"):  # a row without weight may be the only one of its class
+            return frequency.sum(axis=0) - 1 - np.log(own)
+
+    def bias(self, share: float = 1.0) -> float:
+        """Return by how much the refinement loss of so few rows is expected to miss that of many.
+
+        Parameters
+        ----------
+        share
+            Of the rows, how many of equal weight would tell as much.
+        """
+        several = self.sums.count * share > 1
+        frequency, weight = self._frequency[several], self.sums.weight[several]
+        spread = (1 - frequency) / (self.sums.count[several] * share - 1)
+        spread *= frequency if self.score == "brier" else 0.5 * (frequency > 0)
+        return -float(weight @ spread / self.sums.weight[0].sum())
+
+
+@dataclass(frozen=True)
+class Corp:
+    """A score as miscalibration - discrimination + uncertainty (Dimitriadis, Gneiting & Jordan 2021).
+
+    Attributes
+    ----------
+    score
+        The mean score.
+    recalibrated
+        The mean score of the isotonic fit of the outcomes, the best increasing map of the probabilities.
+    uncertainty
+        The mean score of the frequency, the best constant.
+    """
+
+    score: float
+    recalibrated: float
+    uncertainty: float
+
+    @property
+    def miscalibration(self) -> float:
+        """What the best increasing map wins; never negative but for rounding."""
+        return self.score - self.recalibrated
+
+    @property
+    def discrimination(self) -> float:
+        """What that map wins against the best constant; never negative but for rounding."""
+        return self.uncertainty - self.recalibrated
+
+
+def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, score: ScoreName) -> Corp:
+    """Return the decomposition of a binary score.
+
+    Parameters
+    ----------
+    order
+        (N,) the probabilities, or anything that increases with them.
+    outcome
+        (N,) 0 or 1.
+    losses
+        (N,) loss of each row: natural log-loss, or squared difference of probability and outcome.
+    weights
+        (N,) row weights, or None.
+    score
+        Which loss.
+    """
+    losses = losses.astype(np.float64, copy=False)
+    if weights is not None:
+        counted = weights > 0
+        order, outcome, losses, weights = (values[counted] for values in (order, outcome, losses, weights))
+    blocks = pav(order, outcome, weights)
+    hits, weight = blocks.hits.sum(keepdims=True), blocks.weight.sum(keepdims=True)
+    whole = Blocks(order[:1], order[:1], hits, weight)
+    mean = float(np.average(losses, weights=weights))
+    return Corp(mean, _score_of_frequencies(blocks, score), _score_of_frequencies(whole, score))
+
+
+def _score_of_frequencies(blocks: Blocks, score: ScoreName) -> float:
+    """Return the mean binary score of answering with each block's own frequency."""
+    frequency, hits, misses = blocks.value, blocks.hits, blocks.weight - blocks.hits
+    if score == "brier":
+        return float((hits * (1 - frequency)).sum() / blocks.weight.sum())
+    losses = [
+        -np.multiply(count, np.log(count / blocks.weight, where=count > 0, out=np.zeros_like(count)))
+        for count in (hits, misses)
+    ]
+    return float((losses[0] + losses[1]).sum() / blocks.weight.sum())
+
+
+def summed(parts: list[Corp]) -> Corp:
+    """Return the decomposition of the sum of the scores of several outcomes."""
+    return Corp(*np.sum([[p.score, p.recalibrated, p.uncertainty] for p in parts], axis=0).tolist())

@@ -1,0 +1,197 @@
+"""The estimator that a metric expression asks for: its value, and its distribution if calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from calcli.core.estimators.confidence import ConfidenceShare
+from calcli.core.estimators.consistency import Null, binned_nulls, ks_null
+from calcli.core.estimators.kernels import KernelDistance, median_kernel, skce, skce_blocks, skce_test
+from calcli.core.estimators.miscalibration import (
+    BinnedError,
+    KolmogorovSmirnov,
+    Norm,
+)
+from calcli.core.estimators.partitions import (
+    Distance,
+    Partition,
+    miscalibration,
+    miscalibration_null,
+    recursive_partition,
+    vector_bins,
+)
+from calcli.core.estimators.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import MetricCall, nearest_name
+from calcli.core.problems.problem import Binning, NamedBinning, Problem
+from calcli.core.problems.vectors import VectorProblem
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """An estimator without bins or arguments: two functions of a one-dimensional problem."""
+
+    value: Callable[[Problem], float]
+    null: Callable[[Problem, int, np.random.Generator], Null]
+
+
+@dataclass(frozen=True)
+class VectorMiscalibration:
+    """Expected or worst distance between mean prediction and outcome frequencies over bins of vectors."""
+
+    norm: Norm
+    distance: Distance
+    min_rows: int
+    binning: Literal["recursive"] | Binning = "recursive"
+    bins: int = 15
+    least_rows: ClassVar[int] = 1
+
+    def value(self, problem: VectorProblem) -> float:
+        """Return the error; see `calcli.core.estimators.partitions.miscalibration`."""
+        bins = vector_bins(problem.probs, problem.labels, self._partition(problem), problem.weights)
+        return float(miscalibration(bins, self.distance, self.norm))
+
+    def tested(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> tuple[float, Null]:
+        """Return the error, and its distribution under perfect calibration."""
+        partition = self._partition(problem)
+        return self.value(problem), miscalibration_null(
+            problem.probs, problem.labels, partition, self.distance, self.norm, draws, rng, problem.weights
+        )
+
+    def _partition(self, problem: VectorProblem) -> Partition:
+        if self.binning == "recursive":
+            return recursive_partition(problem.probs, self.min_rows, problem.weights)
+        if problem.probs.shape[1] > 2:
+            raise UsageError("vectors of several outcomes take binning=recursive; others are of one score")
+        first = problem.probs[:, 0]
+        order = np.argsort(first, kind="stable")
+        weights = None if problem.weights is None else problem.weights[order]
+        ordered = Problem(first[order], problem.labels[order] == 0, weights)
+        return Partition(order, ordered.cuts(self.binning, self.bins))
+
+
+@dataclass(frozen=True)
+class KernelError:
+    """Squared kernel calibration error, from all pairs of rows or from disjoint blocks."""
+
+    estimator: Literal["unbiased", "block"]
+    distance: KernelDistance
+    seed: int = 0
+
+    @property
+    def least_rows(self) -> int:
+        """How many rows it needs: a pair, or two blocks of two."""
+        return 2 if self.estimator == "unbiased" else 4
+
+    def value(self, problem: VectorProblem) -> float:
+        """Return the error, in [-2, 2]."""
+        kernel = median_kernel(problem.probs, self.distance)
+        if self.estimator == "unbiased":
+            return skce(problem.probs, problem.labels, kernel, problem.weights)
+        return self._blocks(problem)[0]
+
+    def tested(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> tuple[float, Null]:
+        """Return the error, and its distribution under perfect calibration."""
+        if self.estimator == "block":
+            return self._blocks(problem)
+        kernel = median_kernel(problem.probs, self.distance)
+        return skce_test(problem.probs, problem.labels, kernel, draws, rng, problem.weights)
+
+    def _blocks(self, problem: VectorProblem) -> tuple[float, Null]:
+        kernel = median_kernel(problem.probs, self.distance)
+        rng = np.random.default_rng(self.seed)
+        return skce_blocks(problem.probs, problem.labels, kernel, rng, weights=problem.weights)
+
+
+OfBins = BinnedError | ConfidenceShare
+OneDimensional = OfBins | KolmogorovSmirnov | Smoothed
+OfVectors = VectorMiscalibration | KernelError
+
+
+Edges = Mapping[str, tuple[float, ...]]
+
+VECTORIAL = ("expected_miscalibration", "worst_miscalibration", "skce")
+RECURSIVE = "recursive"
+
+
+def find_estimator(call: MetricCall, edges: Edges | None = None) -> OneDimensional | OfVectors:
+    """Return the estimator that a metric expression asks for.
+
+    Parameters
+    ----------
+    call
+        A metric of the family "error".
+    edges
+        Explicit bin edges by the name that `binning` may give.
+
+    Raises
+    ------
+    UsageError
+        If the binning is unknown, or the lens is not for that estimator.
+    """
+    given: dict[str, Any] = {**call.arguments, **call.metric.fixed}
+    of_lens = {"lens", "region"}
+    arguments = {key: value for key, value in given.items() if key not in of_lens}
+    if "binning" in arguments:
+        arguments["binning"] = _binning(call, str(arguments["binning"]), edges or {})
+    match call.metric.name:
+        case "ks":
+            return KolmogorovSmirnov()
+        case "smooth_ece":
+            return Smoothed(smooth_ece, smooth_ece_null)
+        case "kde_ece":
+            return Smoothed(kde_ece, kde_ece_null)
+    if call.metric.name in VECTORIAL:
+        if call.is_class_wise:
+            raise UsageError(
+                f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
+                "such as canonical or class-0"
+            )
+        return KernelError(**arguments) if call.metric.name == "skce" else VectorMiscalibration(**arguments)
+    if "side" in arguments:
+        return ConfidenceShare(**arguments | {"significant": arguments["significant"] == "true"})
+    return BinnedError(**arguments | {"debiased": arguments.get("debiased") == "true"})
+
+
+def _binning(call: MetricCall, named: str, edges: Edges) -> Any:
+    """Return the binning of that name: the name itself, or its explicit edges."""
+    if named in edges:
+        return edges[named]
+    known = [*get_args(NamedBinning), *edges]
+    if call.metric.name in VECTORIAL:
+        known.append(RECURSIVE)
+    elif named == RECURSIVE:
+        raise UsageError(
+            f"{call}: recursive bins are those of expected_miscalibration and worst_miscalibration, as in "
+            "expected_miscalibration:lens=top-1"
+        )
+    if named not in known:
+        nearest = nearest_name(named, known)
+        raise UsageError(f"{call}: binning must be one of {', '.join(known)}, not {named!r}{nearest}")
+    return named
+
+
+def null_distributions(
+    problem: Problem,
+    estimators: Sequence[OneDimensional],
+    values: Sequence[float],
+    draws: int,
+    rng: np.random.Generator,
+) -> list[Null]:
+    """Return the null distribution of every estimator of a problem, given its observed value."""
+    pairs = list(zip(estimators, values, strict=True))
+    binned = [(estimator, value) for estimator, value in pairs if isinstance(estimator, OfBins)]
+    shared = iter(binned_nulls(problem, [e for e, _ in binned], [v for _, v in binned], draws, rng))
+    nulls = []
+    for estimator, value in pairs:
+        if isinstance(estimator, OfBins):
+            nulls.append(next(shared))
+        elif isinstance(estimator, KolmogorovSmirnov):
+            nulls.append(ks_null(problem, value, draws, rng))
+        else:
+            nulls.append(estimator.null(problem, draws, rng))
+    return nulls

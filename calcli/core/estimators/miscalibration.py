@@ -1,0 +1,97 @@
+"""Calibration errors of one-dimensional problems: binned (ECE and kin) and cumulative (KS)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.binning import Bins
+from calcli.core.estimators.debiased import concentration, debiased_l2, debiased_square
+from calcli.core.problems.problem import Binning, Problem
+
+Norm = Literal["1", "2", "max"]
+
+
+def binned_error(bins: Bins, norm: Norm) -> Any:
+    """Aggregate the gaps between mean outcome and mean score over the last axis.
+
+    The error is sum_b w_b |gap_b| for norm 1, the root of sum_b w_b gap_b^2 for norm 2, and the largest
+    |gap_b| for norm max; w_b is the bin's share of the weight. Empty bins weigh nothing
+    (Naeini et al. 2015; Kumar et al. 2019; Vaicenavicius et al. 2019, eq. 6).
+
+    Returns
+    -------
+    (...) errors in [0, 1].
+    """
+    gap = np.abs(bins.outcome - bins.score)
+    total = bins.weight.sum(-1)
+    if norm == "1":
+        return gap.sum(-1) / total
+    mean_gap = np.divide(gap, bins.weight, out=np.zeros(gap.shape), where=bins.weight > 0)
+    if norm == "max":
+        return mean_gap.max(-1)
+    return np.sqrt((gap * mean_gap).sum(-1) / total)
+
+
+def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
+    """Aggregate the errors of all classes: their mean, root mean square or maximum.
+
+    Parameters
+    ----------
+    errors
+        (..., K) errors, one a class.
+    norm
+        "1": their mean; "2": the root of their mean square (van de Waterlaat 2021, CW-ECE); "max": the
+        largest.
+
+    Returns
+    -------
+    (...) errors in [0, 1].
+    """
+    if norm == "2":
+        return np.sqrt(np.mean(errors**2, -1))
+    return errors.mean(-1) if norm == "1" else errors.max(-1)
+
+
+@dataclass(frozen=True)
+class BinnedError:
+    """The estimator lens x binning x norm; ECE with its default arguments."""
+
+    binning: Binning = "equal-width"
+    bins: int = 15
+    norm: Norm = "1"
+    debiased: bool = False
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        return float(self.of(problem, problem.bins(self.binning, self.bins)))
+
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the error of sums over this estimator's bins of the problem, with other outcomes perhaps."""
+        if self.debiased:
+            return debiased_l2(bins, concentration(problem, problem.cuts(self.binning, self.bins)))
+        return binned_error(bins, self.norm)
+
+    def debiased_square(self, problem: Problem) -> float:
+        """Return the debiased square, which may be negative where the value is zero."""
+        shares = concentration(problem, problem.cuts(self.binning, self.bins))
+        return float(debiased_square(problem.bins(self.binning, self.bins), shares))
+
+
+@dataclass(frozen=True)
+class KolmogorovSmirnov:
+    """Largest gap between cumulative outcome and cumulative score (Gupta et al. 2021, eq. 11-12).
+
+    Equal scores count once, behind the last of them, so that the order of tied rows does not matter.
+    """
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        return abs(self.signed(problem))
+
+    def signed(self, problem: Problem) -> float:
+        """Return the gap of largest size: above 0 where scores promise more than outcomes keep."""
+        return -problem.widest_gap

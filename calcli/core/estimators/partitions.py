@@ -1,0 +1,184 @@
+"""Calibration errors of vector predictions: bins that adapt to the data, and distances within them.
+
+A problem of d outcomes has (N, d) probabilities and labels in 0..d-1: the full predictions, the k largest
+probabilities and the rest, or groups of classes. The errors are the expected and the worst miscalibration of
+Vaicenavicius et al. (2019, sections 3 and 4).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Floats, Positions
+from calcli.core.data.binning import Bins
+from calcli.core.data.drawing import draw_labels
+from calcli.core.estimators.consistency import Null, compare
+from calcli.core.estimators.miscalibration import Norm
+from calcli.core.problems.problem import segment_sums
+
+Distance = Literal["tv", "euclidean", "squared-euclidean"]
+
+CHUNK = 2_000_000  # labels, or sums of outcomes, held in memory at once
+
+
+class Partition(NamedTuple):
+    """Rows parted into bins.
+
+    Attributes
+    ----------
+    order
+        (N,) row numbers, bin after bin.
+    cuts
+        (m + 1,) positions in `order` at which the m bins begin and end.
+    """
+
+    order: Positions
+    cuts: Positions
+
+
+def recursive_partition(points: Floats, min_rows: int, weights: Floats | None = None) -> Partition:
+    """Split rows where they vary most until the bins are small (Vaicenavicius et al. 2019, appendix B).
+
+    A bin of at least `min_rows` rows is split in the dimension of its largest variance, the first on ties:
+    rows below the mean go to one side, the others to the other. A bin that does not vary stays whole.
+
+    Parameters
+    ----------
+    points
+        (N, d) vectors.
+    min_rows
+        Number of rows from which a bin is split; it may leave bins with fewer.
+    weights
+        (N,) row weights, which enter mean and variance but not the number of rows.
+    """
+    leaves: list[Positions] = []
+    waiting = [(np.arange(len(points)), points)]
+    while waiting:
+        rows, inside = waiting.pop()
+        if len(rows) >= min_rows:
+            low = _below_mean(inside, None if weights is None else weights[rows])
+            if low.any() and not low.all():  # a mean of equal values may be rounded up
+                waiting += [(rows[~low], inside[~low]), (rows[low], inside[low])]  # low first
+                continue
+        leaves.append(rows)
+    return Partition(np.concatenate(leaves), np.cumsum([0, *map(len, leaves)]))
+
+
+def _below_mean(points: Floats, weights: Floats | None) -> NDArray[np.bool_]:
+    """Return which points lie below the mean in the dimension of the largest variance."""
+    mean = _mean(points, weights)
+    spread = np.subtract(points, mean, dtype=points.dtype)
+    widest = _mean(np.square(spread, out=spread), weights).argmax()
+    return points[:, widest] < mean[widest]
+
+
+def _mean(points: Floats, weights: Floats | None) -> NDArray[np.float64]:
+    if weights is None:
+        return points.mean(0, dtype=np.float64)
+    return (weights @ points / (weights.sum() or 1)).astype(np.float64, copy=False)
+
+
+def vector_bins(probs: Floats, labels: Array, partition: Partition, weights: Floats | None = None) -> Bins:
+    """Return the sums of every bin; those of scores and outcomes are (d, m), a row an outcome.
+
+    Parameters
+    ----------
+    probs
+        (N, d) probabilities.
+    labels
+        (N,) integers in 0..d-1.
+    partition
+        The m bins.
+    weights
+        (N,) row weights.
+    """
+    order, cuts = partition
+    count = np.diff(cuts)
+    own = np.ones(len(labels)) if weights is None else weights[order]
+    shape = probs.shape[1], len(count)
+    cells = labels[order].astype(np.intp) * len(count) + np.repeat(np.arange(len(count)), count)
+    outcome = np.bincount(cells, own, shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
+    score = np.empty(shape)
+    for k, column in enumerate(probs.T):  # column by column: no second table of N x d
+        score[k] = segment_sums(column[order] * own, cuts)
+    return Bins(count, segment_sums(own, cuts), score, outcome)
+
+
+def miscalibration(bins: Bins, distance: Distance, norm: Norm) -> Any:
+    """Aggregate the distances between mean prediction and outcome frequencies over the bins.
+
+    With norm 1 this is the expected miscalibration, the mean over rows; with norm 2 the root of the mean
+    square; with norm max the worst miscalibration of any bin (Vaicenavicius et al. 2019, eq. 3 to 6).
+    Empty bins weigh nothing.
+
+    Parameters
+    ----------
+    bins
+        Sums with axes (..., d, m) of scores and outcomes.
+    distance
+        "tv": half the sum of absolute differences; "euclidean"; or "squared-euclidean".
+    norm
+        How the bins are put together.
+
+    Returns
+    -------
+    (...) errors: at most 1 for tv, sqrt(2) for euclidean, 2 for squared-euclidean.
+    """
+    filled = bins.weight > 0
+    weight = bins.weight[filled]
+    gap = (bins.outcome[..., filled] - bins.score[..., filled]) / weight
+    if distance == "tv":
+        apart = np.abs(gap).sum(-2) / 2
+    else:
+        apart = np.square(gap).sum(-2)
+        if distance == "euclidean":
+            apart = np.sqrt(apart)
+    if norm == "max":
+        return apart.max(-1)
+    share = weight / weight.sum()
+    return apart @ share if norm == "1" else np.sqrt(np.square(apart) @ share)
+
+
+def miscalibration_null(
+    probs: Floats,
+    labels: Array,
+    partition: Partition,
+    distance: Distance,
+    norm: Norm,
+    resamples: int,
+    rng: np.random.Generator,
+    weights: Floats | None = None,
+) -> Null:
+    """Return the miscalibration under perfect calibration: labels are drawn from the predictions.
+
+    The bins, which depend on the predictions only, stay as they are.
+
+    Parameters
+    ----------
+    probs, labels, partition, weights
+        As for `vector_bins`.
+    distance, norm
+        As for `miscalibration`.
+    resamples
+        Simulated data sets.
+    rng
+        Source of chance.
+    """
+    observed = vector_bins(probs, labels, partition, weights)
+    d, m = observed.score.shape
+    bin_of = np.empty(len(labels), np.intp)
+    bin_of[partition.order] = np.repeat(np.arange(m), observed.count)
+    draws = []
+    step = max(1, CHUNK // max(len(labels), d * m))
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        drawn = draw_labels(probs, size, rng)
+        cells = (np.arange(size) * d + drawn) * m + bin_of[:, None]
+        own = None if weights is None else np.repeat(weights, size)
+        outcome = np.bincount(cells.ravel(), own, size * d * m).reshape(size, d, m).astype(np.float64)
+        drawn_bins = Bins(observed.count, observed.weight, observed.score, outcome)
+        draws.append(miscalibration(drawn_bins, distance, norm))
+    return compare(float(miscalibration(observed, distance, norm)), np.concatenate(draws))

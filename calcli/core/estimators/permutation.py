@@ -1,0 +1,250 @@
+"""Permutation test of the difference between two systems' calibration errors.
+
+If it does not matter which system made a prediction, their predictions may be swapped. Paired systems are
+swapped row by row, others dealt out anew among all rows (Good 2005, chapter 3). Where there are many rows,
+deals of rows change sides together; the test is as exact, and no row is visited again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.binning import Bins, bin_index, equal_width_index
+from calcli.core.data.units import Units, deal
+from calcli.core.estimators.decomposition import binned_losses
+from calcli.core.estimators.errors import OfVectors, OneDimensional
+from calcli.core.estimators.miscalibration import (
+    BinnedError,
+    KolmogorovSmirnov,
+    binned_error,
+    class_wise_error,
+)
+from calcli.core.language.expressions import MetricCall, region_ends
+
+Statistic = Callable[[Bins], Any]
+
+CELLS = 500  # steps of the score, if it has more distinct values
+STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
+CHUNK = 5_000_000  # memberships held in memory at once
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """Differences of a statistic, candidate minus baseline.
+
+    Attributes
+    ----------
+    observed
+        Of the systems as they are.
+    draws
+        (B,) with predictions swapped at random.
+    """
+
+    observed: float
+    draws: Doubles
+
+
+@dataclass(frozen=True)
+class Side:
+    """One system through a one-dimensional lens: (n,) scores, outcomes and weights, row by row."""
+
+    score: Floats
+    outcome: Array
+    units: Units
+    weights: Floats | None = None
+
+    def within(self, region: str) -> Side:
+        """Return the rows whose score lies in a region such as "0.8..1"; "all" for every row."""
+        if region == "all":
+            return self
+        low, high = map(np.float64, region_ends(region))  # not to be rounded to single precision
+        inside = (self.score >= low) & ((self.score < high) | (high >= 1))
+        weights = None if self.weights is None else self.weights[inside]
+        units = replace(self.units, of_row=self.units.of_row[inside])
+        return Side(self.score[inside], self.outcome[inside], units, weights)
+
+
+def permuted_differences(
+    baseline: Side,
+    candidate: Side,
+    estimator: OneDimensional | OfVectors,
+    draws: int,
+    rng: np.random.Generator,
+    paired: bool = True,
+) -> Swapped | None:
+    """Return differences of an estimator with predictions swapped at random.
+
+    Parameters
+    ----------
+    baseline, candidate
+        If paired, of the same rows.
+    estimator
+        A calibration error.
+    draws
+        How many permutations.
+    rng
+        Source of randomness.
+    paired
+        Whether predictions are swapped within a row only.
+
+    Returns
+    -------
+    The differences. Those of the KS error and of equal-mass bins follow steps of the score where it has very
+    many values. None for estimators that are not made of sums over cells of the score.
+    """
+    cells = _Cells.of(estimator, baseline, candidate)
+    if cells is None:
+        return None
+    units = deal([baseline.units, candidate.units], 3 * cells.number)
+    sums = [
+        _unit_sums(replace(side, units=own), index, cells.number)
+        for side, index, own in zip((baseline, candidate), cells.indices, units, strict=True)
+    ]
+    return swapped_sums(sums[0], sums[1], cells.statistic, draws, rng, paired)
+
+
+def swapped_sums(
+    baseline: Doubles,
+    candidate: Doubles,
+    statistic: Statistic,
+    draws: int,
+    rng: np.random.Generator,
+    paired: bool = True,
+) -> Swapped:
+    """Return differences of a statistic of sums, with units swapped between the systems at random.
+
+    Parameters
+    ----------
+    baseline, candidate
+        (units, 3, ...) sums of weight, score and outcome over the bins, of each unit.
+    statistic
+        Of the sums over all units, (B, ...).
+    """
+    pooled = np.concatenate([baseline, candidate])
+    flat = pooled.reshape(len(pooled), -1)
+    total = flat.sum(0)
+
+    def differences(sides: Doubles) -> Doubles:
+        first = sides @ flat
+        both = [sums.reshape(len(sides), *pooled.shape[1:]) for sums in (first, total - first)]
+        before, after = (statistic(_as_bins(sums)) for sums in both)
+        return np.asarray(after - before)
+
+    as_they_are = np.repeat([[1.0, 0.0]], [len(baseline), len(candidate)], axis=1)
+    parts = []
+    step = max(1, CHUNK // len(flat))
+    for start in range(0, draws, step):
+        size = min(step, draws - start)
+        parts.append(differences(memberships(size, len(baseline), len(candidate), rng, paired)))
+    return Swapped(float(differences(as_they_are)[0]), np.concatenate(parts))
+
+
+def memberships(draws: int, baseline: int, candidate: int, rng: np.random.Generator, paired: bool) -> Doubles:
+    """Return (draws, units) ones for the units that play the baseline, zeros for the others."""
+    if paired:
+        kept = rng.integers(0, 2, size=(draws, baseline)).astype(np.float64)
+        return np.concatenate([kept, 1 - kept], axis=1)
+    sides = np.repeat([1.0, 0.0], [baseline, candidate])
+    return rng.permuted(np.tile(sides, (draws, 1)), axis=1)
+
+
+def _as_bins(sums: Doubles) -> Bins:
+    weight, score, outcome = np.moveaxis(sums, 1, 0)
+    return Bins(weight, weight, score, outcome)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Fixed cells of the score, of which the estimator is a function of sums."""
+
+    number: int
+    indices: tuple[Positions, Positions]
+    statistic: Statistic
+
+    @classmethod
+    def of(cls, estimator: OneDimensional | OfVectors, baseline: Side, candidate: Side) -> _Cells | None:
+        """Return the cells; None where the estimator is no function of such sums."""
+        scores = (baseline.score, candidate.score)
+        if isinstance(estimator, KolmogorovSmirnov):
+            return cls._steps(scores, CELLS, _largest_cumulative_gap)
+        if not isinstance(estimator, BinnedError) or estimator.debiased:
+            return None
+        norm, bins, binning = estimator.norm, estimator.bins, estimator.binning
+        if binning == "equal-mass":
+            whole = baseline.weights is None or not np.mod(baseline.weights, 1).any()
+            return cls._steps(
+                scores,
+                max(CELLS, STEPS_OF_A_BIN * bins),
+                lambda sums: binned_error(_of_equal_mass(sums, bins, whole), norm),
+            )
+        if binning == "equal-width":
+            first, second = (equal_width_index(score, bins) for score in scores)
+        else:
+            edges = np.array(binning)
+            first, second = (bin_index(score, edges) for score in scores)
+            bins = len(edges) - 1
+        return cls(bins, (first, second), lambda sums: binned_error(sums, norm))
+
+    @classmethod
+    def _steps(cls, scores: tuple[Floats, Floats], most: int, statistic: Statistic) -> _Cells:
+        """Return a cell for each value of the score, or for as many runs of them as allowed."""
+        steps = np.unique(np.concatenate(scores))
+        if len(steps) > most:
+            steps = steps[np.linspace(0, len(steps) - 1, most).astype(np.intp)]
+        first, second = (np.searchsorted(steps, score) for score in scores)
+        return cls(len(steps), (first, second), statistic)
+
+
+def _largest_cumulative_gap(bins: Bins) -> Doubles:
+    gap = np.cumsum(bins.outcome - bins.score, axis=-1)
+    return np.abs(gap).max(-1) / bins.weight.sum(-1)
+
+
+def _of_equal_mass(cells: Bins, bins: int, whole: bool) -> Bins:
+    """Return the sums over bins of about equal weight, made of cells; see `binning.equal_mass_cuts`."""
+    mass = np.cumsum(cells.weight, axis=-1)
+    total = mass[:, -1:]
+    extra = total % bins if whole else np.zeros_like(total)
+    number = np.arange(1, bins + 1)
+    targets = number * ((total - extra) / bins) + np.minimum(number, extra)
+    last = np.array([np.searchsorted(own, target) for own, target in zip(mass, targets, strict=True)])
+    np.minimum(last, mass.shape[1] - 1, out=last)
+    sums: list[Any] = [
+        np.diff(np.take_along_axis(cumulative, last, axis=-1), axis=-1, prepend=0)
+        for cumulative in (mass, np.cumsum(cells.score, axis=-1), np.cumsum(cells.outcome, axis=-1))
+    ]
+    return Bins(sums[0], *sums)
+
+
+def _unit_sums(side: Side, index: Positions, cells: int) -> Doubles:
+    """Return (units, 3, cells) sums of weight, score and outcome."""
+    units = side.units.number
+    place = side.units.of_row * cells
+    place += index
+    weights = np.ones(len(place)) if side.weights is None else side.weights
+    sums = [
+        np.bincount(place, values, units * cells).reshape(units, cells)
+        for values in (weights, weights * side.score, weights * side.outcome)
+    ]
+    return np.stack(sums, axis=1)
+
+
+def class_wise_statistic(estimator: BinnedError, over: str) -> Statistic:
+    """Return the error over the classes, norm 1, 2 or max, as a function of (..., K, bins) sums."""
+    return lambda bins: class_wise_error(binned_error(bins, estimator.norm), over)
+
+
+def binned_losses_statistic(call: MetricCall) -> Statistic:
+    """Return a binned calibration or refinement loss as a function of (..., K, bins) sums."""
+    part = "calibration" if call.metric.name == "binned_calibration_loss" else "refinement"
+
+    def statistic(bins: Bins) -> Doubles:
+        each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
+        return np.array([getattr(binned_losses(sums, call.score), part) for sums in each])
+
+    return statistic

@@ -1,0 +1,129 @@
+"""Metrics on resampled rows: the spread of every one of them, and a test that resamples predictions too.
+
+Nothing is assumed of a metric: it is computed again on every resample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array
+from calcli.core.data.blocks import sweep
+from calcli.core.data.drawing import draw_labels
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.estimators.consistency import Null, compare
+from calcli.core.problems.vectors import canonical_lens
+from calcli.core.state.vectors import VectorTable
+
+SD_RESAMPLES = 200  # enough for a standard deviation: its own error is 5%
+GATHER = 1 << 20  # scores read at once
+
+Values = Callable[[Predictions], Mapping[str, float]]
+Rows = NDArray[np.intp]
+
+
+def bootstrap_sd(
+    predictions: Predictions, values: Values, rng: np.random.Generator, clusters: Array | None = None
+) -> dict[str, float]:
+    """Return the bootstrap standard deviation of metrics; nan where resamples have infinite values.
+
+    Parameters
+    ----------
+    predictions
+        All rows; their scores are held in memory.
+    values
+        Computes the metrics of some rows.
+    rng
+        Source of chance.
+    clusters
+        (N,) values that dependent rows share, which are resampled together.
+    """
+    rows = max(1, GATHER // predictions.n_classes)
+    scores = np.concatenate([block.copy() for block in predictions.scores.blocks(rows)])
+    whole = replace(predictions, scores=ArrayScores(scores), columns={})
+    draw = _drawer(predictions, clusters)
+    found = [values(_taken(whole, draw(rng))) for _ in range(SD_RESAMPLES)]
+    return {name: _sd([one[name] for one in found]) for name in found[0]}
+
+
+def resampled_nulls(
+    predictions: Predictions,
+    values: Values,
+    observed: Mapping[str, float],
+    draws: int,
+    rng: np.random.Generator,
+) -> dict[str, Null]:
+    """Return the distributions of errors under perfect calibration, with predictions resampled as well.
+
+    This is the scheme of Vaicenavicius et al. (2019, section 4.2): rows are drawn with replacement, their
+    labels from their predictions, and the error is computed again, bins included.
+
+    Parameters
+    ----------
+    predictions
+        All rows; their probabilities are held in memory.
+    values
+        Computes the errors of some rows.
+    observed
+        The errors of all rows, by name.
+    draws
+        Simulated data sets.
+    rng
+        Source of chance.
+    """
+    if not observed:
+        return {}
+    table = VectorTable(canonical_lens(predictions.n_classes), predictions, np.dtype(np.float64))
+    sweep(predictions, [table])
+    scores = ArrayScores(np.ascontiguousarray(table.problem.probs))
+    whole = replace(predictions, scores=scores, kind="probs", columns={})
+    draw = _drawer(predictions)
+
+    found = []
+    for _ in range(draws):
+        rows = draw(rng)
+        labels = draw_labels(scores.array[rows], 1, rng)[:, 0]
+        found.append(values(_taken(whole, rows, labels)))
+    return {name: compare(value, np.array([one[name] for one in found])) for name, value in observed.items()}
+
+
+def _drawer(whole: Predictions, clusters: Array | None = None) -> Callable[[np.random.Generator], Rows]:
+    """Return what draws as many rows as there are, or as many clusters, with replacement.
+
+    Where rows may have weight 0, draws without any weight are repeated: they are no data.
+    """
+    n, weights = whole.n_rows, whole.weights
+    members: list[Rows] = []
+    if clusters is not None:
+        codes = np.unique(clusters, return_inverse=True)[1]
+        members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+
+    def draw(rng: np.random.Generator) -> Rows:
+        if clusters is None:
+            rows = np.sort(rng.integers(0, n, n))
+        else:
+            rows = np.concatenate([members[code] for code in rng.integers(0, len(members), len(members))])
+        return rows if weights is None or weights[rows].any() else draw(rng)
+
+    return draw
+
+
+def _taken(whole: Predictions, rows: Rows, labels: Array | None = None) -> Predictions:
+    """Return rows of predictions that are in memory, with other labels perhaps."""
+    assert isinstance(whole.scores, ArrayScores)
+    labels = whole.labels[rows] if labels is None else labels
+    weights = None if whole.weights is None else whole.weights[rows]
+    if whole.priors is not None and weights is not None:
+        share = np.bincount(labels, weights, whole.n_classes) / weights.sum()
+        weights = weights * (whole.priors / np.maximum(share, np.finfo(float).tiny))[labels]
+    return replace(whole, scores=ArrayScores(whole.scores.array[rows]), labels=labels, weights=weights)
+
+
+def _sd(values: list[float]) -> float:
+    drawn = np.array(values)
+    drawn = drawn[~np.isnan(drawn)]
+    return float(drawn.std(ddof=1)) if len(drawn) > 1 and np.isfinite(drawn).all() else float("nan")

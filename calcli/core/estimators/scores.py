@@ -1,0 +1,89 @@
+"""Scores of metric expressions: the row statistics each one averages, and what it makes of their means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
+from calcli.core.estimators import scoring
+from calcli.core.estimators.beta_scores import BetaScore
+from calcli.core.estimators.costs import CostMatrix, Costs, find_costs
+from calcli.core.estimators.scoring import Means
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import MetricCall
+
+OfMeans = Callable[[Means], Doubles]
+
+CONSTANTS: dict[str, OfMeans] = {
+    "log_loss": scoring.prior_entropy,
+    "brier": scoring.prior_brier,
+    "error_rate": scoring.constant_error_rate,
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score ready to be computed.
+
+    Attributes
+    ----------
+    statistics
+        The row statistics it needs, by name.
+    value
+        The score as a function of their means.
+    constant
+        The same for the best system that gives every row the same answer; None where that says nothing.
+    costs
+        The costs of the decisions it judges, if it judges any.
+    """
+
+    statistics: Mapping[str, RowStatistic]
+    value: OfMeans
+    constant: OfMeans | None = None
+    costs: CostMatrix | None = None
+
+
+def find_score(call: MetricCall, predictions: Predictions, costs: Sequence[Costs] = ()) -> Score:
+    """Return the score that a metric expression asks for.
+
+    Parameters
+    ----------
+    call
+        A metric of the family "score".
+    predictions
+        What is to be scored.
+    costs
+        Costs that expressions may name, beside those that every expression may.
+
+    Raises
+    ------
+    UsageError
+        If the costs are unknown, or the score is not defined for that number of classes.
+    InputError
+        If the costs do not fit the classes.
+    """
+    name = call.metric.name
+    if "costs" in call.arguments:
+        named = find_costs(str(call.arguments["costs"]), costs)
+        matrix = named.matrix(predictions.classes, _frequencies(predictions))
+        constant = partial(scoring.constant_risk, costs=matrix) if name == "bayes_risk" else None
+        return Score(matrix.statistics, partial(getattr(scoring, name), costs=matrix), constant, matrix)
+    if name == "beta_score":
+        if predictions.n_classes != 2:
+            raise UsageError(f"beta_score is for two classes, these are {predictions.n_classes}")
+        score = BetaScore(float(call.arguments["a"]), float(call.arguments["b"]))
+        constant = partial(scoring.constant_beta_score, score=score)
+        return Score(score.statistics, partial(scoring.beta_score, score=score), constant)
+    statistics = {key: ROW_STATISTICS[key] for key in call.metric.statistics}
+    return Score(statistics, getattr(scoring, name), CONSTANTS.get(name))
+
+
+def _frequencies(predictions: Predictions) -> Doubles:
+    counts = np.bincount(predictions.labels, predictions.weights, predictions.n_classes)
+    return counts / counts.sum()

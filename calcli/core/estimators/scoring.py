@@ -1,0 +1,144 @@
+"""Scores that are smooth functions of means over rows: they can be resampled without reading a row again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.estimators.beta_scores import BetaScore
+from calcli.core.estimators.costs import CostMatrix
+
+
+@dataclass(frozen=True)
+class Means:
+    """Weighted means of row statistics, of the sample or of B resamples.
+
+    Attributes
+    ----------
+    columns
+        (...) means by name.
+    priors
+        (..., K) weighted class frequencies.
+    of_sample
+        (K,) those of the sample that was resampled; None if these are they.
+    """
+
+    columns: Mapping[str, Doubles]
+    priors: Doubles
+    of_sample: Doubles | None = None
+
+    def __getitem__(self, name: str) -> Doubles:
+        """Return the means of one statistic."""
+        return self.columns[name]
+
+
+def log_loss(means: Means) -> Doubles:
+    """Mean of -ln of the label's probability, in nats; inf where a label has probability 0."""
+    return means["log_loss"]
+
+
+def normalized_log_loss(means: Means) -> Doubles:
+    """Log-loss over the entropy of the class frequencies (Ferrer & Ramos 2024, section 3.2)."""
+    return _ratio(log_loss(means), prior_entropy(means))
+
+
+def brier(means: Means) -> Doubles:
+    """Mean over rows of the squared distance to the label's indicator, summed over the classes; in [0, 2]."""
+    return means["brier"]
+
+
+def normalized_brier(means: Means) -> Doubles:
+    """Brier score over that of the class frequencies (Ferrer & Ramos 2024, section 3.2)."""
+    return _ratio(brier(means), prior_brier(means))
+
+
+def top1_brier(means: Means) -> Doubles:
+    """Mean square of confidence minus hit; in [0, 1] (Gupta et al. 2021, table 7)."""
+    return means["top1_brier"]
+
+
+def accuracy(means: Means) -> Doubles:
+    """Share of rows whose most probable class is the label."""
+    return means["hit"]
+
+
+def error_rate(means: Means) -> Doubles:
+    """Share of rows whose most probable class is not the label."""
+    return 1 - means["hit"]
+
+
+def normalized_error_rate(means: Means) -> Doubles:
+    """Error rate over that of always deciding for the most frequent class."""
+    return _ratio(error_rate(means), constant_error_rate(means))
+
+
+def top5_accuracy(means: Means) -> Doubles:
+    """Share of rows whose label is among the five most probable classes."""
+    return means["top5_hit"]
+
+
+def mean_confidence(means: Means) -> Doubles:
+    """Mean of the largest probability."""
+    return means["confidence"]
+
+
+def mean_gap(means: Means) -> Doubles:
+    """Mean confidence minus accuracy: above 0 over-confident, below 0 under-confident."""
+    return means["confidence"] - means["hit"]
+
+
+def bayes_risk(means: Means, costs: CostMatrix) -> Doubles:
+    """Mean cost of the decisions of least expected cost (Ferrer & Ramos 2024, section 2.1)."""
+    return means[costs.column]
+
+
+def normalized_bayes_risk(means: Means, costs: CostMatrix) -> Doubles:
+    """Bayes risk over that of the best constant decision (Ferrer & Ramos 2024, section 3.1)."""
+    return _ratio(bayes_risk(means, costs), constant_risk(means, costs))
+
+
+def beta_score(means: Means, score: BetaScore) -> Doubles:
+    """Mean over the rows of the integral of risks that one beta density of the threshold weights."""
+    return means[score.column]
+
+
+def constant_risk(means: Means, costs: CostMatrix) -> Doubles:
+    """Mean cost of the best constant decision; in resamples, of the one that is best in the sample.
+
+    The least of several risks is too small by chance already. If every resample chose anew, it would be so
+    twice, and intervals would miss the normalized risk where several decisions are about as good.
+    """
+    chosen = means.priors if means.of_sample is None else means.of_sample
+    return means.priors @ costs.cost[:, (chosen @ costs.cost).argmin()]
+
+
+def constant_error_rate(means: Means) -> Doubles:
+    """Error rate of always deciding for the most frequent class; in resamples as `constant_risk`."""
+    chosen = means.priors if means.of_sample is None else means.of_sample
+    return 1 - means.priors[..., chosen.argmax()]
+
+
+def constant_beta_score(means: Means, score: BetaScore) -> Doubles:
+    """Return the beta score of the best constant system."""
+    return score.constant(means.priors)
+
+
+def prior_entropy(means: Means) -> Doubles:
+    """Log-loss of the best constant system, in nats."""
+    logs = np.log(means.priors, out=np.zeros_like(means.priors), where=means.priors > 0)
+    return 0 - (means.priors * logs).sum(-1)  # one class only has 0, not -0
+
+
+def prior_brier(means: Means) -> Doubles:
+    """Brier score of the best constant system."""
+    return 1 - np.square(means.priors).sum(-1)
+
+
+def _ratio(value: Doubles, reference: Doubles) -> Doubles:
+    """Divide; nan where the constant system is perfect (one class only) and nothing can be normalized."""
+    out: Any = np.full(np.shape(value), np.nan)
+    return np.divide(value, reference, out=out, where=reference > 0)

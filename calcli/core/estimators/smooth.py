@@ -1,0 +1,181 @@
+"""Calibration errors by smoothing instead of binning: smooth ECE and KDE-ECE.
+
+Both live on a fine grid of the unit interval. A kernel reflected at 0 and 1 acts on the grid beside its
+mirror image as a plain periodic one, so that each bandwidth costs one multiplication of Fourier coefficients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.binning import edge_cuts
+from calcli.core.estimators.consistency import Null, compare, outcome_sums
+from calcli.core.problems.problem import Problem, segment_sums
+
+CELLS = 4096  # a Gaussian as narrow as four cells is still smooth on the grid
+CHUNK = 32  # simulated data sets transformed at once; their grids stay in the cache
+TOLERANCE = 1e-10
+MAX_STEPS = 60
+
+
+class Grid:
+    """The rows of a problem between the centers of the cells of the unit interval.
+
+    Attributes
+    ----------
+    cuts
+        (CELLS + 2,) positions that part the ordered rows at the centers.
+    score, outcome, weight
+        (CELLS + 1,) sums between two centers, as shares of the total weight.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.cuts = edge_cuts(problem.score, np.concatenate([[0], (np.arange(CELLS) + 0.5) / CELLS, [1]]))
+        bins = problem.binned(self.cuts)
+        self.total = problem.total_weight
+        self.score, self.outcome, self.weight = (
+            sums / self.total for sums in (bins.score, bins.outcome, bins.weight)
+        )
+        mean = np.divide(self.score, self.weight, out=np.zeros(CELLS + 1), where=self.weight > 0)
+        self._place = np.where(self.weight > 0, mean * CELLS + 0.5 - np.arange(CELLS + 1), 0)
+
+    def spectrum(self, masses: Doubles) -> NDArray[np.complex128]:
+        """Return Fourier coefficients of (..., CELLS + 1) masses beside their mirror image.
+
+        The two centers around the mean score of some rows share their mass, so that the mean stays.
+        """
+        return _spectrum(masses, masses * self._place)
+
+    def row_spectrum(self, values: Doubles) -> NDArray[np.complex128]:
+        """Return Fourier coefficients of (n,) values, each shared by the centers around its own score."""
+        weights, score = self._problem.weights, self._problem.score.astype(np.float64, copy=False)
+        weighted = values if weights is None else values * weights
+        masses = segment_sums(weighted, self.cuts) / self.total
+        right = segment_sums(weighted * (score * CELLS + 0.5), self.cuts) / self.total
+        return _spectrum(masses, right - masses * np.arange(CELLS + 1))
+
+
+def _spectrum(masses: Doubles, right: Doubles) -> NDArray[np.complex128]:
+    """Return Fourier coefficients of masses, of which the next center gets `right` and the last the rest."""
+    left = masses - right
+    placed = left[..., 1:] + right[..., :-1]
+    placed[..., 0] += left[..., 0]  # beyond the border is the mirror image
+    placed[..., -1] += right[..., -1]
+    return np.fft.rfft(np.concatenate([placed, placed[..., ::-1]], axis=-1))
+
+
+def on_grid(spectrum: NDArray[np.complex128]) -> Doubles:
+    """Return the (..., CELLS) masses of Fourier coefficients, without their mirror image."""
+    return np.fft.irfft(spectrum, 2 * CELLS)[..., :CELLS]
+
+
+def smooth_ece(problem: Problem) -> float:
+    """Return the smooth calibration error (Blasiok & Nakkiran 2024, smECE with a reflected Gaussian).
+
+    It is the bandwidth s that equals the integral over [0, 1] of the absolute gap between score and outcome,
+    smoothed by a Gaussian of standard deviation s that is reflected at 0 and 1. The grid makes it exact to
+    1e-6 where it is above 0.002.
+
+    Returns
+    -------
+    The error, in [0, 1].
+    """
+    grid = Grid(problem)
+    gap = np.subtract(problem.score, problem.outcome, dtype=np.float64)
+    return float(fixed_widths(grid.row_spectrum(gap)[None])[0])
+
+
+def smooth_ece_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
+    """Return the smooth calibration error under perfect calibration, its outcomes drawn from the scores."""
+    grid = Grid(problem)
+    drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
+    draws = [fixed_widths(grid.spectrum(grid.score - part)) for part in _chunks(drawn)]
+    return compare(smooth_ece(problem), np.concatenate(draws))
+
+
+def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
+    """Return (B,) widths at which the absolute gaps smoothed by that width add up to the width itself.
+
+    The sum falls with the width, so that there is one such width, and it is at least the absolute sum of the
+    gaps. It is found by false position with the Illinois rule (Dowell & Jarratt 1971), for all B at once.
+    """
+    low, high = np.abs(spectra[:, 0].real) / 2, np.abs(on_grid(spectra)).sum(-1)
+    low_excess = _smoothed_sums(spectra, low) - low
+    high_excess = _smoothed_sums(spectra, high) - high
+    side = np.zeros(len(spectra))
+    for _ in range(MAX_STEPS):
+        fall = low_excess - high_excess
+        step = np.divide(low_excess, fall, out=np.zeros_like(fall), where=fall > 0)
+        width = low + step * (high - low)
+        excess = _smoothed_sums(spectra, width) - width
+        if np.abs(excess).max() <= TOLERANCE:  # the excess falls at least as fast as the width grows
+            break
+        above = excess > 0
+        # the end that stays twice in a row counts half, or it would stay for ever
+        low_excess = np.where(above, excess, np.where(side < 0, low_excess / 2, low_excess))
+        high_excess = np.where(above, np.where(side > 0, high_excess / 2, high_excess), excess)
+        low, high = np.where(above, width, low), np.where(above, high, width)
+        side = np.where(above, 1, -1)
+    return width
+
+
+def _smoothed_sums(spectra: NDArray[np.complex128], width: Doubles) -> Doubles:
+    frequency = np.pi * np.arange(CELLS + 1)  # the grid with its mirror image has period 2
+    return np.abs(on_grid(spectra * np.exp(-0.5 * np.square(width[:, None] * frequency)))).sum(-1)
+
+
+def kde_ece(problem: Problem) -> float:
+    """Return the calibration error by kernel density estimation (Zhang et al. 2020, ECE^KDE with d = 1).
+
+    It is the integral over z in [0, 1] of |z - accuracy(z)| density(z), where one triweight kernel, reflected
+    at 0 and 1, estimates the density of the scores and the accuracy at a score. Its standard deviation is
+    1.06 sd(scores) n^(-1/5), where n is the number of rows of equal weight that tell as much (Kish 1965).
+
+    Returns
+    -------
+    The error, in [0, 1].
+    """
+    grid = Grid(problem)
+    kernel = _kde_kernel(problem)
+    outcome = grid.row_spectrum(problem.outcome.astype(np.float64))
+    return float(_kde_errors(outcome * kernel, grid.spectrum(grid.weight) * kernel))
+
+
+def kde_ece_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
+    """Return the KDE calibration error under perfect calibration, its outcomes drawn from the scores."""
+    grid = Grid(problem)
+    kernel = _kde_kernel(problem)
+    density = grid.spectrum(grid.weight) * kernel
+    drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
+    draws = [_kde_errors(grid.spectrum(part) * kernel, density) for part in _chunks(drawn)]
+    return compare(kde_ece(problem), np.concatenate(draws))
+
+
+def _kde_kernel(problem: Problem) -> NDArray[np.complex128]:
+    """Return Fourier coefficients of the triweight kernel of a problem."""
+    score = problem.score.astype(np.float64, copy=False)
+    center = np.average(score, weights=problem.weights)
+    deviation = np.sqrt(np.average(np.square(score - center), weights=problem.weights))
+    squares = len(score) if problem.weights is None else np.square(problem.weights).sum()
+    rows = problem.total_weight**2 / squares
+    reach = 3 * 1.06 * deviation * rows**-0.2  # a triweight reaches three standard deviations
+    distance = np.arange(CELLS + 1) / CELLS
+    relative = np.divide(distance, reach, out=np.ones(CELLS + 1), where=distance < reach)
+    relative[0] = 0
+    half = (1 - np.square(relative)) ** 3
+    kernel = np.concatenate([half, half[-2:0:-1]])
+    return np.fft.rfft(kernel / kernel.sum())
+
+
+def _kde_errors(outcome: NDArray[np.complex128], density: NDArray[np.complex128]) -> Any:
+    centers = (np.arange(CELLS) + 0.5) / CELLS
+    return np.abs(centers * on_grid(density) - on_grid(outcome)).sum(-1)
+
+
+def _chunks(table: Doubles) -> list[Doubles]:
+    return np.split(table, range(CHUNK, len(table), CHUNK))

@@ -1,0 +1,283 @@
+"""How much of a score a recalibration wins back, and what else the recalibrated posteriors say of it.
+
+Ferrer & Ramos 2024, sections 3.3 and 3.4: the calibration loss is the score before minus the score after a
+recalibration that is trained on other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.crossvalidation import Rows, row_losses, rows_of
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.logspace import log_softmax
+from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.estimators.scoring import Means, prior_brier, prior_entropy
+from calcli.core.evaluating.recalibration import Recalibration, cross_validation_folds, recalibrator
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.expressions import MetricCall
+from calcli.core.language.metrics import GIVEN, ScoreName
+
+
+@dataclass(frozen=True)
+class Companions:
+    """Predictions that are read beside those that are evaluated.
+
+    Attributes
+    ----------
+    calibration
+        Rows to train recalibrations on.
+    posteriors
+        Posteriors of the evaluated rows that are taken for calibrated.
+    """
+
+    calibration: Predictions | None = None
+    posteriors: Predictions | None = None
+
+
+@dataclass(frozen=True)
+class CalibrationLoss:
+    """A score before and after recalibration.
+
+    Attributes
+    ----------
+    before, after
+        The score, the lower the better.
+    standard_error
+        Of their difference; nan where a loss is infinite, or not needed.
+    """
+
+    before: float
+    after: float
+    standard_error: float = np.nan
+
+    @property
+    def absolute(self) -> float:
+        """What the recalibration wins; slightly negative where there is nothing to win."""
+        return self.before - self.after
+
+    @property
+    def relative(self) -> float:
+        """The same as a share of the score before; nan where that is zero or infinite."""
+        return self.absolute / self.before if 0 < self.before < np.inf else np.nan
+
+
+@dataclass(frozen=True)
+class Study:
+    """Rows with their recalibrated posteriors.
+
+    Attributes
+    ----------
+    kept
+        (n,) which of the rows that are evaluated have weight; no others count here.
+    rows
+        Those rows as they are.
+    log_probs
+        (n, K) recalibrated log-posteriors.
+    recalibration
+        Where they come from; None if they were given.
+    clusters
+        (n,) values that dependent rows share, or None.
+    clip
+        Least probability of a label that the log-loss counts with; 0 for no clipping.
+    """
+
+    kept: NDArray[np.intp]
+    rows: Rows
+    log_probs: Doubles
+    recalibration: Recalibration | None
+    clusters: Array | None
+    clip: float
+
+    def calibration_loss(self, score: ScoreName, before: Array) -> CalibrationLoss:
+        """Return the score before and after, given the (N,) losses before of all rows."""
+        old, new = before[self.kept].astype(np.float64, copy=False), self.losses(score)
+        return CalibrationLoss(self.mean(old), self.mean(new), self._standard_error(old, new))
+
+    def _standard_error(self, before: Doubles, after: Doubles) -> float:
+        """Return the standard error of the mean difference, the recalibrated posteriors taken as they are.
+
+        That they come from a fit matters in second order only, as the fit minimizes the score.
+        """
+        weights = np.ones(len(before)) if self.rows.weights is None else self.rows.weights
+        with np.errstate(invalid="ignore"):
+            won = before - after
+            terms = weights * (won - np.average(won, weights=weights)) / weights.sum()
+        if self.clusters is not None:
+            terms = np.bincount(np.unique(self.clusters, return_inverse=True)[1], terms)
+        return float(np.linalg.norm(terms))
+
+    def losses(self, score: ScoreName) -> Doubles:
+        """Return the (n,) losses of the recalibrated posteriors."""
+        return self._losses(self.log_probs, self.rows.labels, score)
+
+    def resampled_losses(
+        self, score: ScoreName, before: Array, resamples: int, rng: np.random.Generator
+    ) -> list[CalibrationLoss]:
+        """Return the same for resamples of the rows, to each of which the transform is fitted again.
+
+        Only of posteriors that come from a transform.
+        """
+        assert self.recalibration is not None
+        found = []
+        for _ in range(resamples):
+            drawn = self.recalibration.resample(self.rows, rng, self.clusters)
+            after = self._losses(drawn.log_probs, self.rows.labels[drawn.rows], score)
+            both = (_mean(losses, drawn.weights) for losses in (before[self.kept][drawn.rows], after))
+            found.append(CalibrationLoss(*both))
+        return found
+
+    def expected_losses(self, score: ScoreName) -> Doubles:
+        """Return the (n,) losses expected of the rows if labels came from the recalibrated posteriors.
+
+        The semi-empirical expectation: over the rows as they are, over the labels by the posteriors
+        (Ferrer & Ramos 2024, section 3.4, table 1).
+        """
+        log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
+        return expected_losses(log_probs, self.log_probs, score)
+
+    def unexplained(self, score: ScoreName, before: float) -> float:
+        """Return what share of the score, normalized, the recalibrated posteriors do not expect.
+
+        Each is divided by that of the constant system under its own class priors, which are the frequencies
+        of the labels, or the mean posteriors (Ferrer & Ramos 2024, table 1). Without that the optimum over a
+        scale of the scores would explain everything: its gradient is the difference of the two.
+        """
+        counts = np.bincount(self.rows.labels, self.rows.weights, self.log_probs.shape[1])
+        expected = np.average(np.exp(self.log_probs), axis=0, weights=self.rows.weights)
+        priors = Means({}, np.stack([counts / counts.sum(), expected]))
+        constant = prior_entropy(priors) if score == "log_loss" else prior_brier(priors)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            observed, semi = np.array([before, self.mean(self.expected_losses(score))]) / constant
+            return float(1 - semi / observed)
+
+    def entropies(self, score: ScoreName) -> Doubles:
+        """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
+        return expected_losses(self.log_probs, self.log_probs, score)
+
+    def mean(self, losses: Array) -> float:
+        """Return the weighted mean over the rows."""
+        return _mean(losses, self.rows.weights)
+
+    def _losses(self, log_probs: Doubles, labels: Array, score: ScoreName) -> Doubles:
+        losses = row_losses(log_probs, labels, score)
+        if self.clip and score == "log_loss":
+            losses = np.minimum(losses, -np.log(self.clip))
+        return losses
+
+
+def expected_losses(log_probs: Doubles, posteriors: Doubles, score: ScoreName) -> Doubles:
+    """Return the expected loss of each row, (N,), under (N, K) log-posteriors of its label.
+
+    It is the entropy of the posterior, where both are the same, plus the divergence between the two: for
+    the log-loss that of Kullback and Leibler, for the Brier score the squared Euclidean distance (Broecker
+    2009; Ferrer & Ramos 2024, eq. 25).
+    """
+    weights = np.exp(posteriors)
+    if score == "log_loss":
+        products = np.multiply(weights, log_probs, out=np.zeros_like(weights), where=weights > 0)
+        return -products.sum(axis=1)
+    probs = np.exp(log_probs)
+    return np.vecdot(probs, probs) - 2 * np.vecdot(weights, probs) + 1
+
+
+class Studies:
+    """The recalibrations of one set of predictions, each done once.
+
+    Parameters
+    ----------
+    predictions
+        What is evaluated.
+    companions
+        What is read beside it.
+    seed
+        Of the folds.
+    clip
+        See `Study`.
+    clusters, folds
+        (N,) columns: rows that share a value are dependent; rows that share a value form a fold. Or None.
+    """
+
+    def __init__(
+        self,
+        predictions: Predictions,
+        companions: Companions,
+        seed: int,
+        clip: float = 0.0,
+        clusters: Array | None = None,
+        folds: Array | None = None,
+    ) -> None:
+        self._predictions, self._companions, self._clip = predictions, companions, clip
+        weights = predictions.weights
+        self._kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
+        self._rows = rows_of(predictions).take(self._kept)
+        self._clusters = None if clusters is None else clusters[self._kept]
+        self._seed, self._given_folds = seed, folds
+        self._done: dict[tuple[str, str], Study] = {}
+
+    @cached_property
+    def _folds(self) -> Array:
+        if self._given_folds is not None:
+            return np.unique(self._given_folds[self._kept], return_inverse=True)[1]
+        rng = np.random.default_rng([self._seed, 4])
+        return cross_validation_folds(self._rows.labels, self._clusters, rng)
+
+    def of(self, call: MetricCall) -> Study | None:
+        """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
+
+        Raises
+        ------
+        UsageError
+            If the metric needs a file that was not given.
+        InputError
+            If such a file does not fit.
+        """
+        method, training = str(call.arguments["recalibrator"]), str(call.arguments["training"])
+        if method != GIVEN and training == "cross-validation" and not self._folds.any():
+            return None
+        if (method, training) not in self._done:
+            self._done[method, training] = self._study(method, training)
+        return self._done[method, training]
+
+    def notes(self) -> Iterable[str]:
+        """Yield what the fits want said."""
+        for (method, _), study in self._done.items():
+            if study.recalibration is not None:
+                yield from (f"{method}: {note}" for note in study.recalibration.notes)
+
+    def _study(self, method: str, training: str) -> Study:
+        if method == GIVEN:
+            posteriors = self._beside(self._companions.posteriors, "recalibrator=given", "--posteriors")
+            if posteriors.n_rows != self._predictions.n_rows:
+                raise InputError(
+                    f"{posteriors.provenance.path} has {posteriors.n_rows:,} rows; expected the "
+                    f"{self._predictions.n_rows:,} of {self._predictions.provenance.path}"
+                )
+            scores = rows_of(posteriors).scores[self._kept]
+            log_probs = log_softmax(scores.astype(np.float64, copy=False))
+            return Study(self._kept, self._rows, log_probs, None, self._clusters, self._clip)
+        recalibration = Recalibration(recalibrator(method))
+        if training == "cross-validation":
+            recalibration.fold = self._folds
+        elif training == "held-out":
+            training_rows = self._beside(
+                self._companions.calibration, "training=held-out", "--calibration-data"
+            )
+            recalibration.training_rows = rows_of(training_rows)
+        log_probs = recalibration.apply(self._rows)
+        return Study(self._kept, self._rows, log_probs, recalibration, self._clusters, self._clip)
+
+    def _beside(self, companion: Predictions | None, argument: str, option: str) -> Predictions:
+        if companion is None:
+            raise UsageError(f"{argument} needs a file of predictions; give it with {option} FILE")
+        require_classes(companion, self._predictions.classes, self._predictions.provenance.path)
+        return companion
+
+
+def _mean(losses: Array, weights: Floats | None) -> float:
+    return float(np.average(losses.astype(np.float64, copy=False), weights=weights))

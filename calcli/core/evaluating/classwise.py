@@ -1,0 +1,93 @@
+"""What class-wise errors would be if the predictions were calibrated: labels are drawn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.binning import Bins, equal_width_index
+from calcli.core.data.drawing import draw_labels
+from calcli.core.estimators.consistency import Null, compare
+from calcli.core.estimators.errors import OneDimensional
+from calcli.core.estimators.miscalibration import BinnedError, binned_error, class_wise_error
+from calcli.core.evaluating.measure import Measurements, from_sums
+from calcli.core.problems.problem import Problem
+from calcli.core.problems.vectors import VectorProblem
+
+CHUNK = 1_000_000  # labels drawn at once
+
+
+def class_wise_null(
+    measured: Measurements,
+    estimator: OneDimensional,
+    over: str,
+    value: float,
+    draws: int,
+    rng: np.random.Generator,
+) -> Null:
+    """Return the null distribution of the error over all classes, given its observed value.
+
+    Parameters
+    ----------
+    measured
+        Measurements that were made for tests, with all probabilities.
+    estimator
+        Of the error of each class.
+    over
+        How they are aggregated: norm 1, 2 or max.
+    value
+        The observed error.
+    draws
+        Simulated data sets, B.
+    rng
+        Source of chance.
+    """
+    drawn = simulated_class_errors(measured, estimator, draws, rng)
+    return compare(value, class_wise_error(drawn, over))
+
+
+def simulated_class_errors(
+    measured: Measurements, estimator: OneDimensional, draws: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the (draws, K) errors of every class in simulated data sets; otherwise as `class_wise_null`."""
+    problem = measured.vector_problem("canonical")
+    if from_sums(estimator):
+        return _sums_only(problem, measured.class_bins(estimator.bins), estimator, draws, rng)
+    k = problem.probs.shape[1]
+    errors = np.empty((draws, k))
+    for start, labels in _drawn(problem, draws, rng):
+        for number, score in enumerate(problem.probs.T):
+            order = np.argsort(score, kind="stable")
+            outcomes = labels[:, order] == number
+            weights = None if problem.weights is None else problem.weights[order]
+            ordered = Problem(score[order], outcomes[0], weights)
+            for draw, outcome in enumerate(outcomes, start):
+                errors[draw, number] = estimator.value(replace(ordered, outcome=outcome, _bins={}))
+    return errors
+
+
+def _sums_only(
+    problem: VectorProblem, observed: Bins, estimator: BinnedError, draws: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    n, k = problem.probs.shape
+    cells = equal_width_index(problem.probs, estimator.bins) + np.arange(k) * estimator.bins
+    own = cells.ravel()
+    errors = np.empty((draws, k))
+    for start, labels in _drawn(problem, draws, rng):
+        for draw, places in enumerate(labels + np.arange(n) * k, start):
+            outcome = np.bincount(own.take(places), problem.weights, k * estimator.bins)
+            bins = replace(observed, outcome=outcome.reshape(k, -1).astype(np.float64))
+            errors[draw] = binned_error(bins, estimator.norm)
+    return errors
+
+
+def _drawn(
+    problem: VectorProblem, draws: int, rng: np.random.Generator
+) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield the number of the first of some simulated data sets, and their (b, N) labels."""
+    step = max(1, CHUNK // len(problem.probs))
+    for start in range(0, draws, step):
+        yield start, draw_labels(problem.probs, min(step, draws - start), rng).T

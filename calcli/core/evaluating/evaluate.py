@@ -1,0 +1,251 @@
+"""The main job: predictions and metric expressions in, estimates out, from one pass over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.priors import at_priors
+from calcli.core.estimators.costs import Costs
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
+from calcli.core.evaluating.calibration_errors import calibration_errors
+from calcli.core.evaluating.calibration_loss import Companions
+from calcli.core.evaluating.classrows import class_rows
+from calcli.core.evaluating.measure import Measurements, Watch
+from calcli.core.evaluating.parts import decompositions
+from calcli.core.evaluating.results import Estimate, Evaluation, Settings
+from calcli.core.evaluating.signatures import signature
+from calcli.core.evaluating.studies import decision_tables, recalibrations
+from calcli.core.evaluating.twoclasses import classical_estimates
+from calcli.core.language.errors import KindContradicted, UsageError
+from calcli.core.language.expressions import MetricCall, parse_metrics
+
+RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
+AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
+
+
+def default_metrics(predictions: Predictions, costs: Sequence[Costs] = ()) -> tuple[list[str], list[str]]:
+    """Return the expressions of the default report, and a sentence for each metric left out."""
+    rows, classes = predictions.scores.shape
+    names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
+    names += ["accuracy", "normalized_error_rate"]
+    for one in costs:
+        names += [f"bayes_risk:costs={one.name}", f"normalized_bayes_risk:costs={one.name}"]
+    skipped = []
+    if classes > 5:
+        names.append("top5_accuracy")
+    if classes == 2 or rows * classes <= AUROC_LIMIT:
+        names.append("auroc")
+    else:
+        skipped.append("auroc orders every class in memory and is left out; ask with --metrics auroc")
+    names += ["mean_confidence", "mean_gap", "ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks"]
+    if rows * classes <= RECALIBRATION_LIMIT:
+        names += ["relative_calibration_loss", "relative_calibration_loss:score=brier"]
+        if classes == 2:
+            names.append("relative_calibration_loss:recalibrator=pav:training=test")
+    else:
+        skipped.append(
+            "relative_calibration_loss fits transforms to all rows and is left out; ask with --metrics "
+            "relative_calibration_loss"
+        )
+    if classes == 2:
+        names.append("ece:lens=class-1")
+    return [*names, "cw_ece", "cw_ece_l2"], skipped
+
+
+def evaluate(
+    predictions: Predictions,
+    settings: Settings | None = None,
+    watch: Watch | None = None,
+    companions: Companions | None = None,
+) -> Evaluation:
+    """Evaluate predictions.
+
+    Parameters
+    ----------
+    predictions
+        Scores and labels.
+    settings
+        Metrics and how to compute them; the default report if None.
+    watch
+        Called with the number of rows done as the pass goes on.
+    companions
+        Predictions that some metrics need beside them.
+
+    Raises
+    ------
+    UsageError
+        If a metric is unknown or does not fit the data.
+    """
+    settings = settings or Settings()
+    return _resampled(assess(measure(predictions, settings, watch), settings, companions))
+
+
+def measure(predictions: Predictions, settings: Settings, watch: Watch | None = None) -> Measurements:
+    """Return what one pass finds for the metrics of the settings; otherwise as `evaluate`."""
+    if settings.cluster is not None and (settings.test or settings.resample_predictions):
+        option = "--test" if settings.test else "--resample-predictions"
+        raise UsageError(
+            f"{option} draws the outcomes of all rows one by one, but --cluster {settings.cluster} says that "
+            "they depend on each other; leave out one of the two"
+        )
+    calls = _calls(predictions, settings)
+    moved = predictions
+    if settings.priors is not None:
+        moved = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
+    try:
+        return Measurements(
+            moved,
+            calls,
+            settings.bins,
+            settings.precision,
+            watch,
+            costs=settings.costs,
+            clip=settings.clip,
+            groups=settings.groups,
+            edges=settings.edges,
+            tests=settings.test,
+        )
+    except KindContradicted as found:
+        # the first block looked like something a later one cannot be: read again as what it is
+        return measure(predictions.as_kind(found.kind, found.reason), settings, watch)
+
+
+def _calls(predictions: Predictions, settings: Settings) -> list[MetricCall]:
+    names = settings.metrics or default_metrics(predictions, settings.costs)[0]
+    return parse_metrics(names, settings.defaults)
+
+
+def assess(measured: Measurements, settings: Settings, companions: Companions | None = None) -> Evaluation:
+    """Return the evaluation of what `measure` found with the same settings; otherwise as `evaluate`."""
+    predictions = measured.predictions
+    if settings.cluster is not None:
+        settings = replace(settings, draws=0)  # dependent outcomes cannot be drawn from the predictions
+    calls = _calls(predictions, settings)
+    estimates = _scores(measured, calls, settings)
+    estimates |= _rankings(measured, calls, settings)
+    estimates |= _errors(measured, calls, settings)
+    estimates |= classical_estimates(measured, calls, settings)
+    estimates |= decompositions(measured, calls, settings)
+    recalibrated, notes = recalibrations(measured, calls, settings, companions or Companions())
+    estimates |= recalibrated
+    confidence = measured.problem("top-1")
+    return Evaluation(
+        predictions,
+        settings,
+        measured.dtype,
+        measured.facts,
+        {str(call): estimates[str(call)] for call in calls},
+        class_rows(measured, settings),
+        confidence,
+        confidence.bins("equal-width", settings.bins),
+        measured.class_bins(settings.bins),
+        *_infinite(measured),
+        () if settings.metrics else tuple(default_metrics(predictions, settings.costs)[1]),
+        decision_tables(measured),
+        notes,
+        _clipped(measured, settings.clip),
+    )
+
+
+def _resampled(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation with what has to compute metrics on resampled rows, if it is asked for."""
+    settings, found = evaluation.settings, dict(evaluation.estimates)
+    plain = replace(
+        settings, resamples=0, draws=0, test=False, resample_predictions=False, sd=False, cluster=None
+    )
+
+    def values_of(names: Iterable[str]) -> Callable[[Predictions], dict[str, float]]:
+        metrics = tuple(found[name].call.asked for name in names)
+        inner = replace(plain, metrics=metrics, priors=None)  # which the rows already have
+        return lambda rows: {name: e.value for name, e in evaluate(rows, inner).estimates.items()}
+
+    if settings.resample_predictions:
+        errors = {name: e for name, e in found.items() if e.call.metric.family == "error"}
+        tested = {name: e.value for name, e in errors.items() if e.if_calibrated is not None}
+        rng = np.random.default_rng([settings.seed, 6])
+        nulls = resampled_nulls(evaluation.predictions, values_of(tested), tested, settings.draws, rng)
+        for name, null in nulls.items():
+            found[name] = replace(found[name], if_calibrated=null)
+    repeated = [name for name, e in found.items() if e.call.metric.family != "recalibration"]
+    if settings.sd and repeated:
+        clusters = settings.clusters(evaluation.predictions)
+        rng = np.random.default_rng([settings.seed, 5])
+        for name, sd in bootstrap_sd(evaluation.predictions, values_of(repeated), rng, clusters).items():
+            found[name] = replace(found[name], sd=sd)
+    return replace(evaluation, estimates=found)
+
+
+def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:
+    calls = [call for call in calls if call.metric.family == "score"]
+    if not calls:
+        return {}
+    sums = measured.score_sums(settings.clusters(measured.predictions))
+    means = sums.means()
+    resampled = None
+    if settings.resamples and sums.units > 1:
+        resampled = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 1]))
+    estimates = {}
+    for call in calls:
+        score = measured.scores[str(call)]
+        value = float(score.value(means))
+        interval = None
+        if resampled is not None and not np.isnan(value):
+            interval = Interval.of_draws(score.value(resampled), settings.level)
+        parts = {"constant": float(score.constant(means))} if score.constant else {}
+        line = signature(call, measured, settings, f"resamples:{settings.resamples}")
+        estimates[str(call)] = Estimate(call, value, line, interval, parts=parts)
+    return estimates
+
+
+def _rankings(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:
+    estimates = {}
+    for call in calls:
+        if call.metric.family == "ranking":
+            area = measured.roc_area(settings.clusters(measured.predictions))
+            ends = area.interval(settings.level)
+            interval = None if ends is None else Interval(*ends, settings.level)
+            line = signature(call, measured, settings, "interval:delong")
+            estimates[str(call)] = Estimate(call, area.value, line, interval)
+    return estimates
+
+
+def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:
+    calls = [call for call in calls if call.metric.family == "error"]
+    found = calibration_errors(measured, calls, settings)
+    estimates = {}
+    for call in calls:
+        value, null, parts = found[str(call)]
+        scheme = ["predictions:resampled"] if settings.resample_predictions else []
+        line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme)
+        estimates[str(call)] = Estimate(call, value, line, if_calibrated=null, parts=parts)
+    return estimates
+
+
+def _clipped(measured: Measurements, least: float) -> int:
+    """Return how many rows count with the least probability instead of their own."""
+    if not least or "log_loss" not in measured.rows.columns:
+        return 0
+    return int(np.count_nonzero(measured.rows["log_loss"] >= -np.log(least)))
+
+
+def _infinite(measured: Measurements) -> tuple[NDArray[np.intp], float]:
+    """Return the rows of infinite log-loss and, if there are any, the log-loss of the others."""
+    if "log_loss" not in measured.rows.columns:
+        return np.empty(0, np.intp), float("nan")
+    losses = measured.rows["log_loss"]
+    if np.isfinite(losses.max()):
+        return np.empty(0, np.intp), float("nan")
+    weights = measured.predictions.weights
+    counted = np.ones(len(losses), np.bool_) if weights is None else weights > 0
+    finite = np.isfinite(losses)
+    infinite, others = np.flatnonzero(~finite & counted), finite & counted
+    if not others.any():
+        return infinite, float("nan")
+    kept = None if weights is None else weights[others]
+    return infinite, float(np.average(losses[others].astype(np.float64), weights=kept))

@@ -1,0 +1,142 @@
+"""Recalibration of the rows that are evaluated, by fits that have not seen them; and of resamples of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.crossvalidation import Rows, held_out_folds
+from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.methods import parse_method
+from calcli.core.data.arrays import Array, Doubles, Positions
+from calcli.core.data.folds import grouped_folds, stratified_folds
+from calcli.core.language.metrics import PAV
+
+FOLDS = 5
+
+
+@dataclass
+class Recalibration:
+    """Recalibrates rows with a method that is trained on other rows, or on the same ones.
+
+    Every fit starts from the last one of the same fold, the first ones from each other: the usual methods
+    solve convex problems, so that the start decides on the time and not on the result.
+
+    Attributes
+    ----------
+    calibrator
+        The method; its settings are used, it is not fitted itself.
+    fold
+        (N,) which rows are recalibrated together, by a fit to all others; None without cross-validation.
+    training_rows
+        Rows to train on; None for those that are recalibrated.
+    fits
+        The last fit of each fold.
+    """
+
+    calibrator: Calibrator
+    fold: Positions | None = None
+    training_rows: Rows | None = None
+    fits: dict[int, Calibrator] = field(default_factory=dict)
+
+    def apply(self, rows: Rows) -> Doubles:
+        """Return the recalibrated log-probabilities, (N, K), of N rows."""
+        if self.fold is not None:
+            return held_out_folds(self.calibrator, rows, self.fold, self.fits)
+        start = self.fits[0].parameters if self.fits else None
+        self.fits[0] = (self.training_rows or rows).fit(self.calibrator, start)
+        return self.fits[0].apply(rows.scores)
+
+    def resample(self, rows: Rows, rng: np.random.Generator, clusters: Array | None = None) -> Resample:
+        """Return rows drawn with replacement, recalibrated by fits to what was drawn.
+
+        A row that is drawn twice counts twice and stays in its fold, so that no fit sees a row that it is
+        judged on. Training rows of their own are drawn apart.
+
+        Parameters
+        ----------
+        rows
+            N rows.
+        rng
+            Draws them.
+        clusters
+            (N,) values that dependent rows share; they are drawn whole. None for single rows.
+        """
+        drawn, weights = _draw(rows, rng, clusters)
+        while self.fold is not None and np.ptp(self.fold[drawn]) == 0:  # of few clusters: none to train on
+            drawn, weights = _draw(rows, rng, clusters)
+        fold = None if self.fold is None else self.fold[drawn]
+        training_rows = self.training_rows
+        if training_rows is not None:
+            training_rows = _weighted(training_rows, *_draw(training_rows, rng, None))
+        again = Recalibration(self.calibrator, fold, training_rows, dict(self.fits))
+        return Resample(drawn, weights, again.apply(_weighted(rows, drawn, weights)))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the fits want said, once where they differ in numbers only, with how many of them say it."""
+        alike: dict[str, list[str]] = {}
+        for fitted in self.fits.values():
+            for note in fitted.notes:
+                alike.setdefault(re.sub(r"\d+", "#", note), []).append(note)
+        return [f"in {len(notes)} of {len(self.fits)} fits, {notes[0]}" for notes in alike.values()]
+
+
+@dataclass(frozen=True)
+class Resample:
+    """Rows drawn with replacement, and recalibrated.
+
+    Attributes
+    ----------
+    rows
+        (n,) different row numbers, ascending.
+    weights
+        (n,) how often each was drawn, times its weight.
+    log_probs
+        (n, K) recalibrated log-probabilities.
+    """
+
+    rows: Positions
+    weights: Doubles
+    log_probs: Doubles
+
+
+def _draw(rows: Rows, rng: np.random.Generator, clusters: Array | None) -> tuple[Positions, Doubles]:
+    unit = np.arange(len(rows.labels)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    units = int(unit.max()) + 1
+    weights = np.bincount(rng.integers(0, units, units), minlength=units)[unit].astype(np.float64)
+    if rows.weights is not None:
+        weights *= rows.weights
+    drawn = np.flatnonzero(weights)
+    return drawn, weights[drawn]
+
+
+def _weighted(rows: Rows, chosen: Positions, weights: Doubles) -> Rows:
+    return Rows(rows.scores[chosen], rows.labels[chosen], weights)
+
+
+def recalibrator(name: str) -> Calibrator:
+    """Return a calibrator to fit: any method by its name, or `pav`, the isotonic fit without smoothing.
+
+    Raises
+    ------
+    UsageError
+        If there is no such method.
+    """
+    if name == PAV:
+        return Isotonic(smoothing=0, interpolation="steps")
+    return parse_method(name).make()
+
+
+def cross_validation_folds(
+    labels: NDArray[np.integer[Any]], clusters: Array | None, rng: np.random.Generator
+) -> Positions:
+    """Return the (N,) folds of a cross-validation, stratified by label; clusters stay together."""
+    if clusters is None:
+        return stratified_folds(labels, FOLDS, rng)
+    return grouped_folds(labels, clusters, FOLDS, rng)

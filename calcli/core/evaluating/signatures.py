@@ -1,0 +1,30 @@
+"""The one line that says everything a number depends on."""
+
+from __future__ import annotations
+
+from calcli.core.evaluating.measure import Measurements
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.expressions import MetricCall
+from calcli.core.language.version import __version__
+
+
+def signature(call: MetricCall, measured: Measurements, settings: Settings, *repeats: str) -> str:
+    """Return the signature of a metric: name, arguments, data, what was repeated, seed, version.
+
+    Parameters
+    ----------
+    call, measured, settings
+        The metric, what it was computed from, and how.
+    repeats
+        Resamples, draws and the like, as `key:value`.
+    """
+    rows, classes = measured.predictions.scores.shape
+    parts = [call.metric.name, *(f"{key}:{value}" for key, value in call.arguments.items())]
+    parts += [f"n:{rows}", f"k:{classes}", f"dtype:{measured.dtype}"]
+    if measured.predictions.weights is not None:
+        parts.append("weighted")
+    if settings.cluster is not None:
+        parts.append(f"cluster:{settings.cluster}")
+    if settings.clip and "log_loss" in call.statistics:
+        parts.append(f"clip:{settings.clip:g}")
+    return "|".join([*parts, *repeats, f"seed:{settings.seed}", f"version:{__version__}"])

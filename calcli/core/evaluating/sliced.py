@@ -1,0 +1,85 @@
+"""Evaluations of slices beside that of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.priors import ShiftedScores
+from calcli.core.data.slices import Slice, select, select_each, slice_numbers
+from calcli.core.estimators.multiple import enough_draws, with_holm
+from calcli.core.evaluating.calibration_loss import Companions
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.language.errors import InputError
+
+
+def evaluate_slices(
+    predictions: Predictions, column: str, whole: Evaluation, companions: Companions | None = None
+) -> Iterator[tuple[Slice, Evaluation]]:
+    """Evaluate the rows of every value of a column like the whole.
+
+    Calibration losses, which need fits of their own, are computed only if the settings name them.
+
+    Parameters
+    ----------
+    predictions
+        All rows.
+    column
+        One of their columns.
+    whole
+        Evaluation of all rows, whose settings and kind of scores count for the slices; many of them take more
+        draws, so that their p-values can be corrected for their number.
+    companions
+        Predictions that some metrics need beside all rows.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, it has too many values, or a slice cannot be evaluated.
+    """
+    settings, found = whole.settings, whole.predictions
+    if not settings.metrics:
+        calls = [estimate.call for estimate in whole.estimates.values()]
+        usual = tuple(call.asked for call in calls if call.metric.family != "recalibration")
+        settings = replace(settings, metrics=usual)
+    # what has been shifted is of another kind than what is read
+    kind = found.scores.kind if isinstance(found.scores, ShiftedScores) else found.kind
+    understood = predictions.as_kind(kind, found.provenance.kind_reason)
+    companions = companions or Companions()
+    posteriors = companions.posteriors
+    slices, numbers = slice_numbers(understood, column)
+    if settings.draws:
+        settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
+    for number, rows in enumerate(select_each(understood, numbers)):
+        if rows.weights is not None and not rows.weights.any():
+            where = f"{predictions.provenance.path}: slice {slices[number]}"
+            raise InputError(f"{where} has no row of a weight above 0; leave its rows out of the file")
+        own = None if posteriors is None else select(posteriors, numbers == number)
+        beside = replace(companions, posteriors=own)
+        try:
+            evaluation = evaluate(rows, settings, companions=beside)
+        except InputError as fault:
+            raise InputError(f"slice {slices[number]}: {fault}") from fault
+        yield slices[number], evaluation
+
+
+def with_corrected_p(
+    parts: Sequence[Mapping[str, Estimate]], enough: Sequence[bool]
+) -> list[dict[str, Estimate]]:
+    """Correct the p-values of every metric for the number of slices it was tested on (Holm).
+
+    Parameters
+    ----------
+    parts
+        The estimates of each slice, by metric expression.
+    enough
+        Whether each slice has rows enough to be compared; the others do not count.
+    """
+    found = [dict(part) for part in parts]
+    for name in found[0] if found else ():
+        nulls = with_holm([part[name].if_calibrated for part in found], enough)
+        for part, null in zip(found, nulls, strict=True):
+            part[name] = replace(part[name], if_calibrated=null)
+    return found

@@ -1,0 +1,1 @@
+"""What users write, as data that load without numpy: errors, expressions, settings, entries."""

@@ -1,0 +1,196 @@
+"""Every figure calcli draws, as data; loads without numpy, so that help is quick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import nearest_name
+
+PANELS = 12  # panels, four in a line; more do not go on a page
+COLUMNS = 4  # panels that cannot be folded into lines
+LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """What is to be known of a figure before it is drawn.
+
+    Attributes
+    ----------
+    name
+        As given on the command line; also the name of its file.
+    meaning
+        One line: what is to be seen.
+    source
+        Where the figure comes from.
+    metrics
+        The metrics that it draws where none are asked for.
+    one_score
+        Whether it looks through a one-dimensional lens, and so at a region of its scores.
+    most_systems
+        How many systems it can show; None for any number.
+    """
+
+    name: str
+    meaning: str
+    source: str
+    metrics: tuple[str, ...] = ()
+    one_score: bool = False
+    most_systems: int | None = PANELS
+
+
+FIGURES: dict[str, FigureKind] = {
+    kind.name: kind
+    for kind in [
+        FigureKind(
+            "reliability",
+            "what was observed against what was predicted, bin by bin, and where the predictions are",
+            "van de Waterlaat 2021, fig. 3.2",
+            one_score=True,
+        ),
+        FigureKind(
+            "deviation",
+            "the gap of each bin, and how large chance makes it if calibrated",
+            "Vaicenavicius et al. 2019, fig. 4; Broecker & Smith 2007",
+            one_score=True,
+        ),
+        FigureKind("class-wise", "reliability of every class, worst first", "Kull et al. 2019"),
+        FigureKind(
+            "ks",
+            "cumulative score and outcome, without bins: how far apart, and where",
+            "Gupta et al. 2021, fig. 1 and 2",
+            one_score=True,
+        ),
+        FigureKind(
+            "corp",
+            "isotonic reliability curve, without bins",
+            "Dimitriadis, Gneiting & Jordan 2021",
+            one_score=True,
+        ),
+        FigureKind(
+            "smooth",
+            "kernel reliability curve, without bins",
+            "Blasiok & Nakkiran 2024",
+            one_score=True,
+        ),
+        FigureKind(
+            "simplex",
+            "arrows from prediction to observation, for three outcomes",
+            "Vaicenavicius et al. 2019, fig. 1",
+        ),
+        FigureKind(
+            "risk",
+            "cost of decisions at every threshold, for two classes: areas are scores",
+            "Ferrer & Ramos 2024, fig. 1",
+            most_systems=LINES,
+        ),
+        FigureKind(
+            "rejection",
+            "error rate of what is kept when the least sure rows are rejected",
+            "El-Yaniv & Wiener 2010",
+            most_systems=LINES,
+        ),
+        FigureKind(
+            "scores",
+            "normalized scores with intervals, a bar a system",
+            "Ferrer & Ramos 2024, fig. 2",
+            ("normalized_log_loss", "normalized_brier", "normalized_error_rate", "relative_calibration_loss"),
+            most_systems=LINES,
+        ),
+        FigureKind(
+            "epochs",
+            "metrics over a series of files, and where each is best",
+            "van de Waterlaat 2021, fig. 5.1",
+            ("log_loss", "brier", "error_rate", "ece_l2", "binned_calibration_loss"),
+            most_systems=None,
+        ),
+        FigureKind(
+            "slices",
+            "a score in every slice of the rows, with intervals",
+            "forest plot; Lewis & Clarke 2001",
+            ("log_loss",),
+            most_systems=COLUMNS,
+        ),
+        FigureKind(
+            "temperature",
+            "log-loss against the temperature of the scores",
+            "Guo et al. 2017",
+            most_systems=LINES,
+        ),
+        FigureKind(
+            "calibration-map",
+            "what a calibrator makes of a score, and what was observed",
+            "Kull et al. 2017",
+        ),
+    ]
+}
+
+
+def find_figure(name: str) -> FigureKind:
+    """Return the figure of that name.
+
+    Raises
+    ------
+    UsageError
+        If there is none; the nearest name is suggested.
+    """
+    return find_figures([name])[0]
+
+
+def find_figures(names: Iterable[str]) -> list[FigureKind]:
+    """Return the figures of these names, each once.
+
+    Raises
+    ------
+    UsageError
+        If there is none of some name; all such names are listed with the nearest one.
+    """
+    names = list(dict.fromkeys(names))
+    unknown = [f"{name!r}{nearest_name(name, FIGURES)}" for name in names if name not in FIGURES]
+    if unknown:
+        raise UsageError(f"unknown figure {'; '.join(unknown)}; there are: {', '.join(FIGURES)}")
+    return [FIGURES[name] for name in names]
+
+
+def refuse_more_systems(kinds: Iterable[FigureKind], systems: int) -> None:
+    """Raise a UsageError if a figure cannot show that many systems."""
+    for kind in kinds:
+        if kind.most_systems is not None and systems > kind.most_systems:
+            raise UsageError(
+                f"the figure {kind.name} shows at most {kind.most_systems} systems, not {systems}; "
+                "a series of files goes with --figure epochs"
+            )
+
+
+def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
+    """Raise a UsageError if a figure has no such bins."""
+    fitting = ["simplex"] if binning == "recursive" else ["reliability", "deviation"]
+    for kind in kinds:
+        if binning != "equal-width" and kind.name not in fitting:
+            raise UsageError(
+                f"the figure {kind.name} has no {binning} bins; --binning {binning} goes with "
+                f"--figure {','.join(fitting)}"
+            )
+
+
+def standard_names(n_classes: int, lens: str = "top-1", region: str = "all") -> list[str]:
+    """Return the names of the figures that fit predictions, in the order in which a report shows them.
+
+    Parameters
+    ----------
+    n_classes
+        K.
+    lens
+        Of another one than top-1, only the figures that look through it.
+    region
+        Of a part of the scores, only the figures that can show it alone.
+    """
+    if lens == "class-wise":
+        return ["class-wise"]
+    names = ["reliability", "deviation", "ks"]
+    if lens == "top-1" and region == "all":
+        names.append("risk" if n_classes == 2 else "class-wise")
+        names += ["simplex"] if n_classes == 3 else []
+    return names

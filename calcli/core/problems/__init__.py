@@ -1,0 +1,1 @@
+"""Lenses, and the smaller problems that predictions become through them."""

@@ -1,0 +1,128 @@
+"""Lenses: which aspect of calibration is looked at (Vaicenavicius et al. 2019, section 2).
+
+A one-dimensional lens maps predictions to an induced binary problem, a score in [0, 1] and an outcome; a
+vector lens to a problem of several outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import nearest_name
+from calcli.core.problems.vectors import (
+    VectorLens,
+    canonical_lens,
+    group_lens,
+    largest_lens,
+)
+
+WHOLE = ("canonical", "class-wise", "worst-class")
+NUMBERED = ("top", "within-top", "class", "largest")  # kinds of lenses that a number follows
+
+
+@dataclass(frozen=True)
+class Lens:
+    """A one-dimensional lens: how a block becomes scores and outcomes.
+
+    Attributes
+    ----------
+    name
+        As written in metric expressions.
+    score, outcome
+        Names of the row statistics that are its score in [0, 1] and its outcome.
+    statistics
+        How they are computed from a block.
+    """
+
+    name: str
+    score: str
+    outcome: str
+    statistics: dict[str, RowStatistic]
+
+
+Groups = Mapping[str, Sequence[Sequence[int]]]
+
+
+def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens | VectorLens:
+    """Return the lens of that name.
+
+    Parameters
+    ----------
+    name
+        `top-1`, `top-r`, `within-top-r` (Gupta et al. 2021), `class-k`, `canonical`, `largest-k` (the k
+        largest probabilities and the rest; Vaicenavicius et al. 2019, example 2.iii), or a name of groups.
+    n_classes
+        K.
+    groups
+        Partitions of the classes by name: the class numbers of each group.
+
+    Raises
+    ------
+    UsageError
+        If there is no such lens for that number of classes.
+    """
+    if name == "top-1":
+        return Lens(name, "confidence", "hit", {key: ROW_STATISTICS[key] for key in ("confidence", "hit")})
+    if groups and name in groups:
+        return group_lens(groups[name])
+    if name == "canonical":
+        return canonical_lens(n_classes)
+    kind, _, digits = name.rpartition("-")
+    number = int(digits) if digits.isdigit() else -1
+    if kind == "class" and 0 <= number < n_classes:
+        return _score_lens(name, lambda block: block.column(number), lambda block: block.labels == number)
+    if kind == "top" and 1 <= number <= n_classes:
+        return _score_lens(
+            name,
+            lambda block: block.largest(number)[1][:, -1],
+            lambda block: block.largest(number)[0][:, -1] == block.labels,
+        )
+    if kind == "within-top" and 1 <= number <= n_classes:
+        return _score_lens(
+            name,
+            lambda block: np.minimum(block.largest(number)[1].sum(1), 1),
+            lambda block: (block.largest(number)[0] == block.labels[:, None]).any(1),
+        )
+    if kind == "largest" and 1 <= number < n_classes:
+        return largest_lens(number)
+    if name in WHOLE:
+        raise UsageError(f"the lens {name} is of no single problem here; expected one such as class-0")
+    named = "".join(f", {group}" for group in groups or ())
+    last = n_classes - 1
+    raise UsageError(
+        f"unknown lens {name!r}{_nearest_lens(name, groups or ())}; for these classes it can be top-1 to "
+        f"top-{n_classes}, within-top-1 to within-top-{n_classes}, class-0 to class-{last}, class-wise, "
+        f"worst-class, canonical, largest-1 to largest-{last}{named}"
+    )
+
+
+def _nearest_lens(name: str, groups: Iterable[str]) -> str:
+    kind, _, digits = name.rpartition("-")
+    if kind in NUMBERED and digits.isdigit():
+        return ""  # well written, but the number is out of range
+    number = digits if digits.isdigit() else "1"
+    return nearest_name(name, [*(f"{kind}-{number}" for kind in NUMBERED), *WHOLE, *groups])
+
+
+def find_scalar_lens(name: str, n_classes: int) -> Lens:
+    """Return the one-dimensional lens of that name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such lens, or it has several outcomes.
+    """
+    lens = find_lens(name, n_classes)
+    if not isinstance(lens, Lens):
+        raise UsageError(f"the lens {name} has several outcomes; expected one score, as of top-1 or class-0")
+    return lens
+
+
+def _score_lens(name: str, score: RowStatistic, outcome: RowStatistic) -> Lens:
+    columns = f"{name} score", f"{name} outcome"
+    return Lens(name, *columns, dict(zip(columns, (score, outcome), strict=True)))

@@ -1,0 +1,169 @@
+"""A score and an outcome for every row: the problem behind every one-dimensional error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.binning import Bins, edge_cuts, equal_mass_cuts, equal_width_cuts, is_run_end
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import region_ends
+from calcli.core.problems.vectors import (
+    VectorProblem,
+)
+
+NamedBinning = Literal["equal-width", "equal-mass"]
+
+
+Binning = NamedBinning | tuple[float, ...]  # or explicit edges
+
+
+LONG = 1000  # values between two cuts from which they are better summed by themselves
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An induced binary problem, its rows in ascending order of the score.
+
+    Attributes
+    ----------
+    score
+        (n,) ascending, in [0, 1].
+    outcome
+        (n,) booleans in the same order.
+    weights
+        (n,) row weights in the same order, or None.
+    """
+
+    score: Floats
+    outcome: NDArray[np.bool_]
+    weights: Floats | None = None
+    _cuts: dict[tuple[Binning, int], NDArray[np.intp]] = field(default_factory=dict, repr=False)
+    _bins: dict[tuple[Binning, int], Bins] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights; the number of rows without weights."""
+        return float(len(self.score) if self.weights is None else self.weights.sum())
+
+    @cached_property
+    def is_run_end(self) -> NDArray[np.bool_]:
+        """(n,) whether a row is the last one of a run of equal scores."""
+        return is_run_end(self.score)
+
+    @cached_property
+    def run_ends(self) -> NDArray[np.intp]:
+        """Positions just behind each run of equal scores."""
+        return np.flatnonzero(self.is_run_end) + 1
+
+    def within(self, low: float, high: float) -> Problem:
+        """Return the rows whose score lies in [low, high], in [low, high) below 1."""
+        start, stop = edge_cuts(self.score, np.array([0.0, low, high, 1.0]))[1:3]
+        stop = len(self.score) if high >= 1 else stop
+        rows = slice(start, stop)
+        weights = None if self.weights is None else self.weights[rows]
+        return Problem(self.score[rows], self.outcome[rows], weights)
+
+    def in_region(self, region: str, owner: str) -> Problem:
+        """Return the rows whose score lies in a region such as "0.8..1"; "all" for every row.
+
+        Raises
+        ------
+        UsageError
+            If there is no such row; the owner, a metric or an option, is named.
+        """
+        if region == "all":
+            return self
+        low, high = region_ends(region)
+        inside = self.within(low, high)
+        if not len(inside.score):
+            raise UsageError(f"{owner}: no row has a score from {low:g} to {high:g}")
+        return inside
+
+    def as_vectors(self) -> VectorProblem:
+        """Return the problem as one of two outcomes: it happens, it does not."""
+        probs = np.stack([self.score, 1 - self.score], axis=1)
+        return VectorProblem(probs, 1 - self.outcome.astype(np.intp), self.weights)
+
+    def cumulative_gap(self) -> NDArray[np.float64]:
+        """Return the cumulative outcome minus the cumulative score at the end of each run of equal scores."""
+        gap = np.subtract(self.outcome, self.score, dtype=np.float64)
+        if self.weights is not None:
+            gap *= self.weights
+        np.cumsum(gap, out=gap)
+        gap /= self.total_weight
+        return gap if self.is_run_end.all() else gap[self.is_run_end]
+
+    @cached_property
+    def widest_gap(self) -> float:
+        """The cumulative gap of largest size."""
+        gap = self.cumulative_gap()
+        return float(gap[np.abs(gap).argmax()])
+
+    def cuts(self, binning: Binning, bins: int) -> NDArray[np.intp]:
+        """Return the positions at which a binning parts the rows."""
+        if (binning, bins) not in self._cuts:
+            if binning == "equal-width":
+                cuts = equal_width_cuts(self.score, bins)
+            elif binning == "equal-mass":
+                cuts = equal_mass_cuts(self.score, bins, self.weights)
+            else:
+                cuts = edge_cuts(self.score, np.array(binning))
+            self._cuts[binning, bins] = cuts
+        return self._cuts[binning, bins]
+
+    def bins(self, binning: Binning, bins: int) -> Bins:
+        """Return the sums over the bins of a binning."""
+        if (binning, bins) not in self._bins:
+            self._bins[binning, bins] = self.binned(self.cuts(binning, bins))
+        return self._bins[binning, bins]
+
+    def binned(self, cuts: NDArray[np.intp]) -> Bins:
+        """Return the sums between consecutive cuts."""
+        count = np.diff(cuts)
+        if self.weights is None:
+            outcome = segment_sums(self.outcome, cuts)
+            return Bins(count, count.astype(np.float64), segment_sums(self.score, cuts), outcome)
+        weighted = (self.weights, self.score * self.weights, self.outcome * self.weights)
+        return Bins(count, *(segment_sums(values, cuts) for values in weighted))
+
+
+def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Sum values between consecutive cuts, the last of which is their number, along the last axis."""
+    starts = cuts[:-1]
+    if values.ndim == 1 and len(values) > LONG * len(starts):
+        parts = (values[start:stop] for start, stop in pairwise(cuts.tolist()))
+        # several times as fast as reduceat, which turns one value after the other into a double
+        total = np.count_nonzero if values.dtype == bool else partial(np.sum, dtype=np.float64)
+        return np.array([total(part) for part in parts], np.float64)
+    filled = starts < cuts[1:]
+    sums = np.zeros((*values.shape[:-1], len(starts)))
+    if filled.any():
+        sums[..., filled] = np.add.reduceat(values, starts[filled], axis=-1, dtype=np.float64)
+    return sums
+
+
+def ordered_problem(score: Floats, outcome: Array, weights: Floats | None = None) -> Problem:
+    """Sort an induced problem by its score.
+
+    Without weights the outcome is packed below the bits of the score, so that one plain sort of integers
+    does it; non-negative floats sort like their bits.
+    """
+    if weights is not None:
+        order = np.argsort(score, kind="stable")
+        return Problem(score[order], outcome[order].astype(bool), weights[order])
+    unsigned = np.uint32 if score.dtype == np.float32 else np.uint64
+    # the sum makes a copy and turns -0.0 into 0.0
+    keys: NDArray[np.unsignedinteger[Any]] = (score + 0).view(unsigned)
+    keys <<= 1
+    keys |= outcome
+    keys.sort()
+    hits = (keys & 1).astype(bool)
+    keys >>= 1
+    return Problem(keys.view(score.dtype), hits)

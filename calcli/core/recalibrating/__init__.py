@@ -1,0 +1,1 @@
+"""Fits of calibrators, chosen and judged by cross-validation."""

@@ -1,0 +1,253 @@
+"""Every calibrator side by side: fitted to some rows, judged on others, ranked over data sets."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.crossvalidation import Rows, held_out, rows_of
+from calcli.core.calibrators.methods import parse_method
+from calcli.core.comparing.contest import Contest
+from calcli.core.data.arrays import Floats
+from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
+from calcli.core.estimators.evidence import Resampled
+from calcli.core.estimators.multiple import holm
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import CalcliError
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import METRICS
+
+UNCALIBRATED = "uncalibrated"
+DEFAULT_METRICS = ("log_loss", "brier", "ece", "ks", "cw_ece", "accuracy")
+DEFAULT_METHODS = tuple(method.name for method in METHODS.values() if method.family != "wrapper")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model's predictions to recalibrate.
+
+    Attributes
+    ----------
+    model
+        What to call it.
+    calibration, test
+        Rows to fit to, and to judge on; the same for cross-validation.
+    classes
+        Their names.
+    folds
+        0, or into how many folds the rows are dealt, each judged by a fit to the others.
+    """
+
+    model: str
+    calibration: Rows
+    test: Rows
+    classes: tuple[str, ...]
+    folds: int = 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a method did to a model's predictions.
+
+    Attributes
+    ----------
+    model, method
+        Which; the method as its expression.
+    values
+        Metrics of the recalibrated test rows, by expression, and accuracy; empty if it failed.
+    fit_seconds, apply_seconds
+        Time of the processor; with folds, that of all fits with their applications, and 0.
+    fault
+        Why it failed, or "".
+    draws
+        (B,) resampled values of each score, if that was asked for; all methods of a model share their rows.
+    """
+
+    model: str
+    method: str
+    values: Mapping[str, float]
+    fit_seconds: float = 0.0
+    apply_seconds: float = 0.0
+    fault: str = ""
+    draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
+
+
+def task_of(model: str, calibration: Predictions, test: Predictions | None, folds: int = 0) -> Task:
+    """Return a task from predictions; without test rows the calibration rows are cross-validated.
+
+    Raises
+    ------
+    InputError
+        If the two have different classes.
+    """
+    rows = rows_of(calibration)
+    if test is None:
+        return Task(model, rows, rows, calibration.classes, folds)
+    require_classes(test, calibration.classes, calibration.provenance.path)
+    return Task(model, rows, rows_of(test), calibration.classes)
+
+
+def run(
+    tasks: Sequence[Task],
+    methods: Sequence[str],
+    settings: Settings,
+    jobs: int | None = None,
+    watch: Callable[[int], None] = lambda done: None,
+) -> list[Trial]:
+    """Try every method on every task, and the scores as they are.
+
+    Parameters
+    ----------
+    tasks
+        The models.
+    methods
+        Method expressions.
+    settings
+        Metrics, bins, and resamples if methods are to be told apart.
+    jobs
+        Processes at once; as many as there are processors if None.
+    watch
+        Called with the number of trials done.
+
+    Returns
+    -------
+    Trials, task by task, each beginning with `UNCALIBRATED`.
+    """
+    asked = [(number, method) for number in range(len(tasks)) for method in (UNCALIBRATED, *methods)]
+    workers = min(jobs or os.cpu_count() or 1, len(asked))
+    trials: dict[tuple[int, str], Trial] = {}
+    for done, (key, trial) in enumerate(_tried(tasks, asked, settings, workers), 1):
+        trials[key] = trial
+        watch(done)
+    return [trials[key] for key in asked]
+
+
+Key = tuple[int, str]
+
+
+def _tried(
+    tasks: Sequence[Task], asked: Sequence[Key], settings: Settings, workers: int
+) -> Iterator[tuple[Key, Trial]]:
+    if workers == 1:
+        for number, method in asked:
+            yield (number, method), trial(tasks[number], method, settings)
+        return
+    # each process is handed the rows once; tasks are then only numbers and names
+    with ProcessPoolExecutor(workers, initializer=_Worker.start, initargs=(tasks, settings)) as pool:
+        futures = {pool.submit(_Worker.trial, *key): key for key in asked}
+        for future in as_completed(futures):
+            number, method = futures[future]
+            fault = future.exception()  # such as a process that ran out of memory
+            died = Trial(tasks[number].model, method, {}, fault=f"{type(fault).__name__}: {fault}")
+            yield (number, method), died if fault else future.result()
+
+
+class _Worker:
+    """What a process of the pool keeps."""
+
+    tasks: Sequence[Task]
+    settings: Settings
+
+    @classmethod
+    def start(cls, tasks: Sequence[Task], settings: Settings) -> None:
+        cls.tasks, cls.settings = tasks, settings
+
+    @classmethod
+    def trial(cls, number: int, method: str) -> Trial:
+        return trial(cls.tasks[number], method, cls.settings)
+
+
+def trial(task: Task, method: str, settings: Settings) -> Trial:
+    """Fit a method, apply it to the test rows and compute the metrics; a failure is a result too."""
+    try:
+        log_probs, seconds = _recalibrated(task, method, settings.seed)
+        predictions = Predictions(
+            ArrayScores(log_probs),
+            "logits" if method == UNCALIBRATED else "log-probs",
+            task.test.labels,
+            task.classes,
+            task.test.weights,
+        )
+        metrics = tuple(dict.fromkeys([*settings.metrics, "accuracy"]))
+        contest = Contest([predictions], replace(settings, metrics=metrics))
+    except CalcliError as fault:
+        return Trial(task.model, method, {}, fault=str(fault))
+    except Exception as fault:  # whatever goes wrong inside one method, the others are still wanted
+        return Trial(task.model, method, {}, fault=f"{type(fault).__name__}: {fault}")
+    values = {call.asked: contest.values(call)[0] for call in contest.calls}
+    drawn = contest.draws(0)
+    draws = {call.asked: drawn[str(call)] for call in contest.calls if str(call) in drawn}
+    return Trial(task.model, method, values, *seconds, draws=draws)
+
+
+def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[float, float]]:
+    """Return the test rows' log-probabilities, and the time of fitting and of applying."""
+    if method == UNCALIBRATED:
+        return task.test.scores, (0.0, 0.0)
+    calibrator = parse_method(method).make()
+    start = time.process_time()
+    if task.folds:
+        log_probs = held_out(calibrator, task.calibration, task.folds, seed)
+        return log_probs, (time.process_time() - start, 0.0)
+    fitted = task.calibration.fit(calibrator)
+    middle = time.process_time()
+    log_probs = fitted.apply(task.test.scores)
+    return log_probs, (middle - start, time.process_time() - middle)
+
+
+def cost(metric: str, value: float) -> float:
+    """Return a value so that lower is better; undefined values are worst."""
+    direction = METRICS[metric.partition(":")[0]].direction
+    found = {"higher": -value, "zero": abs(value)}.get(direction, value)
+    return math.inf if math.isnan(found) else found
+
+
+def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
+    """Return the methods that cannot be told from the one with the best value of a score.
+
+    Their differences to it are tested by the paired bootstrap over the rows, with Holm's correction. Empty
+    for metrics that are not resampled.
+
+    Parameters
+    ----------
+    trials
+        Of one model.
+    metric
+        One of its metrics.
+    level
+        Confidence of the tests together.
+    """
+    zero = METRICS[metric.partition(":")[0]].direction == "zero"
+    draws = {trial.method: trial.draws[metric] for trial in trials if metric in trial.draws}
+    costs = {trial.method: cost(metric, trial.values[metric]) for trial in trials if trial.method in draws}
+    if not costs or not math.isfinite(min(costs.values())):
+        return set()
+    best = min(costs, key=lambda method: costs[method])
+    # one infinite loss proves an infinite mean, whatever resamples without that row show
+    others = [method for method, found in costs.items() if method != best and math.isfinite(found)]
+    sides = {method: np.abs(found) if zero else found for method, found in draws.items()}
+    found = [Resampled(sides[best], sides[method], paired=True).p_value() for method in others]
+    return {method for method, p in zip(others, holm(found), strict=True) if p > 1 - level}
+
+
+def mean_ranks(trials: Sequence[Trial], metric: str) -> dict[str, float]:
+    """Return the mean over the models of each method's rank, 1 for the best.
+
+    Equal values share the mean of their ranks; methods that failed come last.
+    """
+    models = list(dict.fromkeys(trial.model for trial in trials))
+    ranks: dict[str, list[float]] = {trial.method: [] for trial in trials}
+    for model in models:
+        own = [trial for trial in trials if trial.model == model]
+        costs = np.array([cost(metric, trial.values.get(metric, math.nan)) for trial in own])
+        for trial, value in zip(own, costs, strict=True):
+            below, equal = np.count_nonzero(costs < value), np.count_nonzero(costs == value)
+            ranks[trial.method].append(float(below + (equal + 1) / 2))
+    return {method: float(np.mean(found)) for method, found in ranks.items()}

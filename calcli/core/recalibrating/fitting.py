@@ -1,0 +1,353 @@
+"""A fit from end to end: choose a method, learn it, and say honestly what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.arguments import are_probabilities
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.crossvalidation import (
+    Difference,
+    Rows,
+    held_out,
+    paired_difference,
+    row_losses,
+    rows_of,
+    simplest,
+)
+from calcli.core.calibrators.methods import MethodCall
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.reduced import Reduced
+from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, top1_changes
+from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.logspace import log_softmax
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import ScoreName
+
+REPORTED = ("log_loss", "brier", "ece", "accuracy")
+Values = dict[str, float]
+Watch = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How to fit.
+
+    Attributes
+    ----------
+    folds
+        Of the cross-validation; 0 for none.
+    seed
+        Seed of the folds.
+    score
+        By which score candidates are compared.
+    raw
+        Whether to fit on raw logits, to which adding a constant changes the model.
+    reduced
+        Whether the method acts on the confidence alone, as a problem of two classes, right and wrong.
+    per_predicted_class
+        Whether each predicted class has a calibrator of its own.
+    min_rows
+        A class predicted on fewer rows has none.
+    preserve_top1
+        Whether the predicted class must stay.
+    """
+
+    folds: int = 5
+    seed: int = 0
+    score: ScoreName = "log_loss"
+    raw: bool = False
+    reduced: bool = False
+    per_predicted_class: bool = False
+    min_rows: int = 100
+    preserve_top1: bool = False
+
+    def wrapped(self, calibrator: Calibrator) -> Calibrator:
+        """Return the calibrator within the wrappers asked for."""
+        if self.reduced:
+            calibrator = Reduced(calibrator=calibrator)
+        if self.per_predicted_class:
+            calibrator = PerPredictedClass(calibrator=calibrator, min_rows=self.min_rows)
+        return PreserveTop1(calibrator=calibrator) if self.preserve_top1 else calibrator
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method that was tried.
+
+    Attributes
+    ----------
+    call
+        The method; None for the scores as they are.
+    values
+        Metrics of the held-out predictions; empty if it could not be fitted.
+    difference
+        Held-out loss against that of the best candidate.
+    failed
+        Why it could not be fitted.
+    """
+
+    call: MethodCall | None
+    values: Values
+    difference: Difference | None = None
+    failed: str = ""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted calibrator and what it does.
+
+    Attributes
+    ----------
+    call
+        The method.
+    calibrator
+        The calibrator, fitted to all rows.
+    predictions
+        The rows.
+    settings
+        How it was fitted.
+    before, after
+        Metrics on the fitting rows, as they were and recalibrated.
+    cross_validated
+        Metrics of held-out predictions; None without folds.
+    gain
+        Held-out loss before against after, by the score of the settings; None without folds.
+    changed_rows, new_ties
+        Fitting rows whose predicted class changes, and whose largest probability becomes shared; those of
+        weight 0 left out.
+    candidates
+        What was compared, the simplest first; empty where nothing was to be chosen.
+    """
+
+    call: MethodCall
+    calibrator: Calibrator
+    predictions: Predictions
+    settings: FitSettings
+    before: Values
+    after: Values
+    cross_validated: Values | None
+    gain: Difference | None
+    changed_rows: int
+    new_ties: int
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def class_rows(self) -> NDArray[np.intp]:
+        """(K,) how many rows each class has, those of weight 0 left out."""
+        rows = self.predictions
+        counted = rows.labels if rows.weights is None else rows.labels[rows.weights > 0]
+        return np.bincount(counted, minlength=rows.n_classes)
+
+    @property
+    def priors(self) -> NDArray[np.float64]:
+        """(K,) weighted frequencies of the classes."""
+        rows = self.predictions
+        sums = np.bincount(rows.labels, rows.weights, minlength=rows.n_classes)
+        return sums / sums.sum()
+
+
+def candidates_for(raw: bool) -> list[str]:
+    """Return the methods that `auto` tries unasked."""
+    return [m.name for m in METHODS.values() if m.quick and (m.family == "softmax" or not raw)]
+
+
+def fit(
+    predictions: Predictions,
+    calls: Sequence[MethodCall],
+    settings: FitSettings | None = None,
+    watch: Watch = lambda done: None,
+) -> Fit:
+    """Fit a method, or the simplest of several that are as good as the best.
+
+    Parameters
+    ----------
+    predictions
+        The rows to fit to.
+    calls
+        One method, or several to choose from by cross-validation.
+    settings
+        How to fit.
+    watch
+        Called with the number of fits done; there are `fits(calls, settings)`.
+
+    Raises
+    ------
+    InputError
+        If the rows do not do for the method.
+    UsageError
+        If the method does not go with the rows or the settings.
+    """
+    settings = settings or FitSettings()
+    if len(calls) > 1 and not settings.folds:
+        raise UsageError("to choose among methods takes cross-validation; give --folds 2 or more")
+    evaluation = _evaluated(predictions)
+    predictions, before = evaluation.predictions, _values(evaluation)
+    if settings.raw and settings.reduced:
+        raise UsageError("a confidence has no raw logits; leave out --input raw, or --lens reduced")
+    if settings.raw:
+        _refuse_raw(predictions, calls)
+    rows = rows_of(predictions)
+    if are_probabilities(rows.scores):
+        raise InputError(
+            f"{predictions.provenance.path} has probabilities, which are taken for {predictions.kind}; say "
+            "--kind probs, or leave --kind out"
+        )
+    trial = _Trial(predictions, rows, settings, watch)
+    candidates: tuple[Candidate, ...] = ()
+    call = calls[0]
+    if len(calls) > 1:
+        call, candidates = _choose(trial, calls, before)
+    cross_validated, gain = None, None
+    if settings.folds:
+        done = trial.held_out(call)
+        cross_validated, gain = done.values, trial.gain(done)
+    calibrator = rows.fit(trial.made(call))
+    trial.step()
+    log_probs = calibrator.apply(rows.scores)
+    after = _values(_evaluated(recalibrated(predictions, log_probs)))
+    counted = slice(None) if rows.weights is None else rows.weights > 0
+    changes = top1_changes(rows.scores[counted], log_probs[counted])
+    return Fit(
+        call, calibrator, predictions, settings, before, after, cross_validated, gain, *changes, candidates
+    )
+
+
+def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
+    """Return the record of a fit.
+
+    Parameters
+    ----------
+    fit
+        What was fitted.
+    sha256
+        Hash of the files of the rows; None for rows that came from memory or a pipe.
+    """
+    rows = fit.predictions
+    losses = {"before": fit.before, "after": fit.after, "cross_validated": fit.cross_validated}
+    return CalibratorRecord(
+        fit.calibrator,
+        rows.classes,
+        fit.settings.raw,
+        tuple(fit.priors.tolist()),
+        {
+            "path": rows.provenance.path,
+            "sha256": sha256,
+            "rows": rows.n_rows,
+            "weight": rows.n_rows if rows.weights is None else float(rows.weights.sum()),
+            "kind": rows.kind,
+            "dtype": str(rows.scores.dtype),
+            "folds": fit.settings.folds,
+            "seed": fit.settings.seed,
+            **losses,
+            "changed_rows": fit.changed_rows,
+            "new_ties": fit.new_ties,
+            "notes": list(fit.calibrator.notes),
+        },
+    )
+
+
+def fits(calls: Sequence[MethodCall], settings: FitSettings) -> int:
+    """Return how many fits there will be."""
+    return len(calls) * settings.folds + 1
+
+
+def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
+    """Return the predictions with (N, K) log-probabilities in place of their scores."""
+    return replace(predictions, scores=ArrayScores(log_probs), kind="log-probs")
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """The held-out predictions of a method, reduced: metrics and the loss of each row."""
+
+    values: Values
+    losses: Doubles
+
+
+class _Trial:
+    """Cross-validation of methods on the same folds, each done once."""
+
+    def __init__(self, predictions: Predictions, rows: Rows, settings: FitSettings, watch: Watch) -> None:
+        self.rows, self.settings = rows, settings
+        self._predictions, self._watch = predictions, watch
+        self._done: dict[str, _HeldOut] = {}
+        self._fits = 0
+
+    def step(self) -> None:
+        """Count a fit."""
+        self._fits += 1
+        self._watch(self._fits)
+
+    def made(self, call: MethodCall) -> Calibrator:
+        """Return the calibrator to fit."""
+        return self.settings.wrapped(call.make())
+
+    def held_out(self, call: MethodCall) -> _HeldOut:
+        """Cross-validate a method."""
+        if str(call) not in self._done:
+            folds, seed = self.settings.folds, self.settings.seed
+            log_probs = held_out(self.made(call), self.rows, folds, seed, self.step)
+            values = _values(_evaluated(recalibrated(self._predictions, log_probs)))
+            losses = row_losses(log_probs, self.rows.labels, self.settings.score)
+            self._done[str(call)] = _HeldOut(values, losses)
+        return self._done[str(call)]
+
+    def losses_before(self) -> Doubles:
+        """Return the losses of the scores as they are."""
+        return row_losses(log_softmax(self.rows.scores), self.rows.labels, self.settings.score)
+
+    def gain(self, done: _HeldOut) -> Difference:
+        """Compare the scores as they are with a method."""
+        return paired_difference(self.losses_before(), done.losses, self.rows.weights)
+
+
+def _choose(
+    trial: _Trial, calls: Sequence[MethodCall], before: Values
+) -> tuple[MethodCall, tuple[Candidate, ...]]:
+    order = list(METHODS)
+    tried: list[tuple[MethodCall, _HeldOut]] = []
+    failed: list[Candidate] = []
+    for call in sorted(calls, key=lambda one: order.index(one.method.name)):
+        try:
+            tried.append((call, trial.held_out(call)))
+        except CalcliError as fault:
+            failed.append(Candidate(call, {}, failed=str(fault)))
+    if not tried:
+        raise UsageError(f"none of the candidates can be fitted: {failed[0].failed}")
+    weights = trial.rows.weights
+    chosen, differences = simplest([done.losses for _, done in tried], weights)
+    best = min((done for _, done in tried), key=lambda done: float(np.average(done.losses, weights=weights)))
+    as_is = Candidate(None, before, paired_difference(trial.losses_before(), best.losses, weights))
+    found = [Candidate(call, done.values, d) for (call, done), d in zip(tried, differences, strict=True)]
+    return tried[chosen][0], (as_is, *found, *failed)
+
+
+def _refuse_raw(predictions: Predictions, calls: Sequence[MethodCall]) -> None:
+    if predictions.kind != "logits":
+        raise UsageError(
+            f"{predictions.provenance.path} has {predictions.kind}, --input raw needs logits; leave it out, "
+            "or say --kind logits if they are"
+        )
+    for call in calls:
+        if call.method.family != "softmax":
+            raise UsageError(
+                f"{call.method.name} acts on probabilities; leave out --input raw, which is for the softmax "
+                "methods"
+            )
+
+
+def _evaluated(predictions: Predictions) -> Evaluation:
+    return evaluate(predictions, Settings(metrics=REPORTED, resamples=0, draws=0))
+
+
+def _values(evaluation: Evaluation) -> Values:
+    return {name: estimate.value for name, estimate in evaluation.estimates.items()}

@@ -1,1 +1,0 @@
-"""Proper scores, risks of decisions, rankings, and what a recalibration would win back."""

@@ -1,0 +1,157 @@
+"""What the pass keeps of every row, the sums it keeps of every class, and what it notices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.binning import Bins, equal_width_index
+from calcli.core.data.blocks import Block
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.rows import RowStatistic
+
+FLUSH_SIZE = 30_000  # probabilities gathered before they are added to the sums
+
+
+class RowTable:
+    """Named statistics of every row, in the order of the rows.
+
+    Parameters
+    ----------
+    n_rows
+        Number of rows.
+    statistics
+        What to keep, by name: a function of a block that returns (n,) values.
+    """
+
+    def __init__(self, n_rows: int, statistics: Mapping[str, RowStatistic]) -> None:
+        self._n_rows = n_rows
+        self._statistics = dict(statistics)
+        self.columns: dict[str, Array] = {}
+
+    def add(self, block: Block) -> None:
+        """Store the block's statistics."""
+        for name, statistic in self._statistics.items():
+            values = statistic(block)
+            if name not in self.columns:
+                self.columns[name] = np.empty(self._n_rows, values.dtype)
+            self.columns[name][block.rows] = values
+
+    def __getitem__(self, name: str) -> Array:
+        """Return the (N,) values of one statistic."""
+        return self.columns[name]
+
+
+class ClassBins:
+    """Sums over equal-width bins of every class's probability, from one pass.
+
+    Only probabilities of at least 1 / bins are binned one by one, at most `bins` of a row; the first
+    bin is what they leave of the class's totals.
+    """
+
+    def __init__(self, predictions: Predictions, bins: int) -> None:
+        self._bins = bins
+        self._n_rows = predictions.n_rows
+        self._weights = predictions.weights
+        shape = (predictions.n_classes, bins)
+        self._count = np.zeros(shape, np.int64)
+        self._weight, self._score, self._outcome = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._total_score = np.zeros(predictions.n_classes)
+        self._pending: list[tuple[Array, Floats, Floats | None]] = []
+        self._pending_size = 0
+
+    def add(self, block: Block) -> None:
+        """Add one block to the sums."""
+        row_weight = 1 / block.total if block.weights is None else block.weights / block.total
+        self._total_score += block.sum_rows(row_weight)
+        # a hair below the edge: rounding must not hide a probability that belongs to the second bin
+        least = block.total * ((1 - 1e-6) / self._bins)
+        above = np.flatnonzero(block.exp >= block.per_row(least))
+        outer, inner = block.exp.shape
+        starts = np.searchsorted(above, np.arange(outer + 1) * inner)
+        first = np.repeat(np.arange(outer), np.diff(starts))
+        second = above - first * inner
+        classes, rows = (first, second) if block.class_axis == 0 else (second, first)
+        prob = block.exp.ravel().take(above) / block.total.take(rows)
+        self._pending.append((classes, prob, None if block.weights is None else block.weights[rows]))
+        self._pending_size += len(prob)
+        if self._pending_size >= FLUSH_SIZE:
+            self._flush()
+        own = self._cells(block.labels, block.label_prob)
+        self._outcome += _sums(own, block.weights, self._outcome)
+
+    def _cells(self, classes: Array, prob: Floats) -> NDArray[np.intp]:
+        """Return where in the (K, bins) table each probability belongs."""
+        cells = equal_width_index(prob, self._bins)
+        cells += classes.astype(np.intp, copy=False) * self._bins
+        return cells
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        classes, prob, weights = zip(*self._pending, strict=True)
+        self._pending, self._pending_size = [], 0
+        score = np.concatenate(prob)
+        cells = self._cells(np.concatenate(classes), score)
+        self._count += _sums(cells, None, self._count)
+        if self._weights is None:
+            self._score += _sums(cells, score, self._score)
+        else:
+            weight = np.concatenate(weights)
+            self._weight += _sums(cells, weight, self._weight)
+            self._score += _sums(cells, score * weight, self._score)
+
+    def bins(self) -> Bins:
+        """Return the sums, each (K, bins)."""
+        self._flush()
+        count, score = self._count.copy(), self._score.copy()
+        count[:, 0] = self._n_rows - count[:, 1:].sum(1)
+        score[:, 0] = self._total_score - score[:, 1:].sum(1)
+        if self._weights is None:
+            weight = count.astype(np.float64)
+        else:
+            weight = self._weight.copy()
+            weight[:, 0] = self._weights.sum() - weight[:, 1:].sum(1)
+        return Bins(count, weight, score, self._outcome)
+
+
+def _sums(cells: Array, values: Array | None, like: Array) -> Array:
+    return np.bincount(cells, values, minlength=like.size).reshape(like.shape)
+
+
+class InputFacts:
+    """What the pass notices about the scores themselves.
+
+    Attributes
+    ----------
+    worst_row_sum
+        The sum of probabilities farthest from one, as given (for logits: 1).
+    zeros, ones
+        Elements that are exactly 0, rows that give one class exactly 1.
+    tied_rows
+        Rows whose largest probability is shared by several classes.
+    """
+
+    def __init__(self, predictions: Predictions) -> None:
+        self._kind = predictions.kind
+        self._worst_log_sum = 0.0
+        self.zeros = self.ones = self.tied_rows = 0
+
+    def add(self, block: Block) -> None:
+        """Look at one block."""
+        self.tied_rows += block.tied_rows
+        self.ones += int(np.count_nonzero(block.confidence == 1))
+        if self._kind == "logits":
+            return
+        self.zeros += int(np.count_nonzero(block.exp == 0))
+        worst = float(block.log_sum[np.abs(block.log_sum).argmax()])
+        if abs(worst) > abs(self._worst_log_sum):
+            self._worst_log_sum = worst
+
+    @property
+    def worst_row_sum(self) -> float:
+        """The sum of probabilities farthest from one."""
+        return float(np.exp(self._worst_log_sum))

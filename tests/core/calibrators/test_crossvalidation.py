@@ -1,0 +1,107 @@
+"""Cross-validation that has not seen what it predicts, and the choice of the simplest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from calcli.core.calibrators.crossvalidation import (
+    Rows,
+    held_out,
+    paired_difference,
+    row_losses,
+    rows_of,
+    simplest,
+)
+from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.softmax import DPAffine
+from calcli.core.calibrators.temperature import Temperature
+from calcli.core.data.folds import stratified_folds
+from calcli.core.language.errors import InputError
+
+
+@pytest.mark.parametrize(("short", "calibrator"), [("ts", Temperature()), ("dp", DPAffine())])
+@pytest.mark.parametrize("name", ["cifar10_resnet-20", "sst2_gpt2", "agnews_gpt2"])
+def test_held_out_gain_is_that_of_other_foldings(golden, dataset, name, short, calibrator):
+    """The reference has the gain over 20 random foldings: mean, spread, least and most."""
+    scores, labels = dataset(name)
+    reference = golden[name]
+    log_probs = held_out(calibrator, Rows(scores.astype(np.float64), labels), folds=5, seed=0)
+    loss = row_losses(log_probs, labels, "log_loss").mean()
+    gain = 100 * (reference["ce_nats"] - loss) / reference["ce_nats"]
+    spread = reference[f"rcl_xv_{short}_rcl_pct_sd"]
+    assert gain == pytest.approx(reference[f"rcl_xv_{short}_rcl_pct_mean"], abs=4 * spread)
+
+
+def test_no_row_is_predicted_from_itself():
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.normal(size=(60, 3)), rng.integers(3, size=60))
+    fold = stratified_folds(rows.labels, 4, np.random.default_rng(7))
+    found = held_out(Isotonic(), rows, folds=4, seed=7)
+    for i in range(4):
+        alone = Isotonic().fit(rows.scores[fold != i], rows.labels[fold != i])
+        np.testing.assert_array_equal(found[fold == i], alone.apply(rows.scores[fold == i]))
+
+
+def test_fewer_rows_than_folds():
+    with pytest.raises(InputError, match=r"5 folds needs at least 5 rows, there are 3; .*--folds 0"):
+        held_out(Temperature(), Rows(np.eye(3), np.arange(3)), folds=5, seed=0)
+
+
+def test_losses_of_a_row():
+    probs = np.array([[0.5, 0.3, 0.2], [0.0, 0.4, 0.6]])
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(probs)
+    labels = np.array([1, 0])
+    np.testing.assert_allclose(row_losses(log_probs, labels, "log_loss"), [-np.log(0.3), np.inf])
+    brier = [0.5**2 + 0.7**2 + 0.2**2, 1 + 0.4**2 + 0.6**2]
+    np.testing.assert_allclose(row_losses(log_probs, labels, "brier"), brier)
+
+
+def test_difference_and_its_standard_error():
+    rng = np.random.default_rng(3)
+    first, second = rng.exponential(size=(2, 50))
+    found = paired_difference(first, second, None)
+    assert found.mean == pytest.approx((first - second).mean())
+    assert found.standard_error == pytest.approx(stats.sem(first - second, ddof=0))
+    weights = rng.integers(0, 3, size=50).astype(float)
+    weighted = paired_difference(first, second, weights)
+    assert weighted.mean == pytest.approx(np.average(first - second, weights=weights))
+    assert weighted == paired_difference(first, second, 7 * weights)
+
+
+def test_infinite_losses_decide():
+    finite, infinite = np.array([1.0, 2.0]), np.array([1.0, np.inf])
+    assert paired_difference(infinite, finite, None).mean == np.inf
+    assert paired_difference(finite, infinite, None).mean == -np.inf
+    assert paired_difference(infinite, infinite, None).mean == 0
+    assert paired_difference(infinite, finite, np.array([1.0, 0.0])).mean == 0
+
+
+def test_the_simplest_within_one_standard_error():
+    best = np.array([1.0, 2.0, 3.0, 4.0])
+    noise = np.array([0.3, -0.2, 0.3, -0.2])  # mean 0.05, standard error 0.125
+    losses = [best + 1, best + noise, best]
+    chosen, differences = simplest(losses, None)
+    assert chosen == 1
+    assert [one.mean for one in differences] == pytest.approx([1, 0.05, 0])
+    assert simplest([best + 0.01, best], None)[0] == 1  # small, but the same in every row
+
+
+def test_rows_become_logarithms(predict):
+    probs = np.array([[0.25, 0.75], [1.0, 0.0]], np.float32)
+    rows = rows_of(predict(probs, [0, 1]))
+    assert rows.scores.dtype == np.float64
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(rows.scores, np.log(probs.astype(np.float64)))
+    np.testing.assert_array_equal(rows_of(predict(probs, [0, 1], kind="logits")).scores, probs)
+
+
+def test_a_few_logits_that_resemble_probabilities_are_fitted_as_logits():
+    few = Rows(np.array([[0.1, 0.9], [0.3, 0.7]]), np.array([1, 0]))
+    many = Rows(np.array([[0.1, 0.9], [0.3, 0.7], [5.0, -5.0]]), np.array([1, 0, 1]))
+    expected = few.fit(Temperature()).parameters
+    assert many.take(np.array([True, True, False])).fit(Temperature()).parameters == expected
+    with pytest.raises(InputError, match="not all 0"):
+        Rows(few.scores, few.labels, np.zeros(2)).fit(Temperature())

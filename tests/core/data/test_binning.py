@@ -1,0 +1,81 @@
+"""The one edge rule: every value in exactly one bin, equal values always in the same one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calcli.core.data.binning import (
+    bin_index,
+    edge_cuts,
+    equal_mass_cuts,
+    equal_width_cuts,
+    equal_width_edges,
+    equal_width_index,
+    is_run_end,
+)
+
+unit = st.floats(0, 1)
+near_edge = st.builds(
+    lambda m, i, step: float(np.clip(np.nextafter(i % (m + 1) / m, step), 0, 1)),
+    st.integers(1, 40),
+    st.integers(0, 40),
+    st.sampled_from([-1.0, 2.0]),
+)
+
+
+def test_edges_of_the_reference(toys):
+    case = toys["edges_10_bins"]
+    assert equal_width_index(np.array(case["value"]), 10).tolist() == case["bin_index"]
+
+
+@given(st.lists(unit | near_edge, min_size=1), st.integers(1, 60), st.sampled_from([np.float32, np.float64]))
+def test_arithmetic_agrees_with_the_edges(values, bins, dtype):
+    values = np.array(values, dtype)
+    edges = equal_width_edges(bins)
+    naive = [min(bins - 1, max(i for i in range(bins + 1) if edges[i] <= value)) for value in values.tolist()]
+    assert equal_width_index(values, bins).tolist() == naive
+    assert bin_index(values, edges).tolist() == naive
+
+
+@given(st.lists(unit | near_edge, min_size=1), st.integers(1, 60), st.sampled_from([np.float32, np.float64]))
+def test_cuts_of_ordered_values_agree_with_the_index(values, bins, dtype):
+    ordered = np.sort(np.array(values, dtype))
+    counts = np.bincount(equal_width_index(ordered, bins), minlength=bins)
+    assert np.diff(equal_width_cuts(ordered, bins)).tolist() == counts.tolist()
+    assert np.diff(edge_cuts(ordered, equal_width_edges(bins))).tolist() == counts.tolist()
+
+
+@given(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5, 0.9]) | unit, min_size=1), st.integers(1, 20))
+def test_equal_mass_never_parts_equal_values(values, bins):
+    ordered = np.sort(np.array(values))
+    cuts = equal_mass_cuts(ordered, bins)
+    assert cuts[0] == 0
+    assert cuts[-1] == len(ordered)
+    assert (np.diff(cuts) > 0).all()
+    assert len(cuts) - 1 <= bins
+    assert all(ordered[cut - 1] < ordered[cut] for cut in cuts[1:-1])
+
+
+@pytest.mark.parametrize(("n", "bins"), [(10, 3), (100, 15), (7, 15), (15, 15)])
+def test_equal_mass_sizes_are_those_of_array_split(n, bins):
+    sizes = [len(part) for part in np.array_split(np.arange(n), bins) if len(part)]
+    assert np.diff(equal_mass_cuts(np.linspace(0, 1, n), bins)).tolist() == sizes
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.4, 0.8]) | unit, st.integers(1, 3)), min_size=1),
+    st.integers(1, 8),
+)
+def test_equal_mass_weights_are_repeated_rows(rows, bins):
+    rows = sorted(rows)
+    values, weights = np.array([v for v, _ in rows]), np.array([float(w) for _, w in rows])
+    repeated = np.repeat(values, weights.astype(int))
+    weighted = np.append(0, np.cumsum(weights))[equal_mass_cuts(values, bins, weights)]
+    assert weighted.tolist() == equal_mass_cuts(repeated, bins).tolist()
+
+
+def test_run_ends():
+    assert is_run_end(np.array([0.1, 0.1, 0.2, 0.3, 0.3])).tolist() == [False, True, True, False, True]

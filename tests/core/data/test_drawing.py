@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from calcli.core.data.drawing import draw_labels
+
+
+def test_labels_occur_as_often_as_predicted():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(40), 2000)  # several blocks of rows
+    draws = 50
+    labels = draw_labels(probs, draws, rng)
+    drawn = np.bincount(labels.ravel(), minlength=40)
+    expected = draws * probs.sum(0)
+    deviation = (drawn - expected) / np.sqrt(draws * (probs * (1 - probs)).sum(0))
+    assert np.abs(deviation).max() < 4
+
+
+def test_rows_are_drawn_from_their_own_probabilities():
+    labels = draw_labels(np.array([[0.2, 0.8], [0.7, 0.3]]), 40_000, np.random.default_rng(1))
+    assert labels.mean(1) == pytest.approx([0.8, 0.3], abs=0.01)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_impossible_classes_are_never_drawn(dtype):
+    probs = np.tile(np.array([[0, 0.5, 0, 0.5, 0], [0, 0, 1, 0, 0]], dtype), (500, 1))
+    labels = draw_labels(probs, 100, np.random.default_rng(2))
+    assert set(labels[::2].ravel()) == {1, 3}
+    assert set(labels[1::2].ravel()) == {2}
+
+
+def test_the_same_seed_draws_the_same_labels():
+    probs = np.full((10, 3), 1 / 3)
+    first, again = (draw_labels(probs, 5, np.random.default_rng(7)) for _ in range(2))
+    assert np.array_equal(first, again)

@@ -1,0 +1,151 @@
+"""Other class priors: every metric as if the classes had occurred with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+
+from calcli.core.data.priors import Priors, at_priors
+from calcli.core.data.simulation import gaussian_classes
+from calcli.core.estimators.costs import CostWord
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import InputError, UsageError
+
+PLAIN = Settings(metrics=("log_loss", "normalized_brier", "error_rate", "ece", "ks"), resamples=0, draws=0)
+
+
+def values(predictions, **settings):
+    found = evaluate(predictions, replace(PLAIN, **settings)).estimates
+    return {name: estimate.value for name, estimate in found.items()}
+
+
+def sample(predict, n=600, seed=0):
+    made = gaussian_classes("mcs", n, np.random.default_rng(seed), classes=3, prior=0.5, scale=2)
+    return predict(made.scores, made.labels, made.kind), made
+
+
+def test_scores_are_means_over_the_classes_with_other_weights(predict):
+    predictions, made = sample(predict)
+    wanted = np.array([0.2, 0.3, 0.5])
+    own = -made.scores[np.arange(600), made.labels]
+    by_class = [own[made.labels == k].mean() for k in range(3)]
+    assert values(predictions, priors=Priors(tuple(wanted)))["log_loss"] == pytest.approx(wanted @ by_class)
+
+
+def test_uniform_priors_balance_the_accuracy(predict):
+    predictions, made = sample(predict)
+    found = values(predictions, priors=Priors())
+    balanced = sk.balanced_accuracy_score(made.labels, made.scores.argmax(1))
+    assert found["error_rate"] == pytest.approx(1 - balanced)
+
+
+def test_the_priors_that_the_rows_have_change_nothing(predict):
+    predictions, made = sample(predict)
+    same = Priors(tuple(np.bincount(made.labels) / 600))
+    for shift in (False, True):
+        assert values(predictions, priors=same, shift_to_priors=shift) == pytest.approx(values(predictions))
+
+
+def test_rows_repeated_to_the_priors_give_the_same_values(predict):
+    predictions, made = sample(predict, 300)
+    times = np.array([1, 2, 3])[made.labels]
+    repeated = predict(np.repeat(made.scores, times, axis=0), np.repeat(made.labels, times), "log-probs")
+    priors = np.bincount(repeated.labels) / len(repeated.labels)
+    assert values(predictions, priors=Priors(tuple(priors))) == pytest.approx(values(repeated))
+
+
+def test_names_say_which_prior_is_whose(predict):
+    predictions, _ = sample(predict)
+    named = Priors((0.5, 0.2, 0.3), ("2", "0", "1"))
+    assert values(predictions, priors=named) == values(predictions, priors=Priors((0.2, 0.3, 0.5)))
+
+
+@pytest.mark.parametrize("kind", ["logits", "log-probs", "probs"])
+def test_shifted_posteriors_are_those_of_the_other_priors(kind, predict):
+    """The posteriors of a calibrated system with prior 1/2, moved to 0.9, are those it would have had."""
+    rng = np.random.default_rng(1)
+    made = gaussian_classes("cal", 400, rng, prior=0.5)
+    scores = {"probs": made.posteriors, "log-probs": made.scores, "logits": made.scores + 3.0}[kind]
+    moved = at_priors(predict(scores, made.labels, kind), Priors((0.9, 0.1)), shift=True)
+    odds = made.scores[:, 0] - made.scores[:, 1] + np.log(9)
+    expected = np.where(made.labels == 0, np.logaddexp(0, -odds), np.logaddexp(0, odds))
+    weights = np.where(made.labels == 0, 0.9, 0.1) / 0.5
+    loss = values(replace(moved, priors=None))["log_loss"]
+    assert loss == pytest.approx(np.average(expected, weights=weights), abs=1e-12)
+
+
+def test_shifting_mends_a_calibrated_system(predict):
+    made = gaussian_classes("cal", 20_000, np.random.default_rng(2), prior=0.5)
+    predictions = predict(made.scores, made.labels, made.kind)
+    asked = {"priors": Priors((0.95, 0.05)), "metrics": ("relative_calibration_loss",)}
+    assert values(predictions, **asked)["relative_calibration_loss"] > 0.3
+    assert abs(values(predictions, **asked, shift_to_priors=True)["relative_calibration_loss"]) < 0.01
+
+
+def test_intervals_know_that_the_priors_are_fixed(predict):
+    """The variance is that of stratified sampling: sum of prior_k^2 var_k / n_k."""
+    predictions, made = sample(predict, 900)
+    priors = np.array([0.1, 0.2, 0.7])
+    found = evaluate(
+        predictions, Settings(metrics=("log_loss",), priors=Priors(tuple(priors)), resamples=4000)
+    )
+    interval = found.estimates["log_loss"].interval
+    losses = -made.scores[np.arange(900), made.labels]
+    counts = np.bincount(made.labels)
+    variances = np.array([losses[made.labels == k].var() for k in range(3)])
+    sd = np.sqrt(np.sum(priors**2 * variances / counts))
+    assert interval.high - interval.low == pytest.approx(2 * 1.96 * sd, rel=0.08)
+
+
+def test_the_constant_system_scores_one_at_its_own_priors(predict):
+    labels = np.array([0] * 50 + [1] * 30 + [2] * 20)
+    predictions = predict(np.tile([0.2, 0.3, 0.5], (100, 1)), labels)
+    names = ("normalized_log_loss", "normalized_brier", "normalized_bayes_risk:costs=abstain")
+    settings = Settings(
+        metrics=names,
+        priors=Priors((0.2, 0.3, 0.5)),
+        costs=(CostWord("abstain", "abstain", 0.4),),
+        resamples=50,
+    )
+    for estimate in evaluate(predictions, settings).estimates.values():
+        assert estimate.value == pytest.approx(1, abs=1e-12)
+        assert (estimate.interval.low, estimate.interval.high) == pytest.approx((1, 1), abs=1e-12)
+
+
+def test_a_class_that_may_not_occur_takes_no_part(predict):
+    predictions, made = sample(predict)
+    found = values(predictions, priors=Priors((0.5, 0.5, 0.0)))["log_loss"]
+    losses = -made.scores[np.arange(600), made.labels]
+    assert found == pytest.approx(np.mean([losses[made.labels == k].mean() for k in (0, 1)]))
+    moved = values(predictions, priors=Priors((0.5, 0.5, 0.0)), shift_to_priors=True)["log_loss"]
+    assert moved < found
+
+
+@pytest.mark.parametrize(
+    ("priors", "match"),
+    [
+        (Priors((0.5, 0.5)), "2 priors for 3 classes"),
+        (Priors((0.5, 0.4, 0.2)), "sum to 1.1; expected numbers of 0 or more that sum to 1"),
+        (Priors((-0.1, 0.6, 0.5)), "0 or more"),
+        (Priors((0.5, 0.4, 0.1), ("0", "1", "cat")), "no prior is given for class '2'"),
+    ],
+)
+def test_priors_that_are_none_are_refused(priors, match):
+    with pytest.raises(UsageError, match=match):
+        priors.of(("0", "1", "2"))
+
+
+def test_weights_cannot_make_rows_of_a_class_without_any(predict):
+    with pytest.raises(InputError, match=r"class '1' has no rows.*give it 0"):
+        values(predict([[0.4, 0.6], [0.5, 0.5]], [0, 0]), priors=Priors())
+
+
+def test_the_report_says_so(predict):
+    predictions, _ = sample(predict)
+    moved = at_priors(predictions, Priors((0.2, 0.3, 0.5)), shift=True)
+    assert "weighted to the class priors 0.2, 0.3, 0.5" in moved.provenance.notes[-1]
+    assert "moved to them" in moved.provenance.notes[-1]

@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+from scipy.special import logsumexp, softmax
+from scipy.stats import multivariate_normal, norm
+
+from calcli.core.data.simulation import (
+    TABLES,
+    gaussian_classes,
+    gaussian_mixture,
+    three_class_population,
+    three_classes,
+)
+
+
+def normalized_scores(simulation):
+    """Return normalized log-loss and normalized Brier score."""
+    probs, labels = np.exp(simulation.scores), simulation.labels
+    n, k = probs.shape
+    priors = np.bincount(labels, minlength=k) / n
+    log_loss = -simulation.scores[np.arange(n), labels].mean()
+    brier = np.square(probs - np.eye(k)[labels]).sum(1).mean()
+    return log_loss / -(priors @ np.log(priors)), brier / (1 - priors @ priors)
+
+
+@pytest.mark.parametrize(
+    ("system", "variance", "scale", "log_loss", "brier"),
+    [
+        ("cal", 0.15, 1, 0.34, 0.29),
+        ("mcs", 0.15, 0.48, 0.42, 0.34),
+        ("mcs", 0.15, 2, 0.42, 0.31),
+        ("cal", 0.19, 1, 0.42, 0.36),
+    ],
+)
+def test_figure_1_of_ferrer_and_ramos(system, variance, scale, log_loss, brier):
+    simulation = gaussian_classes(
+        system, 100_000, np.random.default_rng(0), prior=0.6, variance=variance, scale=scale
+    )
+    # 0.005 for the printed digit, and 2 to 3 standard errors of the sample
+    assert normalized_scores(simulation) == pytest.approx((log_loss, brier), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("system", "brier"), [("cal", 0.3182), ("mcp", 1.5029), ("mcs", 0.3993), ("mcps", 1.9362)]
+)
+def test_ten_classes_of_ferrer_and_ramos(system, brier):
+    # the authors' notebook of their sections 3.2 and 3.3 prints these for one sample of 2,000 rows
+    rng = np.random.default_rng(0)
+    samples = [gaussian_classes(system, 2000, rng, classes=10, variance=0.08) for _ in range(20)]
+    values = [normalized_scores(sample)[1] for sample in samples]
+    assert np.mean(values) == pytest.approx(brier, abs=3 * np.std(values))
+
+
+def test_gaussian_classes_know_their_posteriors():
+    simulation = gaussian_classes("cal", 1000, np.random.default_rng(1), classes=3, prior=0.5, variance=0.3)
+    counts = np.bincount(simulation.labels)
+    assert counts.tolist() == [500, 250, 250]
+    assert np.array_equal(np.exp(simulation.scores), simulation.posteriors)
+
+    # the densities themselves, at features that the log-posteriors give back up to a constant a row
+    features = simulation.scores - np.log([0.5, 0.25, 0.25])
+    features *= 0.3 / np.sqrt(0.5)
+    densities = [multivariate_normal(np.sqrt(0.5) * vertex, 0.3).logpdf(features) for vertex in np.eye(3)]
+    posteriors = softmax(np.transpose(densities) + np.log([0.5, 0.25, 0.25]), axis=1)
+    assert posteriors == pytest.approx(simulation.posteriors, abs=1e-12)
+
+
+def test_systems_are_maps_of_one_another():
+    cal, mcs, mcp, mcps = (
+        gaussian_classes(system, 50, np.random.default_rng(2), classes=4, scale=3).scores
+        for system in ("cal", "mcs", "mcp", "mcps")
+    )
+    prior, wrong = np.array([0.8, 0.2 / 3, 0.2 / 3, 0.2 / 3]), np.array([0.1 / 3, 0.1 / 3, 0.1 / 3, 0.9])
+    for scores, expected in [(mcs, 3 * cal), (mcp, cal - np.log(prior) + np.log(wrong)), (mcps, 3 * mcp)]:
+        assert scores == pytest.approx(expected - logsumexp(expected, axis=1, keepdims=True), abs=1e-9)
+
+
+def test_class_counts_add_up():
+    simulation = gaussian_classes("cal", 1001, np.random.default_rng(3), classes=7, prior=0.35)
+    counts = np.bincount(simulation.labels)
+    assert counts.sum() == 1001
+    assert np.abs(counts - 1001 * np.array([0.35] + 6 * [0.65 / 6])).max() < 1
+
+
+def test_gaussian_mixture_against_its_densities():
+    simulation = gaussian_mixture(20_000, np.random.default_rng(4), intercept=1, slope=1)
+    feature = simulation.scores[:, 0] - simulation.scores[:, 1] - 1
+    for label, mean in [(0, -1), (1, 1)]:
+        own = feature[simulation.labels == label]
+        assert own.mean() == pytest.approx(mean, abs=4 / np.sqrt(len(own)))
+        assert own.std() == pytest.approx(1, abs=4 / np.sqrt(2 * len(own)))
+    density = norm.pdf(feature[:, None], [-1, 1])
+    assert simulation.posteriors == pytest.approx(density / density.sum(1, keepdims=True), abs=1e-12)
+
+
+def test_the_perfect_mixture_model_is_the_posterior():
+    simulation = gaussian_mixture(100, np.random.default_rng(5))
+    assert np.array_equal(np.exp(simulation.scores), simulation.posteriors)
+
+
+def test_the_constant_mixture_model_is_constant():
+    simulation = gaussian_mixture(100, np.random.default_rng(6), slope=0)
+    assert np.exp(simulation.scores) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_populations_have_the_exact_frequencies(table):
+    population = three_class_population(table)
+    assert population.scores.shape == (60, 3)
+    for prediction, frequencies in TABLES[table].items():
+        own = population.labels[(population.scores == np.array(prediction) / 10).all(1)]
+        assert np.bincount(own, minlength=3).tolist() == list(frequencies)
+
+
+def conditional_frequencies(score, outcome):
+    return {value: outcome[score == value].mean() for value in np.unique(score)}
+
+
+def test_class_wise_table_is_right_for_each_class_and_the_top_one_but_no_vector():
+    population = three_class_population("class-wise")
+    for k in range(3):
+        frequencies = conditional_frequencies(population.scores[:, k], population.labels == k)
+        assert frequencies == pytest.approx({0.1: 0.1, 0.3: 0.3, 0.6: 0.6})
+    top = population.labels == population.scores.argmax(1)
+    assert conditional_frequencies(population.scores.max(1), top) == pytest.approx({0.6: 0.6})
+    assert np.abs(population.posteriors - population.scores).sum(1) / 2 == pytest.approx(0.1)
+
+
+def test_top_1_table_is_right_for_the_top_class_only():
+    population = three_class_population("top-1")
+    top = population.labels == population.scores.argmax(1)
+    assert conditional_frequencies(population.scores.max(1), top) == pytest.approx({0.6: 0.6})
+    first = conditional_frequencies(population.scores[:, 0], population.labels == 0)
+    assert first == pytest.approx({0.1: 0.3, 0.3: 0.1, 0.6: 0.6})
+
+
+def test_drawn_tables_follow_their_posteriors():
+    simulation = three_classes("class-wise", 30_000, np.random.default_rng(7))
+    own = simulation.posteriors[np.arange(30_000), simulation.labels]
+    assert own.min() > 0  # a class of frequency 0 is never drawn
+    surprise = np.eye(3)[simulation.labels] - simulation.posteriors
+    assert np.abs(surprise.mean(0)).max() < 4 * 0.5 / np.sqrt(30_000)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: gaussian_classes("mcps", 40, rng, classes=3),
+        lambda rng: gaussian_mixture(40, rng),
+        lambda rng: three_classes("top-1", 40, rng),
+    ],
+)
+def test_seeds_decide(draw):
+    first, again, other = (draw(np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert np.array_equal(first.scores, again.scores)
+    assert np.array_equal(first.labels, again.labels)
+    assert not np.array_equal(first.labels, other.labels)

@@ -1,0 +1,180 @@
+"""Slices say what their rows say alone, and are read block by block."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calcli.core.data import blocks, slices
+from calcli.core.data.predictions import ArrayScores
+from calcli.core.data.priors import Priors
+from calcli.core.data.slices import select, select_each, slice_numbers, slice_rows
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
+from calcli.core.language.errors import InputError
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_slice_is_its_rows(weighted, predict, monkeypatch):
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(300, 4)), rng.integers(0, 4, 300)
+    weights = rng.exponential(size=300) if weighted else None
+    place = np.where(rng.random(300) < 0.3, "north", "south")
+    whole = replace(predict(logits, labels, "logits", weights), columns={"place": place})
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64 * 4 * 8)
+    found = {part: select(whole, chosen) for part, chosen in slice_rows(whole, "place")}
+    assert [str(name) for name in found] == ["place=north", "place=south"]
+    for name, part in found.items():
+        chosen = place == name.value
+        own = None if weights is None else weights[chosen]
+        alone = predict(logits[chosen], labels[chosen], "logits", own)
+        settings = Settings(resamples=20, draws=20)
+        expected, got = evaluate(alone, settings), evaluate(part, settings)
+        assert got.estimates.keys() == expected.estimates.keys()
+        for metric, estimate in expected.estimates.items():
+            assert got.estimates[metric].value == pytest.approx(estimate.value, abs=1e-13), metric
+            if estimate.interval:
+                assert got.estimates[metric].interval.low == pytest.approx(estimate.interval.low, abs=1e-12)
+        assert part.n_rows == chosen.sum()
+
+
+class Counted(ArrayScores):
+    """Scores that count how often they are read."""
+
+    readings = 0
+
+    def blocks(self, rows):
+        type(self).readings += 1
+        return super().blocks(rows)
+
+
+@pytest.mark.parametrize(("held", "readings"), [(1 << 20, 1), (100 * 3 * 4, 2), (30 * 3 * 4, 4), (0, 4)])
+def test_slices_are_read_together_as_far_as_memory_allows(predict, monkeypatch, held, readings):
+    rng = np.random.default_rng(3)
+    logits, labels = rng.normal(size=(170, 3)).astype(np.float32), rng.integers(0, 3, 170)
+    numbers = rng.permutation(np.repeat([0, 1, 2, 3], [40, 30, 20, 80]))
+    rows = replace(predict(logits, labels, "logits"), scores=Counted(logits), columns={"id": np.arange(170)})
+    monkeypatch.setattr(slices, "HELD_BYTES", held)
+    monkeypatch.setattr(Counted, "readings", 0)
+    monkeypatch.setattr(slices, "READ_ROWS", 7)
+    for number, part in enumerate(select_each(rows, numbers)):
+        chosen = np.flatnonzero(numbers == number)
+        assert np.array_equal(np.concatenate(list(part.scores.blocks(11))), logits[chosen])
+        assert np.array_equal(part.labels, labels[chosen])
+        assert np.array_equal(part.columns["id"], chosen)
+        assert part.scores.dtype == np.float32
+    assert number == 3
+    assert Counted.readings == readings
+
+
+@given(st.lists(st.sampled_from(["b", "a", "10", "9", ""]), min_size=1, max_size=20))
+def test_every_row_has_the_number_of_its_slice(predict, values):
+    rows = replace(predict([[0.5, 0.5]] * len(values), [0] * len(values)), columns={"c": np.array(values)})
+    found, numbers = slice_numbers(rows, "c")
+    assert [found[number].value for number in numbers] == values
+    assert [part.value for part in found] == [v for v in ("9", "10", "", "a", "b") if v in values]
+
+
+def test_slices_of_shifted_posteriors_are_shifted_from_what_was_read(predict):
+    rng = np.random.default_rng(4)
+    probs, labels = rng.dirichlet(np.ones(3), 120), np.arange(120) % 3
+    place = np.repeat(["a", "b"], 60)
+    rows = replace(predict(probs, labels), columns={"place": place})
+    asked = Settings(("log_loss",), resamples=0, priors=Priors((0.2, 0.3, 0.5)), shift_to_priors=True)
+    found = evaluate_slices(rows, "place", evaluate(rows, asked))
+    for (part, evaluation), half in zip(found, (slice(60), slice(60, 120)), strict=True):
+        alone = evaluate(predict(probs[half], labels[half]), asked).estimates["log_loss"].value
+        assert evaluation.estimates["log_loss"].value == pytest.approx(alone, abs=1e-12), part
+
+
+def test_numbers_are_in_the_order_of_numbers(predict):
+    predictions = replace(
+        predict(np.full((4, 2), 0.5), [0, 1, 0, 1]), columns={"fold": np.array([10, 2, 2, 1])}
+    )
+    assert [name.value for name, _ in slice_rows(predictions, "fold")] == ["1", "2", "10"]
+
+
+def test_a_column_that_is_not_there_or_no_grouping_is_refused(predict):
+    predictions = replace(predict(np.full((2000, 2), 0.5), [0, 1] * 1000), columns={"id": np.arange(2000)})
+    with pytest.raises(InputError, match=r"no column 'country'.*the columns are: id, besides labels and"):
+        list(slice_rows(predictions, "country"))
+    with pytest.raises(InputError, match="2,000 values"):
+        list(slice_rows(predictions, "id"))
+    predictions = replace(predict(np.full((101, 2), 0.5), [0] * 101), columns={"id": np.arange(101)})
+    with pytest.raises(InputError, match="column 'id' has 101 values in 101 rows; --by takes a column of at"):
+        list(slice_rows(predictions, "id"))
+
+
+def test_columns_are_those_of_the_chosen_rows(predict):
+    columns = {"id": np.arange(4), "name": np.array(list("abcd"))}
+    part = select(replace(predict(np.full((4, 2), 0.5), [0, 1, 0, 1]), columns=columns), np.arange(4) > 1)
+    assert list(part.columns) == ["id", "name"]
+    assert part.columns["id"].tolist() == [2, 3]
+
+
+def test_slices_are_understood_and_computed_like_the_whole(predict):
+    # the second half alone would pass for probabilities
+    logits = np.concatenate([np.full((150, 2), [3.0, -3.0]), np.full((150, 2), [0.25, 0.75])])
+    place = np.repeat(["a", "b"], 150)
+    predictions = replace(predict(logits, [0, 1] * 150, "logits"), columns={"place": place})
+    whole = evaluate(predictions, Settings(bins=7, resamples=9, draws=9))
+    found = dict(evaluate_slices(predictions, "place", whole))
+    assert [evaluation.predictions.kind for evaluation in found.values()] == ["logits", "logits"]
+    for evaluation in found.values():
+        usual = [name for name in whole.estimates if not name.startswith("relative_calibration_loss")]
+        assert list(evaluation.estimates) == usual
+    log_losses = [evaluation.estimates["log_loss"].value for evaluation in found.values()]
+    assert np.mean(log_losses) == pytest.approx(whole.estimates["log_loss"].value, abs=1e-12)
+
+
+def test_p_values_of_slices_with_rows_enough_are_corrected(predict):
+    rng = np.random.default_rng(1)
+    score = rng.beta(5, 2, 900)
+    probs = np.stack([score, 1 - score], 1)
+    off = np.repeat([0, 0.05, 0.2], 300)
+    labels = (rng.random(900) > score - off).astype(int)
+    parts = [
+        evaluate(predict(probs[rows], labels[rows]), Settings(metrics=("ks", "brier"), resamples=0))
+        for rows in np.arange(900).reshape(3, 300)
+    ]
+    before = [part.estimates["ks"].if_calibrated.p_value for part in parts]
+    corrected = with_corrected_p([part.estimates for part in parts], [True, False, True])
+    after = [part["ks"].if_calibrated.corrected_p for part in corrected]
+    smaller, larger = sorted([before[0], before[2]])
+    assert sorted([after[0], after[2]]) == pytest.approx([2 * smaller, max(2 * smaller, larger)])
+    assert after[1] is None
+    assert [part["ks"].if_calibrated.p_value for part in corrected] == before
+    assert all(part["brier"].if_calibrated is None for part in corrected)
+
+
+def test_many_slices_take_more_draws_so_that_they_can_be_found(predict):
+    labels = np.arange(6000) % 2
+    rows = replace(predict(np.full((6000, 2), [0.2, 0.8]), labels), columns={"day": np.arange(6000) // 100})
+    whole = evaluate(rows, Settings(("ece",), resamples=0, draws=99))
+    parts = [evaluation.estimates for _, evaluation in evaluate_slices(rows, "day", whole)]
+    corrected = with_corrected_p(parts, [True] * 60)
+    assert [part["ece"].if_calibrated.corrected_p for part in corrected] == pytest.approx([60 / 2400] * 60)
+    assert "|draws:2399|" in parts[0]["ece"].signature
+    plain = replace(whole, settings=replace(whole.settings, draws=0))
+    assert next(iter(evaluate_slices(rows, "day", plain)))[1].estimates["ece"].if_calibrated is None
+
+
+def test_a_fault_names_the_slice_that_has_it(predict):
+    rows = predict([[0.6, 0.4]] * 4, [0, 1, 1, 1])
+    rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})
+    whole = evaluate(rows, Settings(("log_loss",), resamples=0, priors=Priors()))
+    with pytest.raises(InputError, match=r"slice place=b: .*class '0' has no rows"):
+        list(evaluate_slices(rows, "place", whole))
+
+
+def test_a_slice_of_no_weight_is_refused(predict):
+    rows = predict([[0.6, 0.4]] * 4, [0, 1, 1, 0], weights=[1, 1, 0, 0])
+    rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})
+    whole = evaluate(rows, Settings(("log_loss",), resamples=0))
+    with pytest.raises(InputError, match="slice place=b has no row of a weight above 0"):
+        list(evaluate_slices(rows, "place", whole))

@@ -1,0 +1,232 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from scipy.stats import norm, ttest_1samp
+from sklearn.linear_model import LogisticRegression
+
+from calcli.core.estimators.classical import (
+    Coefficient,
+    calibration_intercept,
+    calibration_slope,
+    in_the_large,
+    spiegelhalter_test,
+)
+
+
+def simulated(rows, rng, intercept=0.0, slope=1.0):
+    """Return log-odds and outcomes whose true log-odds are intercept + slope times them."""
+    log_odds = rng.normal(scale=2, size=rows)
+    return log_odds, rng.random(rows) < expit(intercept + slope * log_odds)
+
+
+@pytest.fixture
+def sample():
+    rng = np.random.default_rng(0)
+    return *simulated(400, rng, 0.4, 0.6), rng.exponential(size=400)
+
+
+def log_loss(x, log_odds, outcome, weights):
+    logits = x[0] + x[1] * log_odds
+    return weights @ (np.logaddexp(0, logits) - outcome * logits)
+
+
+def test_slope_against_sklearn(sample):
+    log_odds, outcome, weights = sample
+    for own in (None, weights):
+        oracle = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000).fit(log_odds[:, None], outcome, own)
+        assert calibration_slope(log_odds, outcome, own).value == pytest.approx(oracle.coef_[0, 0], abs=1e-6)
+
+
+def test_intercept_against_scipy(sample):
+    log_odds, outcome, weights = sample
+    for own in (None, weights):
+        total = np.ones(400) if own is None else own
+        oracle = minimize(lambda a: log_loss((a[0], 1), log_odds, outcome, total), [0.0], tol=1e-10)  # noqa: B023
+        assert calibration_intercept(log_odds, outcome, own).value == pytest.approx(oracle.x[0], abs=1e-5)
+
+
+def test_intercept_makes_expected_and_observed_equal(sample):
+    log_odds, outcome, _ = sample
+    intercept = calibration_intercept(log_odds, outcome).value
+    assert expit(intercept + log_odds).sum() == pytest.approx(outcome.sum(), abs=1e-8)
+
+
+def test_standard_errors_are_the_spread_over_samples():
+    rng = np.random.default_rng(1)
+    for estimator, truth in [(calibration_slope, 0.7), (calibration_intercept, None), (in_the_large, None)]:
+        found = []
+        for _ in range(300):
+            log_odds, outcome = simulated(300, rng, 0.3, 0.7)
+            found.append(estimator(log_odds if estimator is not in_the_large else expit(log_odds), outcome))
+        values = np.array([coefficient.value for coefficient in found])
+        if truth is not None:
+            assert values.mean() == pytest.approx(truth, abs=0.03)
+            covered = [low <= truth <= high for low, high in (own.interval(0.9) for own in found)]
+            assert np.mean(covered) == pytest.approx(0.9, abs=0.06)
+        assert np.mean([own.standard_error for own in found]) == pytest.approx(values.std(), rel=0.15)
+
+
+@pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept])
+def test_standard_errors_with_weights(estimator):
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(300):
+        log_odds, outcome = simulated(300, rng)
+        found.append(estimator(log_odds, outcome, rng.exponential(size=300)))
+    spread = np.std([own.value for own in found])
+    assert np.mean([own.standard_error for own in found]) == pytest.approx(spread, rel=0.15)
+
+
+@pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept, in_the_large])
+def test_the_scale_of_weights_does_not_matter(sample, estimator):
+    log_odds, outcome, weights = sample
+    once, thousandfold = (estimator(log_odds, outcome, scale * weights) for scale in (1, 1000))
+    assert thousandfold.value == pytest.approx(once.value, rel=1e-8)
+    assert thousandfold.standard_error == pytest.approx(once.standard_error, rel=1e-8)
+
+
+@pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept])
+def test_weight_two_equals_the_row_twice(sample, estimator):
+    log_odds, outcome, _ = sample
+    weights = np.tile([2.0, 1.0], 200)
+    twice = np.repeat(np.arange(400), weights.astype(int))
+    expected = estimator(log_odds[twice], outcome[twice]).value
+    assert estimator(log_odds, outcome, weights).value == pytest.approx(expected, abs=1e-9)
+
+
+def test_in_the_large_against_scipy(sample):
+    log_odds, outcome, _ = sample
+    gap = outcome - expit(log_odds)
+    oracle = ttest_1samp(gap, 0)
+    found = in_the_large(expit(log_odds), outcome)
+    assert found.value == pytest.approx(gap.mean())
+    assert found.value / found.standard_error == pytest.approx(oracle.statistic)
+
+
+def test_the_interval_is_the_normal_one():
+    low, high = Coefficient(1.0, 0.5).interval(0.95)
+    assert (low, high) == pytest.approx(norm.interval(0.95, 1, 0.5))
+
+
+@pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept, in_the_large])
+class TestClusters:
+    """Standard errors of rows that depend on each other."""
+
+    @staticmethod
+    def dependent(rng, clusters=60, rows=6):
+        """Return log-odds and outcomes whose error is shared within a cluster, and the clusters."""
+        number = np.repeat(np.arange(clusters), rows)
+        truth = rng.normal(scale=1.5, size=clusters)[number] + rng.normal(scale=0.5, size=len(number))
+        seen = truth + rng.normal(scale=0.8, size=clusters)[number]
+        return seen, rng.random(len(number)) < expit(truth), number
+
+    @staticmethod
+    def estimate(estimator, log_odds, outcome, weights=None, clusters=None):
+        score = expit(log_odds) if estimator is in_the_large else log_odds
+        return estimator(score, outcome, weights, clusters)
+
+    def test_copies_of_a_row_are_one_observation(self, estimator, sample):
+        log_odds, outcome, _ = sample
+        copies = np.repeat(np.arange(400), 3)
+        found = self.estimate(estimator, log_odds[copies], outcome[copies], clusters=copies)
+        alone = self.estimate(estimator, log_odds, outcome, np.ones(400))
+        # the sandwich of weighted rows has no correction for their number; the mean has it anyway
+        correction = 1 if estimator is in_the_large else np.sqrt(400 / 399)
+        assert found.value == pytest.approx(alone.value, abs=1e-9)
+        assert found.standard_error == pytest.approx(correction * alone.standard_error, rel=1e-9)
+
+    def test_against_the_jackknife_of_clusters(self, estimator):
+        log_odds, outcome, clusters = self.dependent(np.random.default_rng(6))
+        whole = self.estimate(estimator, log_odds, outcome, clusters=clusters)
+        without = [
+            self.estimate(estimator, log_odds[clusters != left], outcome[clusters != left]).value
+            for left in range(60)
+        ]
+        jackknife = np.sqrt(59 / 60 * np.square(without - np.mean(without)).sum())
+        assert whole.standard_error == pytest.approx(jackknife, rel=0.06)
+
+    def test_they_are_the_spread_over_samples(self, estimator):
+        rng = np.random.default_rng(7)
+        samples = [self.dependent(rng) for _ in range(300)]
+        found = [self.estimate(estimator, *one[:2], clusters=one[2]) for one in samples]
+        apart = [self.estimate(estimator, *one[:2]) for one in samples]
+        spread = np.std([own.value for own in found])
+        assert np.mean([own.standard_error for own in found]) == pytest.approx(spread, rel=0.15)
+        assert np.mean([own.standard_error for own in apart]) < 0.9 * spread
+
+    def test_one_cluster_has_no_spread(self, estimator, sample):
+        log_odds, outcome, _ = sample
+        found = self.estimate(estimator, log_odds, outcome, clusters=np.zeros(400, np.intp))
+        assert np.isnan(found.standard_error)
+
+
+class TestUndetermined:
+    def test_outcomes_told_apart_have_an_infinite_slope(self):
+        log_odds, outcome = np.array([-1.0, 0, 0, 2]), np.array([False, False, True, True])
+        assert calibration_slope(log_odds, outcome).value == np.inf
+        assert calibration_slope(-log_odds, outcome).value == -np.inf
+
+    def test_one_outcome_only(self):
+        log_odds = np.array([-1.0, 3.0])
+        for outcome, sign in [(np.ones(2, bool), 1), (np.zeros(2, bool), -1)]:
+            assert calibration_intercept(log_odds, outcome).value == sign * np.inf
+            assert np.isnan(calibration_slope(log_odds, outcome).value)
+
+    def test_one_score_only(self):
+        outcome = np.array([True, False, True])
+        assert np.isnan(calibration_slope(np.ones(3), outcome).value)
+        assert calibration_intercept(np.ones(3), outcome).value == pytest.approx(logit(2 / 3) - 1)
+
+    def test_one_row(self):
+        found = in_the_large(np.array([0.3]), np.array([True]))
+        assert found.value == pytest.approx(0.7)
+        assert np.isnan(found.standard_error)
+
+    def test_far_scores_converge(self):
+        rng = np.random.default_rng(3)
+        log_odds, outcome = simulated(500, rng, slope=0.01)
+        far = 300 * log_odds
+        found = calibration_slope(far, outcome).value
+        assert found == pytest.approx(calibration_slope(log_odds, outcome).value / 300, rel=1e-6)
+        intercept = calibration_intercept(far, outcome).value
+        assert expit(intercept + far).sum() == pytest.approx(outcome.sum(), abs=1e-6)
+
+    def test_scores_beyond_any_probability(self):
+        found = calibration_intercept(np.array([800.0, -900.0]), np.array([False, True]))
+        assert -800 < found.value < 900  # nearly everywhere in between one of the two is expected
+
+
+class TestSpiegelhalter:
+    def test_against_the_brier_score_and_its_moments(self, sample):
+        log_odds, outcome, weights = sample
+        p = expit(log_odds)
+        brier = weights @ (outcome - p) ** 2
+        expected = weights @ (p * (1 - p))
+        variance = weights**2 @ ((1 - 2 * p) ** 2 * p * (1 - p))
+        found = spiegelhalter_test(p, outcome, weights)
+        assert found.z == pytest.approx((brier - expected) / np.sqrt(variance))
+        assert found.p_value == pytest.approx(2 * norm.sf(abs(found.z)))
+
+    def test_arithmetic(self):
+        # lean 0.6 each: 0.6 (0.8 - 0.2) over sqrt(2 x 0.36 x 0.16)
+        found = spiegelhalter_test(np.array([0.2, 0.2]), np.array([True, False]))
+        assert found.z == pytest.approx(0.6 * 0.6 / (0.6 * 0.4 * np.sqrt(2)))
+
+    def test_normal_on_calibrated_predictions(self):
+        rng = np.random.default_rng(4)
+        found = []
+        for _ in range(1000):
+            p = rng.random(200)
+            found.append(spiegelhalter_test(p, rng.random(200) < p))
+        assert np.mean([own.z for own in found]) == pytest.approx(0, abs=0.1)
+        assert np.std([own.z for own in found]) == pytest.approx(1, abs=0.08)
+        assert np.mean([own.p_value <= 0.05 for own in found]) == pytest.approx(0.05, abs=0.025)
+
+    def test_over_confident_predictions_are_positive(self):
+        log_odds, outcome = simulated(1000, np.random.default_rng(5), slope=0.5)
+        assert spiegelhalter_test(expit(log_odds), outcome).z > 5
+
+    @pytest.mark.parametrize("score", [0.0, 0.5, 1.0])
+    def test_no_variance(self, score):
+        assert np.isnan(spiegelhalter_test(np.full(3, score), np.ones(3, bool)).z)

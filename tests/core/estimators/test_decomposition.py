@@ -1,0 +1,175 @@
+"""Parts of scores: exact sums, closed forms, reference values, and scikit-learn's isotonic regression."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss, log_loss
+
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import UsageError
+
+BINNED = ("binned_calibration_loss", "binned_refinement_loss")
+ISOTONIC = ("corp_miscalibration", "corp_discrimination", "corp_uncertainty")
+
+
+def values(predictions, *names, **settings):
+    found = evaluate(predictions, Settings(metrics=names, resamples=0, draws=0, **settings)).estimates
+    return [estimate.value for estimate in found.values()]
+
+
+def test_reference_values(golden, dataset, predict):
+    names = [f"{name}{score}" for score in ("", ":score=log_loss") for name in BINNED]
+    for name, expected in golden.items():
+        found = values(predict(*dataset(name), "logits"), *names)
+        keys = ("cl_brier_ew15", "rl_brier_ew15", "cl_log_ew15", "rl_log_ew15")
+        assert found == pytest.approx([expected[key] for key in keys], abs=1e-9), name
+
+
+def test_an_undecided_classifier_on_balanced_classes(predict):
+    """It is calibrated, and all its Brier score of 2 x 1/4 is refinement loss."""
+    predictions = predict([[0.5, 0.5]] * 4, [0, 1, 0, 1])
+    assert values(predictions, "brier", *BINNED) == [0.5, 0.0, 0.5]
+
+
+def test_a_sure_classifier_that_is_right_half_of_the_time(predict):
+    """Half of its Brier score of 1 is calibration loss, 2 x (1 - 1/2)^2, and half is refinement loss."""
+    predictions = predict([[1.0, 0.0]] * 2 + [[0.0, 1.0]] * 2, [0, 1, 0, 1])
+    assert values(predictions, "brier", *BINNED) == [1.0, 0.5, 0.5]
+
+
+def test_refinement_loss_of_frequencies_of_nine_tenths(predict):
+    """2 x 0.9 x 0.1 = 0.18, whatever the probabilities of the two bins are."""
+    probs = np.repeat([[0.8, 0.2], [0.3, 0.7]], 10, axis=0)
+    labels = [0] * 9 + [1] + [1] * 9 + [0]
+    calibration, refinement = values(predict(probs, labels), *BINNED)
+    assert refinement == pytest.approx(0.18, abs=1e-15)
+    assert calibration == pytest.approx((2 * 0.1**2 + 2 * 0.2**2) / 2, abs=1e-15)
+
+
+def test_binned_losses_by_hand_with_a_remainder(predict):
+    """Both rows share a bin: mean probability 0.95, frequency 1/2; what the bin hides is the remainder."""
+    found = evaluate(
+        predict([[0.04, 0.96], [0.06, 0.94]], [1, 0]), Settings(metrics=("binned_calibration_loss",), draws=0)
+    )
+    parts = found.estimates["binned_calibration_loss"].parts
+    assert parts["calibration"] == pytest.approx(2 * 0.45**2)
+    assert parts["refinement"] == pytest.approx(0.5)
+    assert parts["score"] == pytest.approx(0.04**2 + 0.94**2)
+    assert parts["remainder"] == pytest.approx(0.04**2 + 0.94**2 - 2 * 0.45**2 - 0.5)
+
+
+def test_log_losses_of_bins_by_hand(predict):
+    predictions = predict([[0.25, 0.75]] * 4, [1, 1, 0, 0])
+    calibration, refinement = values(predictions, *(f"{name}:score=log_loss" for name in BINNED))
+    assert calibration == pytest.approx(0.5 * np.log(0.5 / 0.75) + 0.5 * np.log(0.5 / 0.25))
+    assert refinement == pytest.approx(np.log(2))
+
+
+def test_the_binned_brier_losses_are_the_class_wise_error(predict):
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet(np.ones(5), 400)
+    predictions = predict(q, rng.integers(0, 5, 400), weights=rng.exponential(size=400))
+    calibration, error = values(predictions, "binned_calibration_loss:bins=9", "cw_ece_l2:bins=9")
+    assert calibration == pytest.approx(5 * error**2, abs=1e-14)
+
+
+def test_rows_without_weight_do_not_count(predict):
+    """Not even a row whose log-loss is infinite."""
+    probs, labels = [[0.3, 0.7], [0.8, 0.2], [1.0, 0.0]], [1, 0, 1]
+    names = [f"{name}:score=log_loss" for name in BINNED]
+    weighted, alone = predict(probs, labels, weights=[1, 1, 0]), predict(probs[:2], labels[:2])
+    assert values(weighted, *names) == pytest.approx(values(alone, *names), abs=1e-14)
+    found = evaluate(weighted, Settings(metrics=(names[0],), draws=0)).estimates[names[0]]
+    assert found.parts["score"] == pytest.approx(-(np.log(0.7) + np.log(0.8)) / 2)
+
+
+def test_a_sum_of_nothing_but_rounding_is_no_probability(predict):
+    """Zeros and a class that they never name, in the first bin; what it holds is found by difference."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        probs = rng.dirichlet(np.full(3, 0.05), 40).round(1)
+        probs[:, 0] += 1 - probs.sum(1)
+        probs = np.clip(probs, 0, 1)
+        calibration, refinement = values(
+            predict(probs, rng.integers(0, 3, 40)), *(f"{name}:score=log_loss" for name in BINNED)
+        )
+        assert calibration > -1
+        assert 0 <= refinement < 3
+
+
+def isotonic(order, outcome, weights):
+    fit = IsotonicRegression(out_of_bounds="clip").fit(order, outcome, sample_weight=weights)
+    return fit.predict(order)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_two_classes_agree_with_scikit_learn(weighted, binary):
+    rng = np.random.default_rng(1)
+    prob, labels = rng.beta(0.5, 0.5, 300).round(2).clip(0.01, 0.99), rng.integers(0, 2, 300)
+    weights = rng.integers(1, 4, 300).astype(float) if weighted else None
+    predictions = binary(prob, labels, weights)
+    frequency = np.average(labels, weights=weights)
+    for score, loss in (("log_loss", log_loss), ("brier", lambda *a, **k: 2 * brier_score_loss(*a, **k))):
+        before, after, constant = (
+            loss(labels, answer, sample_weight=weights)
+            for answer in (prob, isotonic(prob, labels, weights), np.full(300, frequency))
+        )
+        found = values(predictions, *(f"{name}:score={score}" for name in ISOTONIC))
+        assert found == pytest.approx([before - after, constant - after, constant], abs=1e-12)
+
+
+def test_more_classes_are_taken_apart_one_by_one(predict):
+    rng = np.random.default_rng(2)
+    q, labels = rng.dirichlet(np.ones(4), 200), rng.integers(0, 4, 200)
+    after = sum(np.square(isotonic(q[:, k], labels == k, None) - (labels == k)).mean() for k in range(4))
+    before = np.square(q - np.eye(4)[labels]).sum(1).mean()
+    constant = 1 - np.square(np.bincount(labels) / 200).sum()
+    found = values(predict(q, labels), *ISOTONIC)
+    assert found == pytest.approx([before - after, constant - after, constant], abs=1e-12)
+    with pytest.raises(UsageError, match="say score=brier or lens=top-1"):
+        values(predict(q, labels), "corp_miscalibration:score=log_loss")
+
+
+def test_the_isotonic_bound_of_real_predictions(golden, dataset, predict):
+    for name in ("sst2_gpt2", "fvcaus_plda"):
+        won, uncertainty = values(
+            predict(*dataset(name), "logits"),
+            "corp_miscalibration:score=log_loss",
+            "corp_uncertainty:score=log_loss",
+        )
+        expected = golden[name]
+        assert won == pytest.approx(expected["ce_nats"] - expected["pav_logloss_nats"], abs=1e-9)
+        assert uncertainty == pytest.approx(expected["prior_entropy_nats"], abs=1e-9)
+
+
+rows = st.lists(
+    st.tuples(st.lists(st.integers(1, 6), min_size=3, max_size=3), st.integers(0, 2), st.integers(0, 3)),
+    min_size=1,
+    max_size=20,
+).filter(lambda found: any(row[2] for row in found))
+
+
+@given(rows, st.sampled_from(["class-wise", "top-1"]), st.sampled_from(["brier", "log_loss"]))
+def test_the_parts_add_up_and_are_not_negative(found, lens, score):
+    if lens == "class-wise":
+        score = "brier"
+    counts = np.array([row[0] for row in found], float)
+    probs, labels = counts / counts.sum(1, keepdims=True), np.array([row[1] for row in found])
+    weights = np.array([float(row[2]) for row in found])
+    predictions = Predictions(ArrayScores(probs), "probs", labels, ("a", "b", "c"), weights)
+    name = f"corp_miscalibration:score={score}:lens={lens}"
+    (estimate,) = evaluate(predictions, Settings(metrics=(name,), resamples=0, draws=0)).estimates.values()
+    parts = estimate.parts
+    total = parts["miscalibration"] - parts["discrimination"] + parts["uncertainty"]
+    assert total == pytest.approx(parts["score"], abs=1e-12)
+    assert min(parts["miscalibration"], parts["discrimination"], parts["uncertainty"]) > -1e-12
+    if lens == "class-wise":
+        assert parts["score"] == pytest.approx(values(predictions, "brier")[0], abs=1e-12)
+    elif score == "brier":
+        assert parts["score"] == pytest.approx(values(predictions, "top1_brier")[0], abs=1e-12)

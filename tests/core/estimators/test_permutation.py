@@ -1,0 +1,153 @@
+"""Permuted calibration errors, against a plain loop over the same swaps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calcli.core.comparing.contest import Contest
+from calcli.core.data.blocks import sweep
+from calcli.core.data.units import Units, deal
+from calcli.core.estimators import permutation
+from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.permutation import (
+    Side,
+    class_wise_statistic,
+    memberships,
+    permuted_differences,
+    swapped_sums,
+)
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.expressions import parse_metric, region_ends
+from calcli.core.problems.problem import ordered_problem
+from calcli.core.state.classunits import ClassUnits
+
+METRICS = [
+    "ece", "ece:bins=4:norm=2", "mce", "ks", "ece:binning=equal-mass", "ece:binning=mine",
+    "ece:region=0.3..0.8", "ks:region=0.5..1", "mce:region=0.3..0.8:binning=equal-mass:bins=4",
+]  # fmt: skip
+EDGES = {"mine": (0.0, 0.25, 0.5, 1.0)}
+
+
+def two_sides(rows: int, seed: int, weighted: bool = False) -> tuple[Side, Side]:
+    rng = np.random.default_rng(seed)
+    outcome = rng.random(rows) < 0.7
+    weights = rng.exponential(size=rows) if weighted else None
+    units = Units.of(rows, None)
+    first = Side(np.round(rng.random(rows), 2), outcome, units, weights)
+    return first, Side(rng.random(rows) ** 0.5, rng.permutation(outcome), units, weights)
+
+
+def looped(sides, call, kept) -> float:
+    """Swap row by row where `kept` is false, and return candidate minus baseline."""
+    estimator = find_estimator(call, EDGES)
+
+    def value(first, second):
+        score = np.where(kept, first.score, second.score)
+        outcome = np.where(kept, first.outcome, second.outcome)
+        problem = ordered_problem(score, outcome, first.weights)
+        return estimator.value(problem.within(*region_ends(call.region)))
+
+    return value(sides[1], sides[0]) - value(sides[0], sides[1])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("metric", METRICS)
+def test_swaps_agree_with_a_loop(metric, weighted):
+    sides = two_sides(80, seed=1, weighted=weighted)
+    call = parse_metric(metric)
+    swaps = np.random.default_rng(2).integers(0, 2, size=(12, 80))
+    within = [side.within(call.region) for side in sides]
+    found = permuted_differences(*within, find_estimator(call, EDGES), 12, np.random.default_rng(2))
+    assert found.draws == pytest.approx([looped(sides, call, kept > 0) for kept in swaps], abs=1e-12)
+    assert found.observed == pytest.approx(looped(sides, call, np.ones(80, bool)), abs=1e-12)
+
+
+def test_clusters_change_sides_as_a_whole():
+    clusters = np.random.default_rng(3).permutation(np.repeat(["a", "b", "c", "d", "e"], 12))
+    sides = [replace(side, units=Units.of(60, clusters)) for side in two_sides(60, seed=4)]
+    call = parse_metric("ece:bins=5")
+    found = permuted_differences(*sides, find_estimator(call), 9, np.random.default_rng(5))
+    swaps = np.random.default_rng(5).integers(0, 2, size=(9, 5))
+    expected = [looped(sides, call, kept[np.searchsorted(list("abcde"), clusters)] > 0) for kept in swaps]
+    assert found.draws == pytest.approx(expected, abs=1e-12)
+
+
+def test_estimators_that_are_no_sums_have_no_cells():
+    for metric in ("smooth_ece", "ece_l2:debiased=true", "over_confidence"):
+        estimator = find_estimator(parse_metric(metric))
+        assert permuted_differences(*two_sides(30, seed=0), estimator, 9, np.random.default_rng()) is None
+
+
+def test_class_wise_swaps_agree_with_a_loop(predict):
+    rng = np.random.default_rng(3)
+    tables = [rng.dirichlet(np.ones(3), 60) for _ in range(2)]
+    labels = rng.integers(0, 3, 60)
+    units = []
+    for table in tables:
+        collector = ClassUnits(Units.of(60, None), 3, 15)
+        sweep(predict(table, labels), [collector])
+        units.append(collector.sums)
+    call = parse_metric("cw_ece_l2")
+    statistic = class_wise_statistic(find_estimator(call), call.over_classes)
+    found = swapped_sums(*units, statistic, 5, np.random.default_rng(4))
+
+    def value(first, second, kept):
+        mixed = np.where(kept[:, None] > 0, first, second)
+        settings = Settings(metrics=("cw_ece_l2",), resamples=0, draws=0)
+        return evaluate(predict(mixed, labels), settings).estimates["cw_ece_l2"].value
+
+    swaps = np.random.default_rng(4).integers(0, 2, size=(5, 60))
+    expected = [value(tables[1], tables[0], kept) - value(*tables, kept) for kept in swaps]
+    assert found.draws == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["ks", "ece:binning=equal-mass"])
+def test_many_rows_change_sides_in_deals(metric):
+    sides = two_sides(9_000, seed=4)
+    estimator = find_estimator(parse_metric(metric))
+    found = permuted_differences(*sides, estimator, 50, np.random.default_rng(5))
+    assert found.draws.shape == (50,)
+    # steps of the score in place of all its values change the errors a little
+    exact = looped(sides, parse_metric(metric), np.ones(9_000, bool))
+    assert found.observed == pytest.approx(exact, abs=0.002)
+    # swapping everything is a permutation too, so that the differences are as often above 0 as below
+    assert abs(np.mean(found.draws > 0) - 0.5) < 0.3
+
+
+def test_unpaired_rows_are_dealt_anew_and_keep_their_number():
+    sides = two_sides(30, seed=6)[0], two_sides(50, seed=7)[1]
+    kept = memberships(200, 30, 50, np.random.default_rng(8), paired=False)
+    assert (kept.sum(1) == 30).all()
+    assert 0.25 < kept[:, 0].mean() < 0.5
+    found = permuted_differences(
+        *sides, find_estimator(parse_metric("ece")), 20, np.random.default_rng(9), False
+    )
+    assert np.isfinite(found.draws).all()
+
+
+def test_units_have_the_same_size_in_files_of_different_length():
+    (few,) = deal([Units.of(500, None)], 45)
+    assert few.number == 500
+    long, short = deal([Units.of(1_000_000, None), Units.of(50_000, None)], 45)
+    assert 1_000_000 / long.number == pytest.approx(50_000 / short.number, rel=0.01)
+    assert long.of_row.max() == long.number - 1 < permutation.ROW_LIMIT
+
+
+@pytest.mark.parametrize("metric", ["ece", "ks", "cw_ece", "skce", "ece:region=0.7..1:binning=equal-mass"])
+def test_equally_miscalibrated_systems_are_rarely_told_apart(metric, predict):
+    rng = np.random.default_rng(10)
+    settings = Settings(metrics=(metric,), resamples=0, draws=99)
+    call = parse_metric(metric)
+    rejected = 0
+    for _ in range(200):
+        truth = rng.dirichlet([0.5, 0.5, 0.5], 150)
+        labels = (rng.random((150, 1)) > truth.cumsum(1)).sum(1)
+        noisy = [np.exp(1.5 * np.log(truth + 1e-9) + rng.normal(0, 0.5, (150, 3))) for _ in range(2)]
+        systems = [predict(table / table.sum(1, keepdims=True), labels) for table in noisy]
+        rejected += Contest(systems, settings).evidence(call, 0, 1).p_value() <= 0.05
+    # 10 are expected; 20 or more happen once in 500 times
+    assert 1 <= rejected <= 20

@@ -1,0 +1,63 @@
+"""The area under the ROC curve and its standard error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from calcli.core.estimators.ranking import Area, mean_roc_area, roc_area
+from calcli.core.problems.problem import ordered_problem
+
+
+def ranked(n, rng):
+    outcome = rng.random(n) < 0.4
+    return np.round(rng.normal(size=n) + outcome, 1).clip(-5, 5) / 10 + 0.5, outcome
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scikit_learn_agrees_ties_included(weighted):
+    rng = np.random.default_rng(0)
+    score, outcome = ranked(500, rng)
+    weights = rng.exponential(size=500) if weighted else None
+    found = roc_area(ordered_problem(score, outcome, weights))
+    assert found.value == pytest.approx(roc_auc_score(outcome, score, sample_weight=weights), abs=1e-13)
+
+
+def test_standard_error_is_the_jackknife():
+    rng = np.random.default_rng(1)
+    score, outcome = ranked(150, rng)
+    found = roc_area(ordered_problem(score, outcome))
+    left = np.array([roc_auc_score(np.delete(outcome, i), np.delete(score, i)) for i in range(150)])
+    jackknife = math.sqrt(149 / 150 * np.square(left - left.mean()).sum())
+    assert found.standard_error == pytest.approx(jackknife, rel=0.03)
+
+
+def test_coverage_of_the_interval():
+    rng = np.random.default_rng(2)
+    truth = 0.5 * (1 + math.erf(1 / 2))  # P(N(1, 1) > N(0, 1))
+    covered = 0
+    for _ in range(400):
+        outcome = rng.random(200) < 0.4
+        score = 1 / (1 + np.exp(-(rng.normal(size=200) + outcome)))
+        low, high = roc_area(ordered_problem(score, outcome)).interval(0.95)
+        covered += low <= truth <= high
+    assert 0.91 <= covered / 400 <= 0.98
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_two_classes_are_one_ranking(weighted):
+    rng = np.random.default_rng(3)
+    score, outcome = ranked(300, rng)
+    weights = rng.exponential(size=300) if weighted else None
+    single = roc_area(ordered_problem(score, outcome, weights))
+    both = mean_roc_area(np.stack([1 - score, score]), outcome.astype(int), weights)
+    assert (both.value, both.standard_error) == pytest.approx((single.value, single.standard_error), rel=1e-9)
+
+
+def test_a_missing_outcome_has_no_area():
+    assert math.isnan(roc_area(ordered_problem(np.array([0.2, 0.4]), np.array([True, True]))).value)
+    assert math.isnan(mean_roc_area(np.ones((2, 3)) / 2, np.array([0, 0, 0])).value)
+    assert Area(1.0, 0.0).interval(0.95) is None

@@ -1,0 +1,141 @@
+"""Standard deviations by bootstrap, and tests that resample the predictions as well."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import bootstrap
+
+from calcli.core.data.priors import Priors
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import UsageError
+
+NAMES = ("log_loss", "auroc", "ece:bins=10", "ks", "cw_ece")
+
+
+def over_confident(rng, n=600):
+    truth = rng.normal(size=n)
+    labels = (rng.random(n) < 1 / (1 + np.exp(-truth))).astype(int)
+    return np.stack([np.zeros(n), 2 * truth], axis=1), labels
+
+
+def sds(predictions, **settings):
+    found = evaluate(predictions, Settings(metrics=NAMES, resamples=0, draws=0, sd=True, **settings))
+    return {name: estimate.sd for name, estimate in found.estimates.items()}
+
+
+def test_the_spread_is_that_of_other_data_sets(predict):
+    rng = np.random.default_rng(0)
+    values = [
+        [e.value for e in evaluate(predict(*over_confident(rng), "logits"), plain).estimates.values()]
+        for plain in [Settings(metrics=NAMES, resamples=0, draws=0)] * 300
+    ]
+    found = [list(sds(predict(*over_confident(rng), "logits")).values()) for _ in range(4)]
+    # both have an error of some 5%, and data sets differ
+    assert np.mean(found, 0) == pytest.approx(np.std(values, 0), rel=0.2)
+
+
+def test_sd_of_the_area_is_near_that_of_delong(predict):
+    predictions = predict(*over_confident(np.random.default_rng(1)), "logits")
+    area = evaluate(predictions, Settings(metrics=("auroc",), level=0.682689)).estimates["auroc"]
+    assert sds(predictions)["auroc"] == pytest.approx((area.interval.high - area.interval.low) / 2, rel=0.15)
+
+
+@pytest.mark.parametrize("name", ["ece:bins=10", "ks", "accuracy"])
+def test_sd_is_the_standard_error_of_scipy(predict, name):
+    logits, labels = over_confident(np.random.default_rng(5))
+    probs = np.exp(logits - np.logaddexp(*logits.T)[:, None])
+    confidence, hit = probs.max(1), (probs.argmax(1) == labels).astype(float)
+
+    def ks(score, outcome):
+        order = np.argsort(score)  # copies of a row share their score, and count behind the last of them
+        gap = np.cumsum((outcome - score)[order]) / len(score)
+        return np.abs(gap[np.append(np.diff(score[order]) > 0, True)]).max()
+
+    statistic = {"ece:bins=10": ece, "ks": ks, "accuracy": lambda _, outcome: outcome.mean()}[name]
+    oracle = bootstrap(
+        (confidence, hit), statistic, paired=True, vectorized=False, n_resamples=1000, method="percentile",
+        rng=np.random.default_rng(6),
+    )  # fmt: skip
+    found = evaluate(predict(logits, labels, "logits"), Settings((name,), resamples=0, draws=0, sd=True))
+    assert found.estimates[name].sd == pytest.approx(oracle.standard_error, rel=0.2)  # its own error is 5%
+
+
+def test_a_cluster_of_copies_is_one_row(predict):
+    logits, labels = over_confident(np.random.default_rng(2), 200)
+    copies = np.repeat(np.arange(200), 4)
+    copied = replace(predict(logits[copies], labels[copies], "logits"), columns={"user": copies})
+    alone = sds(predict(logits, labels, "logits"))
+    clustered, apart = sds(copied, cluster="user"), sds(copied)
+    for name in NAMES:
+        assert clustered[name] == pytest.approx(alone[name], rel=0.25)
+        assert apart[name] < 0.75 * clustered[name]
+
+
+def test_priors_hold_in_every_resample(predict):
+    logits, labels = over_confident(np.random.default_rng(3))
+    predictions = predict(logits, labels, "logits")
+    found = evaluate(predictions, Settings(metrics=("accuracy",), priors=Priors((0.5, 0.5)), sd=True))
+    hits = logits.argmax(1) == labels
+    rates = [hits[labels == k].mean() for k in (0, 1)]
+    sizes = np.bincount(labels)
+    expected = np.sqrt(sum(0.25 * rate * (1 - rate) / size for rate, size in zip(rates, sizes, strict=True)))
+    assert found.estimates["accuracy"].sd == pytest.approx(expected, rel=0.15)
+
+
+def test_infinite_losses_have_no_spread(predict):
+    found = sds(predict([[1.0, 0.0], [0.2, 0.8]] * 30, [1, 1] + [0, 1] * 29))
+    assert np.isnan(found["log_loss"])
+    assert np.isfinite(found["ks"])
+
+
+def ece(confidence, hit):
+    index = np.minimum((confidence * 10).astype(int), 9)
+    return np.abs(np.bincount(index, hit - confidence, 10)).sum() / len(hit)
+
+
+def test_predictions_and_labels_are_drawn(predict):
+    rng = np.random.default_rng(4)
+    logits, labels = over_confident(rng, 60)
+    settings = Settings(metrics=("ece:bins=10", "cw_ece"), resamples=0)
+    fixed = evaluate(predict(logits, labels, "logits"), settings).estimates["ece:bins=10"]
+    found = evaluate(predict(logits, labels, "logits"), replace(settings, resample_predictions=True))
+    null = found.estimates["ece:bins=10"].if_calibrated
+    probs = np.exp(logits - np.logaddexp(*logits.T)[:, None])
+    again = []
+    for _ in range(2000):
+        drawn = probs[rng.integers(0, 60, 60)]
+        own = (rng.random(60) < drawn[:, 1]).astype(int)
+        again.append(ece(drawn.max(1), drawn.argmax(1) == own))
+    again = np.array(again)
+    assert null.mean == pytest.approx(np.mean(again), abs=5 * np.std(again) / np.sqrt(999))
+    assert null.sd == pytest.approx(np.std(again), rel=0.1)
+    assert null.p_value == pytest.approx(np.mean(again >= found.estimates["ece:bins=10"].value), abs=0.06)
+    assert found.estimates["ece:bins=10"].value == fixed.value
+    assert found.estimates["cw_ece"].if_calibrated is None
+    assert "|predictions:resampled|" in found.estimates["ece:bins=10"].signature
+
+
+def test_clusters_are_not_drawn_row_by_row(predict):
+    predictions = replace(predict([[0.4, 0.6]] * 8, [0, 1] * 4), columns={"user": np.arange(8) // 2})
+    with pytest.raises(UsageError, match="--resample-predictions draws the outcomes of all rows one by one"):
+        evaluate(predictions, Settings(cluster="user", resample_predictions=True))
+
+
+def test_eta_and_its_spreads_are_those_of_the_code_of_the_paper(dataset, predict):
+    # the form eta +- sd of Vaicenavicius et al. 2019, tables 3 to 5: what their code makes of these rows
+    # (bootstrap and consistency resampling, 200 resamples, numpy's legacy seed 0)
+    expected = {
+        "expected_miscalibration:lens=top-1:binning=equal-width:bins=10": (0.184389, 0.0051, 0.0106, 0.0030),
+        "expected_miscalibration": (0.348635, 0.0046, 0.0200, 0.0029),
+    }
+    asked = Settings(tuple(expected), resamples=0, draws=200, resample_predictions=True, sd=True)
+    found = evaluate(predict(*dataset("agnews_gpt2"), "logits"), asked).estimates
+    for name, (eta, sd, mean, null_sd) in expected.items():
+        assert found[name].value == pytest.approx(eta, abs=1e-6)
+        assert found[name].sd == pytest.approx(sd, rel=0.2)  # of 200 resamples the sd has an error of 5%
+        assert found[name].if_calibrated.mean == pytest.approx(mean, abs=4 * null_sd / np.sqrt(100))
+        assert found[name].if_calibrated.sd == pytest.approx(null_sd, rel=0.25)

@@ -1,0 +1,198 @@
+"""Every lens with every binning, norm and distance: against a plain twin, or refused in a sentence."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import CHOICES
+from calcli.core.language.metrics import METRICS
+
+EDGES = {"mine": (0.0, 0.3, 0.55, 1.0)}
+GROUPS = {"pairs": {"0": "low", "1": "low", "2": "high", "3": "high"}}
+SCALAR = ("top-1", "top-2", "within-top-2", "class-1")
+VECTOR = ("canonical", "largest-2", "pairs")
+NAMES = [name for name, metric in METRICS.items() if metric.family in ("error", "classical")]
+
+
+def found(predictions, metric, **others):
+    asked = Settings(metrics=(metric,), resamples=0, groups=GROUPS, edges=EDGES, **{"draws": 0, **others})
+    return evaluate(predictions, asked).estimates[metric]
+
+
+@pytest.fixture(scope="module")
+def four():
+    """Return probabilities of four classes, many of them tied, 0 or 1, with labels."""
+    rng = np.random.default_rng(0)
+    tied = rng.multinomial(8, np.full(4, 0.25), 100) / 8  # exact sums: ties stay ties
+    return np.concatenate([tied, rng.dirichlet(np.ones(4), 200)]), rng.integers(0, 4, 300)
+
+
+def induced(probs, labels, lens):
+    """Return what a lens makes of predictions, by sorting each row: vectors, and one-hot outcomes."""
+    order = np.argsort(-probs, axis=1, kind="stable")
+    ranked, hits = np.take_along_axis(probs, order, 1), order == labels[:, None]
+    if lens == "canonical":
+        return probs, np.eye(4)[labels]
+    if lens == "pairs":
+        return probs @ np.eye(2)[[0, 0, 1, 1]], np.eye(2)[labels // 2]
+    if lens == "largest-2":
+        score, hit = ranked[:, :2], hits[:, :2]
+    else:
+        columns = {
+            "top-1": (ranked[:, 0], hits[:, 0]),
+            "top-2": (ranked[:, 1], hits[:, 1]),
+            "within-top-2": (ranked[:, 0] + ranked[:, 1], hits[:, 0] | hits[:, 1]),
+            "class-1": (probs[:, 1], labels == 1),
+        }[lens]
+        score, hit = (column[:, None] for column in columns)
+    return np.column_stack([score, 1 - score.sum(1)]), np.column_stack([hit, ~hit.any(1)]).astype(float)
+
+
+def parted(vectors, binning):
+    """Return the rows of each bin."""
+    if binning == "recursive":
+        return split(vectors, np.arange(len(vectors)))
+    score = vectors[:, 0]
+    if binning == "equal-mass":
+        ordered = np.sort(score)
+        edges = [ordered[part[-1]] for part in np.array_split(np.arange(len(score)), 7) if len(part)]
+        index = np.searchsorted(edges, score)
+    else:
+        edges = np.linspace(0, 1, 8) if binning == "equal-width" else np.array(EDGES["mine"])
+        index = np.digitize(score, edges[1:-1])
+    return [np.flatnonzero(index == bin_) for bin_ in np.unique(index)]
+
+
+def split(vectors, rows):
+    own = vectors[rows]
+    widest = own.var(0).argmax()
+    low = own[:, widest] < own[:, widest].mean()
+    if len(rows) < 40 or low.all() or not low.any():
+        return [rows]
+    return split(vectors, rows[low]) + split(vectors, rows[~low])
+
+
+def twin(vectors, outcomes, bins, distance, norm):
+    gaps = [outcomes[rows].mean(0) - vectors[rows].mean(0) for rows in bins]
+    apart = {
+        "tv": [np.abs(gap).sum() / 2 for gap in gaps],
+        "euclidean": [np.linalg.norm(gap) for gap in gaps],
+        "squared-euclidean": [gap @ gap for gap in gaps],
+    }[distance]
+    share = [len(rows) / sum(map(len, bins)) for rows in bins]
+    if norm == "max":
+        return max(apart)
+    return sum(w * d ** int(norm) for w, d in zip(share, apart, strict=True)) ** (1 / int(norm))
+
+
+@pytest.mark.parametrize("region", ["all", "0.3..0.7"])
+@pytest.mark.parametrize("lens", SCALAR + VECTOR)
+def test_lens_binning_norm_and_distance_against_a_twin(predict, four, lens, region):
+    vectors, outcomes = induced(*four, lens)
+    if region != "all":
+        score = vectors[:, 0] if lens in SCALAR else vectors.max(1)
+        inside = (score >= 0.3) & (score < 0.7)
+        vectors, outcomes = vectors[inside], outcomes[inside]
+    binnings = ("recursive", "equal-width", "equal-mass", "mine") if vectors.shape[1] == 2 else ("recursive",)
+    names, expected = [], []
+    choices = itertools.product(binnings, CHOICES["distance"], CHOICES["norm"])
+    for binning, distance, norm in choices:
+        bins = parted(vectors, binning)
+        value = twin(vectors, outcomes, bins, distance, norm)
+        arguments = f":lens={lens}:region={region}:binning={binning}:bins=7"
+        names.append(f"expected_miscalibration{arguments}:min_rows=40:distance={distance}:norm={norm}")
+        expected.append(value)
+        if lens in SCALAR and binning != "recursive" and distance == "tv":
+            names.append(f"ece{arguments}:norm={norm}")
+            expected.append(value)
+    asked = Settings(tuple(names), resamples=0, draws=0, groups=GROUPS, edges=EDGES)
+    estimates = evaluate(predict(*four), asked).estimates.values()
+    assert [estimate.value for estimate in estimates] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("ece:binning=recursive", "recursive bins are those of expected_miscalibration"),
+        ("expected_miscalibration:binning=equal-mass", "vectors of several outcomes take binning=recursive"),
+        ("worst_miscalibration:binning=mine", "vectors of several outcomes take binning=recursive"),
+        ("worst_miscalibration:binning=yours", "must be one of equal-width, equal-mass, mine, recursive"),
+        ("expected_miscalibration:lens=class-wise", "expected one such as canonical or class-0"),
+        ("skce:lens=worst-class", "expected one such as canonical or class-0"),
+        ("ece:debiased=true", "as in ece_l2:debiased=true"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(predict, four, metric, message):
+    with pytest.raises(UsageError, match=message):
+        found(predict(*four), metric)
+
+
+@pytest.mark.parametrize("metric", ["skce{}", "skce:lens=largest-2{}", "worst_miscalibration{}:min_rows=50"])
+def test_a_region_of_vectors_is_that_of_their_largest_probability(predict, four, metric):
+    probs, labels = four
+    inside = (probs.max(1) >= 0.5) & (probs.max(1) < 0.8)
+    whole = found(predict(probs, labels), metric.format(":region=0.5..0.8"))
+    alone = found(predict(probs[inside], labels[inside]), metric.format(""))
+    assert whole.value == pytest.approx(alone.value, abs=1e-12)
+
+
+@st.composite
+def expressions(draw):
+    """Draw a metric with any of its arguments, whether they fit together or not."""
+    metric = METRICS[draw(st.sampled_from(NAMES))]
+    text = metric.name
+    values = {
+        "lens": st.sampled_from([*SCALAR, *VECTOR, "class-wise", "worst-class", "class-0"]),
+        "region": st.sampled_from(["0..0.5", "0.5..1", "0.999..1"]),
+        "binning": st.sampled_from(["equal-width", "equal-mass", "recursive", "mine"]),
+        "bins": st.sampled_from([1, 2, 15]),
+        "min_rows": st.sampled_from([1, 2, 15]),
+    }
+    for key in metric.arguments:
+        if draw(st.booleans()):
+            listed = CHOICES.get(f"{metric.name} {key}", CHOICES.get(key, ()))
+            text += f":{key}={draw(values.get(key, st.sampled_from(listed)))}"
+    return text
+
+
+@st.composite
+def small(draw):
+    """Draw scores of a few rows with ties, zeros and ones, labels of one class perhaps, and weights."""
+    rows, classes = draw(st.integers(1, 6)), draw(st.integers(2, 4))
+    parts = st.lists(st.sampled_from([0, 0, 1, 1, 2, 5]), min_size=classes, max_size=classes).filter(any)
+    scores = np.array(draw(st.lists(parts, min_size=rows, max_size=rows)), float)
+    labels = draw(st.lists(st.integers(0, classes - 1), min_size=rows, max_size=rows))
+    weights = draw(st.none() | st.lists(st.integers(0, 2), min_size=rows, max_size=rows).filter(any))
+    dtype = draw(st.sampled_from([np.float64, np.float32]))
+    return (scores / scores.sum(1, keepdims=True)).astype(dtype), labels, weights
+
+
+@given(expressions(), small(), st.booleans())
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(predict, metric, data, sd):
+    scores, labels, weights = data
+    asked = Settings(
+        (metric,), draws=9, resamples=0, test=True, sd=sd, edges=EDGES,
+        groups={"pairs": {str(k): "low" if k == 0 else "high" for k in range(scores.shape[1])}},
+    )  # fmt: skip
+    try:
+        (estimate,) = evaluate(predict(scores, labels, weights=weights), asked).estimates.values()
+    except UsageError:
+        return
+    given = [f"{key}:{value}" for key, value in estimate.call.arguments.items()]
+    assert estimate.signature.split("|")[: len(given) + 1] == [estimate.call.metric.name, *given]
+    if estimate.call.metric.family == "classical":
+        return
+    null = estimate.if_calibrated
+    assert (null is None) == np.isnan(estimate.value)
+    if null is not None:
+        assert -2 <= estimate.value <= 2
+        assert 0 < null.p_value <= 1

@@ -1,0 +1,252 @@
+"""Properties that every evaluation has, and oracles from scikit-learn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.estimators.costs import CostWord
+from calcli.core.evaluating.evaluate import default_metrics, evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import InputError, KindContradicted, UsageError
+
+PLAIN = Settings(resamples=0, draws=0)
+
+
+def values(predictions, settings=PLAIN):
+    found = evaluate(predictions, settings).estimates
+    return {name: estimate.value for name, estimate in found.items()}
+
+
+def sample(k, n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, k)) * 2
+    labels = rng.integers(0, k, n)
+    logits[np.arange(n), labels] += 1.5
+    return logits, labels
+
+
+@pytest.mark.parametrize("k", [2, 3, 8])
+def test_scikit_learn_agrees(k, predict):
+    logits, labels = sample(k)
+    q = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    found = values(predict(logits, labels, "logits"))
+    assert found["log_loss"] == pytest.approx(sk.log_loss(labels, q), abs=1e-12)
+    onehot = np.eye(k)[labels]
+    assert found["brier"] == pytest.approx(np.square(q - onehot).sum(1).mean(), abs=1e-12)
+    if k == 2:
+        assert found["brier"] == pytest.approx(2 * sk.brier_score_loss(labels, q[:, 1]), abs=1e-12)
+        assert found["auroc"] == pytest.approx(sk.roc_auc_score(labels, q[:, 1]), abs=1e-12)
+    else:
+        area = sk.roc_auc_score(labels, q, multi_class="ovr", average="macro")
+        assert found["auroc"] == pytest.approx(area, abs=1e-12)
+    assert found["accuracy"] == sk.accuracy_score(labels, q.argmax(1))
+    if k > 5:
+        assert found["top5_accuracy"] == pytest.approx(sk.top_k_accuracy_score(labels, q, k=5), abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_weighted_scores_agree_with_scikit_learn(k, predict):
+    logits, labels = sample(k)
+    weights = np.random.default_rng(1).exponential(size=len(labels))
+    q = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    found = values(predict(logits, labels, "logits", weights))
+    assert found["log_loss"] == pytest.approx(sk.log_loss(labels, q, sample_weight=weights), abs=1e-12)
+    hits = sk.accuracy_score(labels, q.argmax(1), sample_weight=weights)
+    assert found["accuracy"] == pytest.approx(hits, abs=1e-12)
+    if k == 2:
+        area = sk.roc_auc_score(labels, q[:, 1], sample_weight=weights)
+        assert found["auroc"] == pytest.approx(area, abs=1e-12)
+
+
+def test_the_class_frequencies_as_prediction_score_exactly_one(predict):
+    labels = np.array([0] * 5 + [1] * 3 + [2] * 2)
+    found = values(predict(np.tile([0.5, 0.3, 0.2], (10, 1)), labels))
+    assert found["normalized_log_loss"] == pytest.approx(1, abs=1e-15)
+    assert found["normalized_brier"] == pytest.approx(1, abs=1e-15)
+
+
+prob_rows = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 6), min_size=3, max_size=3).filter(any), st.integers(0, 2), st.integers(1, 3)
+    ),
+    min_size=2,
+    max_size=25,
+)
+
+
+def build(rows, weights=None):
+    counts = np.array([row[0] for row in rows], float)
+    probs = counts / counts.sum(1, keepdims=True)
+    labels = np.array([row[1] for row in rows])
+    return Predictions(ArrayScores(probs), "probs", labels, ("a", "b", "c"), weights)
+
+
+def same(first, second, tolerance=1e-12):
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        assert second[name] == pytest.approx(value, abs=tolerance, nan_ok=True), name
+
+
+# which rows share a fold depends on the order of rows and classes
+ORDERLESS = [
+    name for name in default_metrics(build([([1, 1, 1], 0, 1)]))[0] if "calibration_loss" not in name
+]
+EVERYTHING = Settings(
+    metrics=(
+        *ORDERLESS,
+        "corp_miscalibration",
+        "corp_discrimination:score=log_loss:lens=top-1",
+        "binned_refinement_loss",
+        "top1_brier",
+        "normalized_bayes_risk:costs=abstain",
+        "ks:lens=class-2",
+        "ks:lens=class-wise",
+        "cw_ece:binning=equal-mass:bins=4",
+        "ece:binning=equal-mass:bins=3",
+    ),
+    resamples=0,
+    draws=0,
+    costs=(CostWord("abstain", "abstain", 0.3),),
+)
+
+
+@settings(max_examples=60)
+@given(prob_rows, st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_does_not_matter(rows, random):
+    shuffled = random.sample(rows, len(rows))
+    same(values(build(rows), EVERYTHING), values(build(shuffled), EVERYTHING))
+
+
+@settings(max_examples=60)
+@given(prob_rows)
+def test_a_weight_is_a_row_repeated(rows):
+    repeated = [row for row in rows for _ in range(row[2])]
+    weights = np.array([float(row[2]) for row in rows])
+    same(values(build(repeated), EVERYTHING), values(build(rows, weights), EVERYTHING))
+
+
+@pytest.mark.parametrize("k", [2, 5, 300])
+def test_a_constant_added_to_the_logits_changes_nothing(k, predict):
+    logits, labels = sample(k, 200)
+    shift = np.random.default_rng(3).normal(size=(200, 1)) * 10
+    same(values(predict(logits, labels, "logits")), values(predict(logits + shift, labels, "logits")), 1e-10)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_permuting_the_classes_changes_nothing_but_their_order(k, predict):
+    logits, labels = sample(k)
+    order = np.random.default_rng(4).permutation(k)
+    back = np.argsort(order)
+    plain = replace(PLAIN, metrics=(*ORDERLESS, "corp_miscalibration"))
+    first = evaluate(predict(logits, labels, "logits"), plain)
+    second = evaluate(predict(logits[:, order], back[labels], "logits"), plain)
+    for name in first.estimates:
+        assert second.estimates[name].value == pytest.approx(first.estimates[name].value, abs=1e-12), name
+    assert [row.ece for row in second.per_class] == pytest.approx([first.per_class[i].ece for i in order])
+
+
+def test_infinite_rows_are_counted_and_left_out(predict):
+    found = evaluate(predict([[1.0, 0.0], [0.5, 0.5], [1.0, 0.0]], [1, 0, 0]), Settings())
+    assert found.estimates["log_loss"].value == math.inf
+    assert found.estimates["log_loss"].interval.high == math.inf
+    assert found.infinite_rows.tolist() == [0]
+    assert found.finite_log_loss == pytest.approx(math.log(2) / 2)
+    weightless = evaluate(predict([[1.0, 0.0], [0.5, 0.5]], [1, 0], weights=[0.0, 1.0]), Settings())
+    assert weightless.estimates["log_loss"].value == pytest.approx(math.log(2))
+    assert weightless.infinite_rows.tolist() == []
+
+
+def test_one_class_only_has_no_ranking_and_no_normalization(predict):
+    found = evaluate(predict([[0.8, 0.2], [0.6, 0.4]], [0, 0]), Settings(resamples=50, draws=50))
+    assert math.isnan(found.estimates["auroc"].value)
+    assert math.isnan(found.estimates["normalized_log_loss"].value)
+    assert found.estimates["normalized_log_loss"].interval is None
+    assert math.isnan(found.per_class[1].recall)
+
+
+def test_the_same_seed_prints_the_same_figures(predict):
+    logits, labels = sample(3)
+    runs = [evaluate(predict(logits, labels, "logits"), Settings(seed=seed)).estimates for seed in (5, 5, 6)]
+    assert runs[0] == runs[1]
+    assert runs[0]["log_loss"].interval != runs[2]["log_loss"].interval
+    assert runs[0]["ece"].if_calibrated != runs[2]["ece"].if_calibrated
+
+
+def test_large_data_skips_what_orders_every_class(predict):
+    names, skipped = default_metrics(predict(np.zeros((1_000_001, 10), np.float32), np.zeros(1_000_001, int)))
+    assert not {"auroc", "relative_calibration_loss"} & set(names)
+    assert len(skipped) == 2
+
+
+@pytest.mark.parametrize("name", ["ece:lens=class-9", "ece:lens=top", "nonsense"])
+def test_metrics_that_do_not_fit_are_refused(name, predict):
+    with pytest.raises(UsageError):
+        evaluate(predict([[0.5, 0.5]], [0]), Settings(metrics=(name,)))
+
+
+class TurnsOut(ArrayScores):
+    """Scores that look like probabilities until they are seen to be logits."""
+
+    tries = 0
+
+    def blocks(self, rows):
+        type(self).tries += 1
+        if type(self).tries == 1:
+            raise KindContradicted("logits", "row 2 has 3.0")
+        return super().blocks(rows)
+
+
+def test_a_kind_that_was_contradicted_is_read_again(predict):
+    logits = np.array([[0.1, 0.9], [0.3, 0.7], [3.0, -1.0]])
+    labels = np.array([1, 1, 0])
+    found = evaluate(Predictions(TurnsOut(logits), "probs", labels, ("a", "b")), PLAIN)
+    assert found.predictions.kind == "logits"
+    expected = values(predict(logits, labels, "logits"))
+    assert found.estimates["log_loss"].value == expected["log_loss"]
+
+
+def test_clusters_make_intervals_wider_and_leave_tests_out(predict):
+    logits, labels = sample(2, n=100)
+    ten = np.repeat(np.arange(100), 10)
+    copied = replace(predict(logits[ten], labels[ten], "logits"), columns={"patient": ten})
+    names = ("log_loss", "auroc", "ece", "calibration_slope", "spiegelhalter_z")
+    alone = evaluate(predict(logits, labels, "logits"), Settings(metrics=names)).estimates
+    found = evaluate(copied, Settings(metrics=names, cluster="patient")).estimates
+    for name in names:
+        times = 10**0.5 if name == "spiegelhalter_z" else 1
+        assert found[name].value == pytest.approx(alone[name].value * times, rel=1e-6)
+    for name, tolerance in [("log_loss", 0.1), ("auroc", 1e-9), ("calibration_slope", 0.2)]:
+        wide, plain = found[name].interval, alone[name].interval
+        assert wide.high - wide.low == pytest.approx(plain.high - plain.low, rel=tolerance)
+    assert found["ece"].if_calibrated is None
+    assert found["spiegelhalter_z"].if_calibrated is None
+    assert "|cluster:patient|" in found["log_loss"].signature
+
+
+def test_tests_under_the_null_are_refused_for_clusters(predict):
+    predictions = replace(predict(*sample(3), "logits"), columns={"patient": np.arange(400) // 4})
+    with pytest.raises(UsageError, match=r"--test draws the outcomes .* but --cluster patient says"):
+        evaluate(predictions, Settings(cluster="patient", test=True))
+    with pytest.raises(InputError, match="no column 'patent'; the columns are: patient"):
+        evaluate(predictions, Settings(cluster="patent"))
+
+
+def test_what_only_rows_without_weight_show_is_not_shown(predict):
+    sure = predict([[1.0, 0.0], [0.5, 0.5]], [1, 0], weights=[1, 0])
+    found = evaluate(sure, PLAIN)
+    assert found.infinite_rows.tolist() == [0]
+    assert np.isnan(found.finite_log_loss)
+
+
+def test_nothing_to_repeat_is_no_fault(predict):
+    asked = replace(PLAIN, metrics=("relative_calibration_loss",), sd=True)
+    found = evaluate(predict([[0.6, 0.4], [0.3, 0.7]] * 20, [0, 1] * 20), asked)
+    assert [estimate.sd for estimate in found.estimates.values()] == [None]

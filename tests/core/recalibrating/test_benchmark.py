@@ -1,0 +1,137 @@
+"""Trials of calibrators, and ranks over data sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from calcli.core.calibrators.methods import parse_method
+from calcli.core.estimators.multiple import holm
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Settings
+from calcli.core.language.errors import InputError
+from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, like_best, mean_ranks, run, task_of
+
+SETTINGS = Settings(metrics=("log_loss", "ks"), resamples=0, draws=0)
+
+
+@pytest.fixture
+def halves(predict):
+    """Return two over-confident halves of the same data."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 400)
+    logits = 4 * (np.eye(3)[labels] + rng.normal(size=(400, 3)))
+    return predict(logits[:200], labels[:200], "logits"), predict(logits[200:], labels[200:], "logits")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_trial_is_fit_apply_evaluate(halves, predict, jobs):
+    cal, test = halves
+    found = run([task_of("m", cal, test)], ["temperature", "histogram:bins=5"], SETTINGS, jobs)
+    assert [trial.method for trial in found] == [UNCALIBRATED, "temperature", "histogram:bins=5"]
+    assert found[0].values["ks"] == evaluate(test, SETTINGS).estimates["ks"].value
+    for trial in found[1:]:
+        fitted = parse_method(trial.method).make().fit(cal.scores.array, cal.labels)
+        recalibrated = predict(fitted.apply(test.scores.array), test.labels, "log-probs")
+        estimates = evaluate(recalibrated, SETTINGS).estimates
+        assert {name: trial.values[name] for name in estimates} == pytest.approx(
+            {name: estimate.value for name, estimate in estimates.items()}, abs=1e-12
+        )
+    assert found[1].values["log_loss"] < found[0].values["log_loss"]
+    assert found[1].values["accuracy"] == found[0].values["accuracy"]
+
+
+def test_cross_validation_judges_every_row_of_the_one_file(halves):
+    (plain, temperature) = run([task_of("m", halves[0], None, folds=5)], ["temperature"], SETTINGS, 1)
+    assert plain.values["log_loss"] == evaluate(halves[0], SETTINGS).estimates["log_loss"].value
+    assert temperature.values["log_loss"] < plain.values["log_loss"]
+    assert temperature.apply_seconds == 0
+
+
+def test_the_failure_of_one_method_is_a_result(halves, monkeypatch):
+    from calcli.core.calibrators.temperature import Temperature
+
+    def fail(*_args, **_options):
+        raise FloatingPointError("nothing converges")
+
+    monkeypatch.setattr(Temperature, "learn", fail)
+    found = run([task_of("m", *halves)], ["temperature", "bias"], SETTINGS, 1)
+    assert found[1].fault == "FloatingPointError: nothing converges"
+    assert found[1].values == {}
+    assert found[2].fault == ""
+
+
+def test_progress_counts_trials(halves):
+    seen = []
+    run([task_of("a", *halves), task_of("b", *halves)], ["bias"], SETTINGS, 2, seen.append)
+    assert seen == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "accuracy", "mean_gap"])
+def test_mean_ranks_are_scipys(metric):
+    rng = np.random.default_rng(1)
+    values = np.round(rng.normal(size=(4, 5)), 1)
+    trials = [Trial(f"model {i}", f"method {j}", {metric: values[i, j]}) for i in range(4) for j in range(5)]
+    costs = {"log_loss": values, "accuracy": -values, "mean_gap": np.abs(values)}[metric]
+    expected = rankdata(costs, axis=1).mean(0)
+    assert list(mean_ranks(trials, metric).values()) == pytest.approx(expected.tolist())
+
+
+def test_methods_that_cannot_be_told_from_the_best(halves):
+    settings = Settings(metrics=("log_loss", "accuracy", "ks"), resamples=300, draws=0)
+    methods = ["temperature", "platt", "histogram:bins=2"]
+    found = run([task_of("m", *halves)], methods, settings, 1)
+    values = [trial.values["log_loss"] for trial in found]
+    best, others = int(np.argmin(values)), np.delete(np.arange(4), np.argmin(values))
+    p = []
+    for other in others:
+        drawn = found[other].draws["log_loss"] - found[best].draws["log_loss"]
+        p.append(min(1, 2 * min((1 + (drawn <= 0).sum()) / 301, (1 + (drawn >= 0).sum()) / 301)))
+    expected = {found[k].method for k, one in zip(others, holm(p), strict=True) if one > 0.05}
+    assert like_best(found, "log_loss", 0.95) == expected
+    assert UNCALIBRATED not in expected
+    # temperature leaves every decision as it is
+    assert {UNCALIBRATED, "temperature"} & like_best(found, "accuracy", 0.95)
+    assert like_best(found, "ks", 0.95) == set()
+    assert like_best([], "log_loss", 0.95) == set()
+
+
+def test_equally_good_methods_are_seldom_told_apart():
+    """Of four methods that differ by chance only, all are like the best in 95% of cases at least."""
+    rng = np.random.default_rng(2)
+    told = 0
+    for _ in range(200):
+        losses = rng.normal(size=(4, 100))
+        rows = rng.integers(0, 100, size=(200, 100))
+        trials = [
+            Trial("m", str(k), {"log_loss": own.mean()}, draws={"log_loss": own[rows].mean(1)})
+            for k, own in enumerate(losses)
+        ]
+        told += len(like_best(trials, "log_loss", 0.95)) < 3
+    # the best of four is chosen after looking, which costs something: 5% for a choice made before
+    assert told <= 40
+
+
+def test_an_infinite_loss_is_told_from_the_best_however_few_resamples_have_it():
+    draws = np.linspace(0.5, 0.7, 99)
+    trials = [
+        Trial("m", "best", {"log_loss": 0.6}, draws={"log_loss": draws}),
+        Trial("m", "like", {"log_loss": 0.61}, draws={"log_loss": draws[::-1] + 0.01}),
+        Trial("m", "inf", {"log_loss": np.inf}, draws={"log_loss": np.where(draws > 0.6, draws, np.inf)}),
+    ]
+    assert like_best(trials, "log_loss", 0.95) == {"like"}
+
+
+def test_methods_that_failed_rank_last():
+    trials = [
+        Trial("m", "a", {"brier": 0.3}),
+        Trial("m", "b", {}, fault="no"),
+        Trial("m", "c", {"brier": 0.1}),
+    ]
+    assert mean_ranks(trials, "brier") == {"a": 2, "b": 3, "c": 1}
+
+
+def test_both_files_of_a_model_must_have_the_same_classes(halves, predict):
+    with pytest.raises(InputError, match="2 classes where arrays has 3"):
+        task_of("m", halves[0], predict(np.eye(2), [0, 1]))

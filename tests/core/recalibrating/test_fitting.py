@@ -1,0 +1,176 @@
+"""A fit from end to end, against reference numbers, scikit-learn and what must hold exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, log_loss
+
+from calcli.core.calibrators.methods import parse_methods
+from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
+from calcli.core.language.errors import UsageError
+from calcli.core.recalibrating.fitting import FitSettings, candidates_for, fit, fits, record_of
+
+TEMPERATURE = parse_methods(["temperature"])
+DP = parse_methods(["dp"])
+
+
+@pytest.fixture(scope="module")
+def halves(dataset, predict):
+    """Return a loader: name -> predictions of the first half, scores and labels of the second."""
+
+    def load(name: str):
+        scores, labels = dataset(name)
+        half = len(labels) // 2
+        return predict(scores[:half], labels[:half], kind="logits"), scores[half:], labels[half:]
+
+    return load
+
+
+@pytest.mark.parametrize("name", ["cifar10_resnet-20", "cifar100_vgg19_bn", "agnews_gpt2"])
+def test_reference_numbers(golden, halves, name):
+    predictions, scores, labels = halves(name)
+    for method, key in (("temperature", "temperature"), ("dp", "dp_affine")):
+        fitted = fit(predictions, parse_methods([method]), FitSettings(folds=0))
+        probs = fitted.calibrator.predict_proba(scores)
+        assert log_loss(labels, probs) == pytest.approx(golden[name][f"split_{key}_logloss"], rel=1e-6)
+        assert accuracy_score(labels, probs.argmax(1)) == pytest.approx(golden[name][f"split_{key}_acc"])
+        assert fitted.after["log_loss"] == pytest.approx(golden[name][f"split_{key}_train_logloss"], rel=1e-6)
+        assert fitted.cross_validated is None
+        assert fitted.gain is None
+
+
+def test_before_is_what_the_scores_are(golden, reference_predictions):
+    name = "agnews_gpt2"
+    before = fit(reference_predictions(name), TEMPERATURE, FitSettings(folds=0)).before
+    keys = {"log_loss": "ce_nats", "brier": "brier_sum", "ece": "ece_top_ew15_l1", "accuracy": "accuracy"}
+    assert before == pytest.approx({ours: golden[name][theirs] for ours, theirs in keys.items()}, abs=1e-9)
+
+
+def test_logits_and_probabilities_give_the_same_model(predict):
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(200, 3)) * 3, rng.integers(3, size=200)
+    probs = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    for call in parse_methods(["temperature", "vector", "dirichlet", "beta"]):
+        settings = FitSettings(folds=0)
+        from_logits = fit(predict(logits, labels, kind="logits"), [call], settings).calibrator
+        from_probs = fit(predict(probs, labels), [call], settings).calibrator
+        np.testing.assert_allclose(from_logits.apply(logits), from_probs.apply(np.log(probs)), atol=1e-6)
+
+
+def test_auto_takes_the_true_model(predict):
+    """Labels drawn from a flattened softmax: temperature is true, the others only learn noise besides."""
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(2000, 4)) * 3
+    true = np.exp(logits / 2.5)
+    labels = (rng.random((2000, 1)) > (true / true.sum(1, keepdims=True)).cumsum(1)).sum(1)
+    found = fit(predict(logits, labels, kind="logits"), parse_methods(candidates_for(raw=False)))
+    assert str(found.call) == "temperature"
+    assert found.candidates[0].call is None
+    assert found.candidates[0].difference.mean > 5 * found.candidates[0].difference.standard_error
+    assert [str(one.call) for one in found.candidates[1:]] == candidates_for(raw=False)
+    tried = {str(one.call): one.values for one in found.candidates}
+    assert tried["temperature"] == found.cross_validated
+
+
+def test_auto_shows_what_cannot_be_fitted(predict):
+    rng = np.random.default_rng(2)
+    predictions = predict(rng.normal(size=(60, 2)), rng.integers(2, size=60), kind="logits")
+    found = fit(predictions, parse_methods(["spline:lens=within-top-2", "bias"]))
+    assert str(found.call) == "bias"
+    assert "needs more than 2 classes" in found.candidates[-1].failed
+    with pytest.raises(UsageError, match="none of the candidates can be fitted: lens"):
+        fit(predictions, parse_methods(["spline:lens=within-top-2", "spline:lens=within-top-3"]))
+
+
+def test_the_score_decides(predict):
+    """One sure error costs the log-loss much and the Brier score little."""
+    rng = np.random.default_rng(1)
+    predictions = predict(rng.normal(size=(50, 3)), rng.integers(3, size=50), kind="logits")
+    calls = parse_methods(["temperature", "bias"])
+    by_score = {
+        score: fit(predictions, calls, FitSettings(score=score)).candidates for score in ("log_loss", "brier")
+    }
+    for score, candidates in by_score.items():
+        losses = [one.values[score] for one in candidates if one.call]
+        shown = [one.difference.mean for one in candidates if one.call]
+        assert shown == pytest.approx([loss - min(losses) for loss in losses])
+
+
+def test_to_choose_takes_folds(predict):
+    predictions = predict([[0.5, 0.5]] * 4, [0, 1, 0, 1])
+    with pytest.raises(UsageError, match="--folds 2 or more"):
+        fit(predictions, parse_methods(["temperature", "bias"]), FitSettings(folds=0))
+
+
+def test_raw_logits_are_told_from_probabilities(predict):
+    probs = predict([[0.4, 0.6]] * 10, [0, 1] * 5)
+    with pytest.raises(UsageError, match="arrays has probs, --input raw needs logits"):
+        fit(probs, TEMPERATURE, FitSettings(raw=True))
+    logits = predict([[4.0, 6.0]] * 10, [0, 1] * 5, kind="logits")
+    with pytest.raises(UsageError, match="platt acts on probabilities"):
+        fit(logits, parse_methods(["platt"]), FitSettings(raw=True))
+    with pytest.raises(UsageError, match="a confidence has no raw logits"):
+        fit(logits, TEMPERATURE, FitSettings(raw=True, reduced=True))
+    assert "isotonic" not in candidates_for(raw=True)
+
+
+def test_wrappers_in_their_order(predict):
+    rng = np.random.default_rng(1)
+    predictions = predict(rng.normal(size=(90, 3)), rng.integers(3, size=90), kind="logits")
+    settings = FitSettings(folds=2, per_predicted_class=True, min_rows=7, preserve_top1=True)
+    found = fit(predictions, parse_methods(["isotonic"]), settings)
+    assert isinstance(found.calibrator, PreserveTop1)
+    assert isinstance(found.calibrator.calibrator, PerPredictedClass)
+    assert found.calibrator.calibrator.min_rows == 7
+    assert found.changed_rows == 0
+    assert found.after["accuracy"] == found.before["accuracy"] == found.cross_validated["accuracy"]
+
+
+def test_weights_count_as_repeated_rows(predict):
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=(40, 3))
+    labels = (scores + rng.normal(size=(40, 3))).argmax(1)
+    weights = rng.integers(0, 4, size=40)
+    repeated = np.repeat(np.arange(40), weights)
+    settings = FitSettings(folds=0)
+    once = fit(predict(scores, labels, kind="logits", weights=weights), TEMPERATURE, settings)
+    often = fit(predict(scores[repeated], labels[repeated], kind="logits"), TEMPERATURE, settings)
+    assert once.calibrator.parameters == pytest.approx(often.calibrator.parameters)
+    assert once.after == pytest.approx(often.after)
+    np.testing.assert_allclose(once.priors, often.priors)
+
+
+def test_rows_of_weight_0_are_not_counted(predict):
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(60, 3))
+    labels = rng.integers(0, 3, size=60)
+    kept = (labels != 2) & (rng.random(60) < 0.7)
+    settings = FitSettings(folds=0)
+    whole = fit(predict(scores, labels, kind="logits", weights=kept.astype(float)), DP, settings)
+    part = fit(predict(scores[kept], labels[kept], kind="logits"), DP, settings)
+    assert whole.changed_rows == part.changed_rows > 0
+    assert (
+        whole.class_rows.tolist()
+        == part.class_rows.tolist()
+        == np.bincount(labels[kept], minlength=3).tolist()
+    )
+
+
+def test_every_fit_is_counted(predict):
+    rng = np.random.default_rng(1)
+    predictions = predict(rng.normal(size=(50, 3)), rng.integers(3, size=50), kind="logits")
+    calls, settings, done = parse_methods(["temperature", "bias"]), FitSettings(folds=3), []
+    fit(predictions, calls, settings, done.append)
+    assert done == list(range(1, fits(calls, settings) + 1))
+
+
+def test_the_record_tells_the_origin(predict):
+    predictions = predict([[2.0, 0.0], [0.0, 1.0], [3.0, 1.0], [0.0, 1.0]], [0, 1, 1, 1], kind="logits")
+    found = fit(predictions, TEMPERATURE, FitSettings(folds=2, seed=3))
+    record = record_of(found, "abc")
+    assert record.priors == (0.25, 0.75)
+    assert record.classes == ("0", "1")
+    expected = {"path": "arrays", "sha256": "abc", "rows": 4, "kind": "logits", "folds": 2, "seed": 3}
+    assert expected.items() <= record.fitted_on.items()
+    assert record.fitted_on["after"] == found.after
