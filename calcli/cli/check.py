@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -80,8 +81,9 @@ def check(
         reference = read_reference(baseline, options)
         against = Against(reference, key, allow_unmatched, unpaired, allow_other_classes)
     checked = [check_file(file, rules, against, options) for file in files]
-    for form, path in targets:
-        with atomic_path(path) as temporary:
+    with ExitStack() as written:  # all or none
+        for form, path in targets:
+            temporary = written.enter_context(atomic_path(path))
             temporary.write_text(render_check(checked, rules, policy, form), encoding="utf-8")
     emit(render_check(checked, rules, policy, format, colored(talking.no_color)))
     status = exit_status(checked)
@@ -132,7 +134,7 @@ def write_first_policy(
 
     if len(files) != 1:
         raise UsageError(f"--init takes the values of one file; {len(files)} were given")
-    if path != "-" and Path(path).exists():
+    if path != "-" and Path(path).is_file():
         raise UsageError(f"{path} exists; give another name with --policy, or - for standard output")
     text = first_policy(evaluate(read(files[0], options)), with_baseline)
     if path == "-":

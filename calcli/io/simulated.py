@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -38,22 +39,24 @@ def write_simulation(simulation: Simulation, target: str, posteriors: str | None
     UsageError
         If both are the same.
     """
-    written = _write(simulation, simulation.scores, simulation.kind, target)
-    if posteriors is not None:
-        written += _write(simulation, simulation.posteriors, "probs", posteriors)
+    with ExitStack() as files:  # all or none
+        written = _write(files, simulation, simulation.scores, simulation.kind, target)
+        if posteriors is not None:
+            written += _write(files, simulation, simulation.posteriors, "probs", posteriors)
     return written
 
 
-def _write(simulation: Simulation, scores: Doubles, kind: Kind, target: str) -> tuple[str, ...]:
+def _write(
+    files: ExitStack, simulation: Simulation, scores: Doubles, kind: Kind, target: str
+) -> tuple[str, ...]:
     form = output_format(target, "csv")
     classes = tuple(map(str, range(scores.shape[1])))
     labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels)], names=["label"])
     names = tuple(PREFIXES[kind] + name for name in classes)
-    with open_writer(target, form, ",", Frame(labels.schema, 1, names, ARRAYS[kind], classes)) as writer:
-        writer.write(labels, scores)
+    frame = Frame(labels.schema, 1, names, ARRAYS[kind], classes)
+    files.enter_context(open_writer(target, form, ",", frame)).write(labels, scores)
     if form != "npy":
         return () if target == "-" else (target,)
     beside = Path(target).with_name(f"{Path(target).stem}_labels.npy")
-    with atomic_path(beside) as temporary:
-        np.save(temporary, simulation.labels)
+    np.save(files.enter_context(atomic_path(beside)), simulation.labels)
     return target, str(beside)

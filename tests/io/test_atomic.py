@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import socket
 import stat
 import subprocess
+import sys
+import threading
 
 import pandas as pd
 import pytest
@@ -56,6 +60,184 @@ def test_a_folder_that_is_not_there(tmp_path):
         atomic_path(tmp_path / "gone" / "report.json"),
     ):
         pass
+
+
+def write(path, text="new"):
+    with atomic_path(path) as temporary:
+        temporary.write_text(text)
+
+
+@pytest.fixture
+def device(tmp_path):
+    """Return a function that makes a character device in a folder of its own, or skips the test."""
+
+    def make(name, minor):
+        path = tmp_path / "devices" / name
+        path.parent.mkdir(exist_ok=True)
+        try:
+            os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+            path.open("wb").close()
+        except PermissionError as error:
+            pytest.skip(f"a device may not be made here: {error}")
+        return path
+
+    return make
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices are numbered otherwise")
+def test_a_device_stays_one(device):
+    null = device("null", 3)
+    write(null)
+    link = null.with_name("link.json")
+    link.symlink_to("null")
+    write(link)
+    assert stat.S_ISCHR(null.stat().st_mode)
+    assert link.is_symlink()
+    assert sorted(null.parent.iterdir()) == [link, null]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices are numbered otherwise")
+def test_no_temporary_file_is_made_beside_a_device(device):
+    null = device("null", 3)
+    with atomic_path(null) as temporary:
+        assert temporary.parent != null.parent
+    assert not temporary.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices are numbered otherwise")
+def test_a_full_device_is_told(device):
+    full = device("full", 7)
+    with pytest.raises(InputError, match=r"devices/full cannot be written: No space left on device"):
+        write(full)
+    assert stat.S_ISCHR(full.stat().st_mode)
+
+
+def reading(path, found, size=-1):
+    def read():
+        with path.open("rb") as pipe:
+            found.append(pipe.read(size))
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    return reader
+
+
+def test_a_pipe_is_sent_the_whole_file(tmp_path):
+    pipe, found = tmp_path / "pipe.json", []
+    os.mkfifo(pipe)
+    reader = reading(pipe, found)
+    write(pipe, "x" * 1_000_000)
+    assert pipe.is_fifo()
+    reader.join()
+    assert found == [b"x" * 1_000_000]
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_reader_of_a_pipe_may_have_seen_enough(tmp_path):
+    pipe, found = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = reading(pipe, found, 10)
+    write(pipe, "x" * 10_000_000)
+    assert pipe.is_fifo()
+    reader.join()
+    assert found == [b"x" * 10]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_a_pipe_without_a_name_is_sent_to_by_its_number(tmp_path):
+    out, into = os.pipe()
+    try:
+        write(f"/proc/self/fd/{into}")
+        assert os.read(out, 100) == b"new"
+    finally:
+        os.close(out)
+        os.close(into)
+
+
+def test_a_socket_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the name of a socket must be short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("x.json")
+        with pytest.raises(InputError, match=r"^x.json is a socket; expected a file"):
+            write("x.json")
+        assert stat.S_ISSOCK(os.stat("x.json").st_mode)
+    assert os.listdir() == ["x.json"]
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match=f"^{tmp_path} is a folder; expected the name of a file$"):
+        write(tmp_path)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_links_are_followed(tmp_path, there):
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "one.json").symlink_to("two")
+    (tmp_path / "two").symlink_to("home/real")
+    if there:
+        (home / "real").write_text("old")
+    with atomic_path(tmp_path / "one.json") as temporary:
+        assert temporary.parent == home  # a file can be renamed there
+        assert temporary.suffix == ".json"
+        temporary.write_text("new")
+    assert (home / "real").read_text() == "new"
+    assert (tmp_path / "one.json").readlink().name == "two"
+    assert (tmp_path / "two").is_symlink()
+    assert os.listdir(home) == ["real"]
+
+
+def test_links_in_a_circle_are_told(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(InputError, match=r"/a cannot be written: Too many levels of symbolic links"):
+        write(tmp_path / "a")
+    assert (tmp_path / "a").is_symlink()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o600, 0o755])
+def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
+    target = tmp_path / "x"
+    target.write_text("old")
+    target.chmod(mode)
+    write(target)
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_replaced_file_keeps_its_owner(tmp_path):
+    target = tmp_path / "x"
+    target.write_text("old")
+    os.chown(target, 1234, 2345)
+    write(target)
+    assert (target.stat().st_uid, target.stat().st_gid) == (1234, 2345)
+
+
+def test_an_owner_that_cannot_be_kept_is_no_error(tmp_path, monkeypatch):
+    def chown(path, owner, group):
+        raise PermissionError
+
+    target = tmp_path / "x"
+    target.write_text("old")
+    target.chmod(0o640)
+    monkeypatch.setattr(os, "chown", chown)
+    write(target)
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_a_file_that_standard_output_goes_to_is_refused(tmp_path):
+    command = "from calcli.io.atomic import atomic_path\nwith atomic_path({!r}): pass"
+    log = tmp_path / "log"
+    for name in (str(log), "/proc/self/fd/1"):
+        with log.open("w") as out:
+            code = [sys.executable, "-c", command.format(name)]
+            done = subprocess.run(code, stdout=out, stderr=subprocess.PIPE, text=True)
+        assert f"InputError: {name} is where standard output goes; expected a file of its own" in done.stderr
+    assert list(tmp_path.iterdir()) == [log]
 
 
 def test_hash_is_that_of_sha256sum(tmp_path):
