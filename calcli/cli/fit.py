@@ -13,7 +13,7 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import ScoreName
 
 if TYPE_CHECKING:
-    from calcli.core.calibrators.methods import MethodCall
+    from calcli.core.calibrators.methods import MethodExpression
     from calcli.core.recalibrating.fitting import Fit, FitSettings
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher
@@ -124,7 +124,9 @@ def fit(
     emit(shown)
 
 
-def method_calls(method: str, candidates: str | None, lens: str | None, *, raw: bool) -> list[MethodCall]:
+def method_calls(
+    method: str, candidates: str | None, lens: str | None, *, raw: bool
+) -> list[MethodExpression]:
     """Return the one method asked for, or those that auto is to choose from.
 
     Raises
@@ -147,7 +149,7 @@ def method_calls(method: str, candidates: str | None, lens: str | None, *, raw: 
     if raw:
         common["input"] = "raw"
     calls = parse_methods(names, common)
-    if lens is not None and not any("lens" in call.method.settings for call in calls):
+    if lens is not None and not any("lens" in call.entry.settings for call in calls):
         raise UsageError(
             f"--lens {lens} is for methods that act on one score, {LENSES}; leave it out with {method}, or "
             f"say --lens {REDUCED}"
@@ -158,7 +160,7 @@ def method_calls(method: str, candidates: str | None, lens: str | None, *, raw: 
 def fit_file(
     file: str,
     options: ReadOptions,
-    calls: list[MethodCall],
+    calls: list[MethodExpression],
     settings: FitSettings,
     watcher: Watcher | None = None,
 ) -> Fit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 from calcli.figures.style import short
 
 
@@ -57,7 +57,7 @@ def words(lens: str, classes: Sequence[str] = ()) -> Words:
     return Words(f"Predicted probability ({lens})", f"Observed frequency ({lens})")
 
 
-def metric_name(call: MetricCall) -> str:
+def metric_name(call: MetricExpression) -> str:
     """Return the title of a metric, with those of its arguments that are not the usual ones below."""
     arguments = str(call).partition(":")[2].replace(":", ", ")
-    return f"{call.metric.title}\n{arguments}" if arguments else call.metric.title
+    return f"{call.entry.title}\n{arguments}" if arguments else call.entry.title

@@ -145,11 +145,11 @@ def _rules(entry: Mapping[str, Any], min_rows: int, defaults: Mapping[str, str |
         if key in entry:
             end: End = _choice(entry, "bound", get_args(End))
             conditions.append(Bound(_get(entry, key, float, 0.0), most, end))
-    worse = {"lower": "max_increase", "higher": "max_decrease"}.get(call.metric.direction)
+    worse = {"lower": "max_increase", "higher": "max_decrease"}.get(call.entry.direction)
     for key in ("max_increase", "max_decrease"):
         if key in entry and key != worse:
             mend = f"use {worse}" if worse else "give it max and min"
-            raise UsageError(f"{key} of {call}: {call.metric.direction} is better; {mend}")
+            raise UsageError(f"{key} of {call}: {call.entry.direction} is better; {mend}")
     if worse is not None and worse in entry:
         proof: Proof = _choice(entry, "prove", get_args(Proof))
         conditions.append(NoWorse(_margin(worse, entry[worse]), proof))

@@ -152,7 +152,7 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
     """Say which system to ship, which others are as good, and what accuracy it costs."""
     best = whole.ranking[0].system
     value = whole.evaluations[best].estimates[str(whole.ranked_by)].value
-    order = "lowest" if whole.ranked_by.metric.direction == "lower" else "highest"
+    order = "lowest" if whole.ranked_by.entry.direction == "lower" else "highest"
     parts = [f"Ship {names[best]}: the {order} {whole.ranked_by.asked}, {number(value)}."]
     like = [names[ranked.system] for ranked in whole.ranking[1:] if ranked.among_best]
     if like:
@@ -174,7 +174,7 @@ def _notes(
     comparisons: Sequence[Comparison], names: Sequence[str], paired: bool, unmatched: Sequence[int]
 ) -> list[str]:
     every = [one for comparison in comparisons for found in comparison.differences for one in found.values()]
-    families = {one.call.metric.family for one in every}
+    families = {one.call.entry.family for one in every}
     notes = [PAIRED if paired else UNPAIRED]
     if cluster := comparisons[0].evaluations[0].settings.cluster:
         notes.append(f"Rows of one {cluster} depend on each other: they are resampled and swapped together.")

@@ -139,7 +139,7 @@ def _undefined(evaluation: Evaluation) -> Iterator[Warning]:
 
 def _few_rows(evaluation: Evaluation) -> Iterator[Warning]:
     rows, bins = evaluation.predictions.n_rows, evaluation.settings.bins
-    errors = any(found.call.metric.family == "error" for found in evaluation.estimates.values())
+    errors = any(found.call.entry.family == "error" for found in evaluation.estimates.values())
     if errors and rows < ROWS_A_BIN * bins:
         yield Warning(
             "few_rows",

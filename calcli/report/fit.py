@@ -91,7 +91,7 @@ def _what(fit: Fit) -> Table:
         ("classes", f"{rows.n_classes:,}"),
         ("labels", rows.provenance.labels),
         ("scores", f"{rows.kind}: {rows.provenance.kind_reason}"),
-        ("method", f"{fit.call}: {fit.call.method.learns} ({fit.call.method.source})"),
+        ("method", f"{fit.call}: {fit.call.entry.learns} ({fit.call.entry.source})"),
     ]
     if fit.settings.reduced:
         lines.append(("", "on the confidence alone: of two classes, right and wrong"))

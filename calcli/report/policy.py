@@ -196,7 +196,7 @@ def _first_rule(name: str, estimate: Estimate) -> str:
         limit = rounded_outward(max(value, null.mean) + 2 * null.sd, up=True)
         today += f"; calibrated probabilities would show {spread(null.mean, null.sd, value)}"
         return f'[[rules]]\n{today}\nmetric = "{name}"\nmax = {limit}\nseverity = "warning"\n'
-    up = estimate.call.metric.direction == "lower"
+    up = estimate.call.entry.direction == "lower"
     end = value
     if estimate.interval is not None and math.isfinite(estimate.interval.high):
         interval = estimate.interval

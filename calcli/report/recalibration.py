@@ -41,7 +41,7 @@ def recalibration_sentences(metrics: Mapping[str, Estimate], path: str) -> tuple
     found: dict[tuple[object, ...], str] = {}
     for estimate in metrics.values():
         arguments = estimate.call.arguments
-        if estimate.call.metric.name in LOSSES and estimate.parts:
+        if estimate.call.entry.name in LOSSES and estimate.parts:
             way = arguments["recalibrator"], arguments["training"]
             if isinf(estimate.parts["before"]):  # which says nothing of the other score
                 found.setdefault((*way, arguments["score"]), _of_infinite(estimate))
@@ -107,7 +107,7 @@ def _shell(path: str) -> str:
 
 def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Table:
     """Return what recalibration wins, a row a score and way to recalibrate."""
-    found = [estimate for estimate in metrics.values() if estimate.call.metric.name in LOSSES]
+    found = [estimate for estimate in metrics.values() if estimate.call.entry.name in LOSSES]
     heads = ["before", "after", "won back", "share"]
     with_interval = any(estimate.interval for estimate in found)
     if with_interval:
@@ -134,8 +134,8 @@ def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     return {
         name: estimate
         for name, estimate in metrics.items()
-        if estimate.call.metric.family in ("decomposition", "recalibration")
-        and estimate.call.metric.name not in LOSSES
+        if estimate.call.entry.family in ("decomposition", "recalibration")
+        and estimate.call.entry.name not in LOSSES
     }
 
 
@@ -156,7 +156,7 @@ def _ends(estimate: Estimate) -> str:
     ends = estimate.interval
     if ends is None:
         return NONE
-    if estimate.call.metric.name == "relative_calibration_loss":  # as its column shows it
+    if estimate.call.entry.name == "relative_calibration_loss":  # as its column shows it
         return f"{percent(ends.low)} to {percent(ends.high)}"
     return span(ends.low, ends.high, estimate.value)
 

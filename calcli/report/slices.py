@@ -74,11 +74,11 @@ def ranked_by(result: Result) -> str | None:
     The log-loss if it is there, else the first score of which one end is better, else the first calibration
     error; None if there are none of these.
     """
-    families = {name: estimate.call.metric.family for name, estimate in result.metrics.items()}
+    families = {name: estimate.call.entry.family for name, estimate in result.metrics.items()}
     scores = [
         name
         for name, estimate in result.metrics.items()
-        if families[name] in ("score", "ranking") and estimate.call.metric.direction in ("lower", "higher")
+        if families[name] in ("score", "ranking") and estimate.call.entry.direction in ("lower", "higher")
     ]
     if USUALLY_RANKED_BY in scores:
         return USUALLY_RANKED_BY
@@ -88,7 +88,7 @@ def ranked_by(result: Result) -> str | None:
 
 def _badness(estimate: Estimate) -> float:
     """Return how bad a value is: of an error, what it is above the one of calibrated probabilities."""
-    if estimate.call.metric.direction == "higher":
+    if estimate.call.entry.direction == "higher":
         return -estimate.value
     return estimate.value - (estimate.if_calibrated.mean if estimate.if_calibrated else 0)
 
@@ -153,7 +153,7 @@ def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> li
     if not all(map(is_compared, parts)):
         notes.append(f"{FEW.strip()} not compared with others, for which {ENOUGH_ROWS} rows would be enough.")
     notes += half_width([whole])
-    if any(whole.metrics[metric].call.metric.family == "error" for metric in metrics):
+    if any(whole.metrics[metric].call.entry.family == "error" for metric in metrics):
         notes.append(f"{P} {CORRECTED}")
     for metric in metrics:
         limited = few_draws(part.metrics[metric].if_calibrated for part in parts)

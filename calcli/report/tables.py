@@ -118,7 +118,7 @@ def _balance(result: Result) -> str:
 
 
 def _scores(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.metric.family in ("score", "ranking")}
+    found = {name: e for name, e in result.metrics.items() if e.call.entry.family in ("score", "ranking")}
     columns = (
         Column("", "left"),
         Column("value"),
@@ -136,14 +136,14 @@ def _scores(result: Result) -> Table:
     for name, estimate in found.items():
         interval = estimate.interval
         ends = span(interval.low, interval.high, estimate.value) if interval else NONE
-        metric = estimate.call.metric
+        metric = estimate.call.entry
         constant = number(estimate.parts["constant"]) if "constant" in estimate.parts else ""
         rows.append((name, number(estimate.value), ends, constant, BETTER[metric.direction], metric.meaning))
     return _with_sd(Table(QUALITY, columns, tuple(rows), tuple(notes)), found.values())
 
 
 def _errors(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.metric.family == "error"}
+    found = {name: e for name, e in result.metrics.items() if e.call.entry.family == "error"}
     columns = (
         Column("", "left"),
         Column("value"),
@@ -156,13 +156,13 @@ def _errors(result: Result) -> Table:
         null = estimate.if_calibrated
         expected = spread(null.mean, null.sd, estimate.value) if null else NONE
         p = p_value(null.p_value) if null else NONE
-        rows.append((name, number(estimate.value), expected, p, estimate.call.metric.meaning))
+        rows.append((name, number(estimate.value), expected, p, estimate.call.entry.meaning))
     table = Table(DIAGNOSIS, columns, tuple(rows), tuple(error_notes(found.values(), ERRORS)))
     return _with_sd(table, found.values())
 
 
 def _classics(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.metric.family == "classical"}
+    found = {name: e for name, e in result.metrics.items() if e.call.entry.family == "classical"}
     heads = ("value", interval_head(found.values()), "if calibrated", "p")
     rows = []
     for name, estimate in found.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Difference
@@ -44,7 +44,7 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     tested
         What to say if there are tests among them.
     """
-    errors = [estimate for estimate in estimates if estimate.call.metric.family == "error"]
+    errors = [estimate for estimate in estimates if estimate.call.entry.family == "error"]
     if not errors:
         return []
     bins = assumed_bins(estimate.call for estimate in errors)
@@ -54,10 +54,10 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     return [tested, *([NOT_TESTED] if left_out else []), *bins]
 
 
-def assumed_bins(calls: Iterable[MetricCall]) -> list[str]:
+def assumed_bins(calls: Iterable[MetricExpression]) -> list[str]:
     """Return how many bins there are, where that is neither the usual number nor in the expression."""
     for call in calls:
-        usual, bins = (arguments.get("bins") for arguments in (call.metric.arguments, call.arguments))
+        usual, bins = (arguments.get("bins") for arguments in (call.entry.arguments, call.arguments))
         if bins != usual and "bins=" not in call.asked:
             return [f"{bins:,} bins, unless the name says otherwise."]
     return []

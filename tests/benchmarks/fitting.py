@@ -47,10 +47,10 @@ def calcli(method: str) -> Callable[[str], Job]:
     """Fit a method by its expression."""
 
     def contestant(path: str) -> Job:
-        from calcli.core.calibrators.methods import parse_method
+        from calcli.core.calibrators.methods import make, parse_method
 
         logits, labels = arrays(path)
-        return lambda: both_losses(path, parse_method(method).make().fit(logits, labels).apply)
+        return lambda: both_losses(path, make(parse_method(method)).fit(logits, labels).apply)
 
     return contestant
 
@@ -156,10 +156,10 @@ def torch_lbfgs(method: str) -> Callable[[str], Job]:
     def contestant(path: str) -> Job:
         import torch
 
-        from calcli.core.calibrators.methods import parse_method
+        from calcli.core.calibrators.methods import make, parse_method
 
         logits, labels = arrays(path)
-        reached = log_loss(path, parse_method(method).make().fit(logits, labels).apply)
+        reached = log_loss(path, make(parse_method(method)).fit(logits, labels).apply)
         given = torch.from_numpy(log_softmax(logits)), torch.from_numpy(labels)
 
         def job() -> Callable[[], str]:

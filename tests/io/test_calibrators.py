@@ -12,7 +12,7 @@ import pytest
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.isotonic import Isotonic
-from calcli.core.calibrators.methods import parse_method
+from calcli.core.calibrators.methods import make, parse_method
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.softmax import DPAffine, VectorScaling
@@ -27,7 +27,7 @@ SCORES = RNG.normal(size=(300, 3)) * 2
 LABELS = (SCORES + RNG.gumbel(size=(300, 3))).argmax(1)
 NESTED = PreserveTop1(calibrator=PerPredictedClass(calibrator=Isotonic(interpolation="steps"), min_rows=20))
 CALIBRATORS = {
-    **{name: parse_method(name).make() for name in METHODS},
+    **{name: make(parse_method(name)) for name in METHODS},
     "empty bins": Histogram(bins=40, binning="equal-width"),
     "raw": VectorScaling(input="raw"),
     "nested": NESTED,

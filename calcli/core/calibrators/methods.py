@@ -22,38 +22,39 @@ EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", tup
 
 
 @dataclass(frozen=True)
-class MethodCall:
+class MethodExpression:
     """A method with all its settings."""
 
-    method: Method
-    settings: Mapping[str, Any]
+    entry: Method
+    arguments: Mapping[str, Any]
 
     def __str__(self) -> str:
         """Return the canonical expression: settings in the registry's order, defaults left out."""
         changed = [
-            f"{name}={_text(self.settings[name])}"
-            for name, default in self.method.settings.items()
-            if self.settings[name] != default
+            f"{name}={_text(self.arguments[name])}"
+            for name, default in self.entry.settings.items()
+            if self.arguments[name] != default
         ]
-        return ":".join([self.method.name, *changed])
+        return ":".join([self.entry.name, *changed])
 
     def parameters(self, classes: int) -> int | None:
         """Return how many numbers are learned for so many classes; None if there is no fixed number."""
-        if self.method.count is None:
+        if self.entry.count is None:
             return None
-        each = self.method.count(classes, self.settings)
-        maps = classes if self.settings.get("lens") == "class-wise" and classes > 2 else 1
+        each = self.entry.count(classes, self.arguments)
+        maps = classes if self.arguments.get("lens") == "class-wise" and classes > 2 else 1
         return each * maps
 
-    def make(self) -> Calibrator:
-        """Return the calibrator, not fitted.
 
-        Raises
-        ------
-        UsageError
-            If a setting is out of range.
-        """
-        return new_calibrator(self.method, self.settings)
+def make(call: MethodExpression) -> Calibrator:
+    """Return the calibrator, not fitted.
+
+    Raises
+    ------
+    UsageError
+        If a setting is out of range.
+    """
+    return new_calibrator(call.entry, call.arguments)
 
 
 def new_calibrator(method: Method, settings: Mapping[str, Any]) -> Calibrator:
@@ -67,7 +68,7 @@ def calibrator_class(method: Method) -> Any:
     return getattr(importlib.import_module(f"calcli.core.calibrators.{module}"), name)
 
 
-def parse_method(text: str, common: Mapping[str, Any] | None = None) -> MethodCall:
+def parse_method(text: str, common: Mapping[str, Any] | None = None) -> MethodExpression:
     """Parse one method expression.
 
     Parameters
@@ -94,10 +95,10 @@ def parse_method(text: str, common: Mapping[str, Any] | None = None) -> MethodCa
             known = ", ".join(method.settings) or "none"
             raise UsageError(f"method {name!r} has no setting {pair!r}; it has: {known}")
         settings[key] = _value(name, key, value, method.settings[key])
-    return MethodCall(method, settings)
+    return MethodExpression(method, settings)
 
 
-def parse_methods(texts: Iterable[str], common: Mapping[str, Any] | None = None) -> list[MethodCall]:
+def parse_methods(texts: Iterable[str], common: Mapping[str, Any] | None = None) -> list[MethodExpression]:
     """Parse several expressions, each once; common settings go to the methods that have them."""
     calls = []
     for text in texts:

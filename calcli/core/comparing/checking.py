@@ -21,7 +21,7 @@ from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate, Settings
 from calcli.core.language.errors import CalcliError, InputError
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 
 LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
 SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
@@ -157,7 +157,7 @@ class _Judge:
         if left >= 0:
             return replace(found, reason=f"{what} is {value:.6g}, {left:.6g} within the limit")
         beyond = f"{what} is {value:.6g}, {-left:.6g} beyond the limit of {condition.limit:g}"
-        if rule.call.metric.family != "error" or not condition.most:
+        if rule.call.entry.family != "error" or not condition.most:
             return replace(found, status="broken", reason=beyond)
         return self._beside_null(found, estimate, beyond)
 
@@ -177,7 +177,7 @@ class _Judge:
 
     def _no_worse(self, rule: Rule, condition: NoWorse, estimate: Estimate) -> Outcome:
         reference, value, evidence = self._against(rule.call)
-        sign = SIGNS[rule.call.metric.direction]
+        sign = SIGNS[rule.call.entry.direction]
         limit = reference + sign * condition.margin.of(reference)
         left = limit - value if sign > 0 else value - limit
         apart = _apart(sign * (value - reference))
@@ -215,7 +215,7 @@ class _Judge:
             proven = p <= self._alpha
             reason = f"{change}; {'' if proven else 'not '}proven to be within {condition.margin} (p {p:.3g})"
             return replace(found, status="passed" if proven else "broken", reason=reason)
-        if rule.call.metric.family == "error":
+        if rule.call.entry.family == "error":
             null = estimate.if_calibrated
             if null is None:
                 return replace(found, status="not judged", reason=f"{change}; {self._no_null()}")
@@ -223,7 +223,7 @@ class _Judge:
             return replace(found, p_value=max(p, null.p_value))
         return found
 
-    def _against(self, call: MetricCall) -> tuple[float, float, Evidence]:
+    def _against(self, call: MetricExpression) -> tuple[float, float, Evidence]:
         """Return the values of baseline and candidate, and the evidence on their difference.
 
         Raises
@@ -244,13 +244,13 @@ class _Judge:
         variances = _variance(stored.interval), self._contest.variance(call, 0)
         return stored.value, value, Normal(stored.value, value, variances, 0.0, "unpaired-normal")
 
-    def _stored(self, report: StoredReport, call: MetricCall) -> StoredValue:
+    def _stored(self, report: StoredReport, call: MetricExpression) -> StoredValue:
         metrics = report.metrics.get(self._slice)
         if metrics is None:
             raise InputError(f"{report.path} has no results for the slice {self._slice}")
         if str(call) not in metrics:
             raise InputError(f"{report.path} has no {call}; evaluate the baseline with --metrics {call}")
-        if call.metric.family == "error":
+        if call.entry.family == "error":
             raise InputError(
                 f"{report.path} is a report and holds no rows to test a difference of {call} with; give the "
                 "baseline's predictions"

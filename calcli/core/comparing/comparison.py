@@ -19,7 +19,7 @@ from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.measure import Watch
 from calcli.core.evaluating.results import Evaluation, Settings
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricCall, parse_metric
+from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.version import __version__
 
 Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "untested"]
@@ -51,7 +51,7 @@ class Difference:
         Everything the difference depends on, in one line.
     """
 
-    call: MetricCall
+    call: MetricExpression
     baseline: float
     candidate: float
     interval: Interval | None
@@ -112,7 +112,7 @@ class Comparison:
     evaluations: tuple[Evaluation, ...]
     differences: tuple[Mapping[str, Difference], ...]
     ranking: tuple[Ranked, ...]
-    ranked_by: MetricCall
+    ranked_by: MetricExpression
     accuracy_cost: Difference | None
     most_accurate: int
 
@@ -161,7 +161,7 @@ def compare(
         If a metric is unknown, or the ranking's has no direction.
     """
     ranked_by = parse_metric(plan.ranked_by, settings.defaults)
-    if not SIGNS[ranked_by.metric.direction]:
+    if not SIGNS[ranked_by.entry.direction]:
         raise UsageError(f"{ranked_by} is neither better high nor low, and ranks nothing; rank by log_loss")
     metrics = settings.metrics or default_metrics(systems[0], settings.costs)
     names = dict.fromkeys([*metrics, *(plan.margins or {}), ranked_by.asked])
@@ -227,7 +227,7 @@ RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for 
 
 
 def difference(
-    call: MetricCall,
+    call: MetricExpression,
     baseline: float,
     candidate: float,
     evidence: Evidence,
@@ -244,7 +244,7 @@ def difference(
 
 
 def _verdict(found: Difference, level: float) -> Verdict:
-    sign = SIGNS[found.call.metric.direction]
+    sign = SIGNS[found.call.entry.direction]
     if math.isinf(found.value):  # one infinite loss proves an infinite mean
         return "worse" if sign * found.value > 0 else "better"
     ends, margin = found.interval, found.margin
@@ -277,7 +277,7 @@ def _parts(
 
 
 def _compared(
-    contest: Contest, part: Slice | None, ranked_by: MetricCall, margins: Mapping[str, float]
+    contest: Contest, part: Slice | None, ranked_by: MetricExpression, margins: Mapping[str, float]
 ) -> Comparison:
     level = contest.settings.level
     candidates = range(1, len(contest.evaluations))
@@ -298,19 +298,21 @@ def _compared(
     return Comparison(part, tuple(contest.evaluations), differences, tuple(ranking), ranked_by, cost, top)
 
 
-def _between(contest: Contest, call: MetricCall, first: int, second: int, margin: float = 0.0) -> Difference:
+def _between(
+    contest: Contest, call: MetricExpression, first: int, second: int, margin: float = 0.0
+) -> Difference:
     values = contest.values(call)
     evidence = contest.evidence(call, first, second)
     return difference(call, values[first], values[second], evidence, contest.settings, margin)
 
 
-def rank(contest: Contest, call: MetricCall, level: float) -> list[Ranked]:
+def rank(contest: Contest, call: MetricExpression, level: float) -> list[Ranked]:
     """Rank all systems by a metric, with the set that cannot be told from the best.
 
     The best is the one with the best value, undefined values come last. Its differences to the others are
     tested with Holm's correction.
     """
-    values = np.array(contest.values(call)) * SIGNS[call.metric.direction]
+    values = np.array(contest.values(call)) * SIGNS[call.entry.direction]
     order = np.argsort(values, kind="stable").tolist()
     best = order[0]
     found = [_between(contest, call, best, other) for other in order[1:]]
@@ -356,7 +358,7 @@ class Spread:
         The extreme values.
     """
 
-    call: MetricCall
+    call: MetricExpression
     mean: float
     sd: float
     least: float

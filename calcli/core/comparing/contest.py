@@ -30,7 +30,7 @@ from calcli.core.estimators.permutation import (
 from calcli.core.evaluating.evaluate import assess, measure
 from calcli.core.evaluating.measure import Measurements, Watch, from_sums
 from calcli.core.evaluating.results import Evaluation, Settings
-from calcli.core.language.expressions import MetricCall, parse_metrics
+from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.problems.vectors import VectorProblem
 from calcli.core.state.classunits import ClassUnits
 
@@ -121,7 +121,7 @@ class Contest:
             )
             done += system.n_rows
 
-    def values(self, call: MetricCall) -> list[float]:
+    def values(self, call: MetricExpression) -> list[float]:
         """Return the value of a metric for each system."""
         return [evaluation.estimates[str(call)].value for evaluation in self.evaluations]
 
@@ -129,18 +129,18 @@ class Contest:
         """Return (B,) resampled values of each score of a system, by metric expression."""
         return self._systems[system].draws
 
-    def evidence(self, call: MetricCall, baseline: int, candidate: int) -> Evidence:
+    def evidence(self, call: MetricExpression, baseline: int, candidate: int) -> Evidence:
         """Return what the data say about the difference of two systems on a metric."""
         first, second = self._systems[baseline], self._systems[candidate]
         if str(call) in first.draws:
             return Resampled(first.draws[str(call)], second.draws[str(call)], self._paired)
-        if call.metric.family == "ranking" and first.influences is not None and second.influences is not None:
+        if call.entry.family == "ranking" and first.influences is not None and second.influences is not None:
             return self._normal(call, baseline, candidate, first.influences, second.influences)
         values = self.values(call)
         swapped = None
         if (
             self.settings.draws
-            and call.metric.family not in ("score", "ranking")
+            and call.entry.family not in ("score", "ranking")
             and np.isfinite(values).all()
         ):
             swapped = self._swapped(call, baseline, candidate)
@@ -148,13 +148,13 @@ class Contest:
             return Untested()
         return Permuted(values[candidate] - values[baseline], values[baseline], swapped, self._paired)
 
-    def variance(self, call: MetricCall, system: int) -> float:
+    def variance(self, call: MetricExpression, system: int) -> float:
         """Return the variance of a score or AUROC of one system; nan where there is none."""
         found = self._systems[system]
         if str(call) in found.draws:
             draws = found.draws[str(call)]
             return float(draws.var(ddof=1)) if np.isfinite(draws).all() else math.nan
-        if call.metric.family == "ranking" and found.influences is not None:
+        if call.entry.family == "ranking" and found.influences is not None:
             return float(found.influences @ found.influences)
         return math.nan
 
@@ -166,14 +166,14 @@ class Contest:
         column = systems[0].column(name)
         return [replace(system, columns={**system.columns, name: column}) for system in systems]
 
-    def _estimator(self, call: MetricCall) -> OneDimensional | OfVectors:
+    def _estimator(self, call: MetricExpression) -> OneDimensional | OfVectors:
         return find_estimator(call, self.settings.edges)
 
-    def _bins(self, call: MetricCall) -> int:
+    def _bins(self, call: MetricExpression) -> int:
         """Return how many equal-width bins of each class a metric is made of; 0 if it is not."""
-        if call.metric.family == "decomposition":
+        if call.entry.family == "decomposition":
             return int(call.arguments.get("bins", 0))
-        if call.metric.family != "error" or not call.is_class_wise:
+        if call.entry.family != "error" or not call.is_class_wise:
             return 0
         estimator = self._estimator(call)
         return estimator.bins if from_sums(estimator) else 0
@@ -192,7 +192,7 @@ class Contest:
         return found
 
     def _influences(self, measured: Measurements, units: Units) -> Doubles | None:
-        if not any(call.metric.family == "ranking" for call in self.calls):
+        if not any(call.entry.family == "ranking" for call in self.calls):
             return None
         of_rows = measured.roc_influences()[1]
         return np.bincount(units.of_row, of_rows, units.number).astype(np.float64, copy=False)
@@ -217,7 +217,7 @@ class Contest:
 
     def _vectors(self, measured: Measurements) -> Iterator[tuple[str, VectorProblem]]:
         for call in self.calls:
-            if self._paired and call.metric.name == "skce":
+            if self._paired and call.entry.name == "skce":
                 yield call.lens, measured.vector_problem(call.lens)
 
     @cached_property
@@ -227,7 +227,7 @@ class Contest:
         )
 
     def _normal(
-        self, call: MetricCall, baseline: int, candidate: int, first: Doubles, second: Doubles
+        self, call: MetricExpression, baseline: int, candidate: int, first: Doubles, second: Doubles
     ) -> Normal:
         values = self.values(call)
         return Normal(
@@ -238,11 +238,11 @@ class Contest:
             f"{'paired' if self._paired else 'unpaired'}-delong",
         )
 
-    def _swapped(self, call: MetricCall, baseline: int, candidate: int) -> Swapped | None:
+    def _swapped(self, call: MetricExpression, baseline: int, candidate: int) -> Swapped | None:
         """Swap predictions, by the quickest way there is; None for systems with other classes."""
         first, second = self._systems[baseline], self._systems[candidate]
         rng, draws = np.random.default_rng([self.settings.seed, 3]), self.settings.draws
-        estimator = self._estimator(call) if call.metric.family == "error" else None
+        estimator = self._estimator(call) if call.entry.family == "error" else None
         if estimator is not None and call.lens in first.sides and call.lens in second.sides:
             before, after = (system.sides[call.lens].within(call.region) for system in (first, second))
             found = permuted_differences(before, after, estimator, draws, rng, self._paired)
@@ -261,8 +261,8 @@ class Contest:
         held = self._held[baseline], self._held[candidate]
         return recomputed_differences(*held, call, self.settings, rng, self._paired)
 
-    def _class_statistic(self, call: MetricCall) -> Statistic:
-        if call.metric.family == "decomposition":
+    def _class_statistic(self, call: MetricExpression) -> Statistic:
+        if call.entry.family == "decomposition":
             return binned_losses_statistic(call)
         estimator = self._estimator(call)
         assert from_sums(estimator)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.expressions import MetricCall, parse_metric
+from calcli.core.language.expressions import MetricExpression, parse_metric
 
 COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 EXAMPLE = "'log_loss>0.5'"
@@ -31,7 +31,7 @@ class Limit:
         What the value is compared with.
     """
 
-    call: MetricCall
+    call: MetricExpression
     sign: str
     bound: float
 

@@ -9,7 +9,7 @@ from typing import Literal
 from calcli.core.estimators.evidence import Margin
 from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 
 Severity = Literal["error", "warning"]
 End = Literal["value", "lower", "upper"]
@@ -94,7 +94,7 @@ class Rule:
         If the metric cannot carry such a rule.
     """
 
-    call: MetricCall
+    call: MetricExpression
     condition: Bound | NoWorse
     part: str = ""
     severity: Severity = "error"
@@ -102,7 +102,7 @@ class Rule:
     name: str = ""
 
     def __post_init__(self) -> None:
-        error = self.call.metric.family == "error"
+        error = self.call.entry.family == "error"
         if isinstance(self.condition, Bound):
             if error and self.condition.end != "value":
                 raise UsageError(
@@ -110,10 +110,10 @@ class Rule:
                     "compared with the limit and with what calibrated probabilities would show"
                 )
             return
-        if self.call.metric.direction not in ("lower", "higher"):
+        if self.call.entry.direction not in ("lower", "higher"):
             raise UsageError(f"{self.call} is neither better high nor low; give it max and min")
         if self.condition.prove == "not worse":
-            if self.call.metric.family in WITHOUT_INTERVAL:
+            if self.call.entry.family in WITHOUT_INTERVAL:
                 raise UsageError(
                     f"a difference of {self.call} has no interval, so that nothing can prove it small; leave "
                     'out prove = "not worse", or take a score such as log_loss'

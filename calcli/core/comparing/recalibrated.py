@@ -12,14 +12,14 @@ from calcli.core.estimators.bootstrap import Sums
 from calcli.core.evaluating.calibration_loss import Companions, Studies
 from calcli.core.evaluating.measure import Measurements
 from calcli.core.evaluating.results import Settings
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 
 ABSOLUTE, RELATIVE = "calibration_loss", "relative_calibration_loss"
 
 
 def resampled_losses(
     measured: Measurements,
-    calls: Sequence[MetricCall],
+    calls: Sequence[MetricExpression],
     settings: Settings,
     seed: Sequence[int],
     clusters: Array | None = None,
@@ -43,7 +43,7 @@ def resampled_losses(
     clusters
         (N,) values that dependent rows share, or None.
     """
-    calls = [call for call in calls if call.metric.name in (ABSOLUTE, RELATIVE)]
+    calls = [call for call in calls if call.entry.name in (ABSOLUTE, RELATIVE)]
     if not calls:
         return {}
     predictions = measured.predictions
@@ -61,5 +61,5 @@ def resampled_losses(
         means = sums.resampled(settings.resamples, np.random.default_rng(seed)).columns
         with np.errstate(invalid="ignore"):  # of infinite losses nothing is won
             won = means["before"] - means["after"]
-            found[str(call)] = won / means["before"] if call.metric.name == RELATIVE else won
+            found[str(call)] = won / means["before"] if call.entry.name == RELATIVE else won
     return found

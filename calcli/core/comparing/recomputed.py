@@ -19,7 +19,7 @@ from calcli.core.data.units import Units
 from calcli.core.estimators.permutation import Swapped, memberships
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Settings
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 
 VISITS = 100_000_000  # scores that all permutations together may look at, before there are fewer of them
 FEWEST_DRAWS = 199
@@ -61,7 +61,7 @@ def _copies(system: Predictions) -> list[Floats]:
 def recomputed_differences(
     baseline: Held,
     candidate: Held,
-    call: MetricCall,
+    call: MetricExpression,
     settings: Settings,
     rng: np.random.Generator,
     paired: bool = True,

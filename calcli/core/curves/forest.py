@@ -63,7 +63,7 @@ class Forest:
         badness = {
             "lower": estimate.value, "higher": -estimate.value, "zero": abs(estimate.value), "none": 0.0
         }  # fmt: skip
-        return self.thin(name), -badness[estimate.call.metric.direction]
+        return self.thin(name), -badness[estimate.call.entry.direction]
 
 
 def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence[str]) -> Forest:

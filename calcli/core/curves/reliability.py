@@ -15,7 +15,7 @@ from calcli.core.estimators.consistency import Null, outcome_sums
 from calcli.core.estimators.errors import null_distributions
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.expressions import MetricCall, parse_metric
+from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.problems.problem import Problem
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
@@ -37,7 +37,7 @@ class Error:
         Its distribution under perfect calibration, where that was computed.
     """
 
-    call: MetricCall
+    call: MetricExpression
     value: float
     if_calibrated: Null | None
 
@@ -209,7 +209,11 @@ def consistency_band(
 
 
 def _error(
-    call: MetricCall, estimator: BinnedError | KolmogorovSmirnov, problem: Problem, draws: int, seed: int
+    call: MetricExpression,
+    estimator: BinnedError | KolmogorovSmirnov,
+    problem: Problem,
+    draws: int,
+    seed: int,
 ) -> Error:
     value = estimator.value(problem)
     if not draws:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 
 NORMALIZED = (
     "normalized_log_loss",
@@ -66,7 +66,7 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]]) -> dict[str, Score
     shared = [
         expression
         for expression, estimate in first.items()
-        if estimate.call.metric.name in NORMALIZED and all(expression in other for other in others)
+        if estimate.call.entry.name in NORMALIZED and all(expression in other for other in others)
     ]
     if not shared:
         known = ", ".join(NORMALIZED)
@@ -93,7 +93,7 @@ class Course:
         Index of the best smoothed value: a choice that hangs less on the noise of a single file.
     """
 
-    call: MetricCall
+    call: MetricExpression
     value: Doubles
     smoothed: Doubles
     best: int
@@ -122,7 +122,7 @@ def courses(series: Sequence[Mapping[str, Estimate]]) -> dict[str, Course]:
     """
     found = {}
     for name, estimate in series[0].items():
-        if estimate.call.metric.direction != "none" and all(name in estimates for estimates in series):
+        if estimate.call.entry.direction != "none" and all(name in estimates for estimates in series):
             value = np.array([estimates[name].value for estimates in series])
             smoothed = smooth(value)
             if np.isfinite(smoothed).any():
@@ -143,7 +143,7 @@ def smooth(value: Doubles) -> Doubles:
     return np.asarray(total / weight)
 
 
-def _best(value: Doubles, call: MetricCall) -> int:
+def _best(value: Doubles, call: MetricExpression) -> int:
     costs = {"lower": value, "higher": -value, "zero": np.abs(value)}
-    cost = costs[call.metric.direction]
+    cost = costs[call.entry.direction]
     return int(np.nanargmin(cost))

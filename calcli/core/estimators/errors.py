@@ -26,7 +26,7 @@ from calcli.core.estimators.partitions import (
 )
 from calcli.core.estimators.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricCall, nearest_name
+from calcli.core.language.expressions import MetricExpression, nearest_name
 from calcli.core.problems.problem import Binning, NamedBinning, Problem
 from calcli.core.problems.vectors import VectorProblem
 
@@ -118,7 +118,7 @@ VECTORIAL = ("expected_miscalibration", "worst_miscalibration", "skce")
 RECURSIVE = "recursive"
 
 
-def find_estimator(call: MetricCall, edges: Edges | None = None) -> OneDimensional | OfVectors:
+def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDimensional | OfVectors:
     """Return the estimator that a metric expression asks for.
 
     Parameters
@@ -133,36 +133,36 @@ def find_estimator(call: MetricCall, edges: Edges | None = None) -> OneDimension
     UsageError
         If the binning is unknown, or the lens is not for that estimator.
     """
-    given: dict[str, Any] = {**call.arguments, **call.metric.fixed}
+    given: dict[str, Any] = {**call.arguments, **call.entry.fixed}
     of_lens = {"lens", "region"}
     arguments = {key: value for key, value in given.items() if key not in of_lens}
     if "binning" in arguments:
         arguments["binning"] = _binning(call, str(arguments["binning"]), edges or {})
-    match call.metric.name:
+    match call.entry.name:
         case "ks":
             return KolmogorovSmirnov()
         case "smooth_ece":
             return Smoothed(smooth_ece, smooth_ece_null)
         case "kde_ece":
             return Smoothed(kde_ece, kde_ece_null)
-    if call.metric.name in VECTORIAL:
+    if call.entry.name in VECTORIAL:
         if call.is_class_wise:
             raise UsageError(
                 f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
                 "such as canonical or class-0"
             )
-        return KernelError(**arguments) if call.metric.name == "skce" else VectorMiscalibration(**arguments)
+        return KernelError(**arguments) if call.entry.name == "skce" else VectorMiscalibration(**arguments)
     if "side" in arguments:
         return ConfidenceShare(**arguments | {"significant": arguments["significant"] == "true"})
     return BinnedError(**arguments | {"debiased": arguments.get("debiased") == "true"})
 
 
-def _binning(call: MetricCall, named: str, edges: Edges) -> Any:
+def _binning(call: MetricExpression, named: str, edges: Edges) -> Any:
     """Return the binning of that name: the name itself, or its explicit edges."""
     if named in edges:
         return edges[named]
     known = [*get_args(NamedBinning), *edges]
-    if call.metric.name in VECTORIAL:
+    if call.entry.name in VECTORIAL:
         known.append(RECURSIVE)
     elif named == RECURSIVE:
         raise UsageError(

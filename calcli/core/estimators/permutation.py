@@ -24,7 +24,7 @@ from calcli.core.estimators.miscalibration import (
     binned_error,
     class_wise_error,
 )
-from calcli.core.language.expressions import MetricCall, region_ends
+from calcli.core.language.expressions import MetricExpression, region_ends
 
 Statistic = Callable[[Bins], Any]
 
@@ -239,9 +239,9 @@ def class_wise_statistic(estimator: BinnedError, over: str) -> Statistic:
     return lambda bins: class_wise_error(binned_error(bins, estimator.norm), over)
 
 
-def binned_losses_statistic(call: MetricCall) -> Statistic:
+def binned_losses_statistic(call: MetricExpression) -> Statistic:
     """Return a binned calibration or refinement loss as a function of (..., K, bins) sums."""
-    part = "calibration" if call.metric.name == "binned_calibration_loss" else "refinement"
+    part = "calibration" if call.entry.name == "binned_calibration_loss" else "refinement"
 
     def statistic(bins: Bins) -> Doubles:
         each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))

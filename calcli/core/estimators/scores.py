@@ -16,7 +16,7 @@ from calcli.core.estimators.beta_scores import BetaScore
 from calcli.core.estimators.costs import CostMatrix, Costs, find_costs
 from calcli.core.estimators.scoring import Means
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 
 OfMeans = Callable[[Means], Doubles]
 
@@ -49,7 +49,7 @@ class Score:
     costs: CostMatrix | None = None
 
 
-def find_score(call: MetricCall, predictions: Predictions, costs: Sequence[Costs] = ()) -> Score:
+def find_score(call: MetricExpression, predictions: Predictions, costs: Sequence[Costs] = ()) -> Score:
     """Return the score that a metric expression asks for.
 
     Parameters
@@ -68,7 +68,7 @@ def find_score(call: MetricCall, predictions: Predictions, costs: Sequence[Costs
     InputError
         If the costs do not fit the classes.
     """
-    name = call.metric.name
+    name = call.entry.name
     if "costs" in call.arguments:
         named = find_costs(str(call.arguments["costs"]), costs)
         matrix = named.matrix(predictions.classes, _frequencies(predictions))
@@ -80,7 +80,7 @@ def find_score(call: MetricCall, predictions: Predictions, costs: Sequence[Costs
         score = BetaScore(float(call.arguments["a"]), float(call.arguments["b"]))
         constant = partial(scoring.constant_beta_score, score=score)
         return Score(score.statistics, partial(scoring.beta_score, score=score), constant)
-    statistics = {key: ROW_STATISTICS[key] for key in call.metric.statistics}
+    statistics = {key: ROW_STATISTICS[key] for key in call.entry.statistics}
     return Score(statistics, getattr(scoring, name), CONSTANTS.get(name))
 
 

@@ -21,7 +21,7 @@ from calcli.core.evaluating.classwise import class_wise_null
 from calcli.core.evaluating.measure import Measurements
 from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricCall, region_ends
+from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.problems.problem import Problem
 
 
@@ -34,7 +34,7 @@ class Found(NamedTuple):
 
 
 def calibration_errors(
-    measured: Measurements, calls: Sequence[MetricCall], settings: Settings
+    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
 ) -> dict[str, Found]:
     """Return what is found out about every calibration error, by canonical expression.
 
@@ -47,7 +47,7 @@ def calibration_errors(
         If an estimator does not fit its lens.
     """
     found: dict[str, Found] = {}
-    scalar: dict[tuple[str, str], list[tuple[MetricCall, OneDimensional]]] = {}
+    scalar: dict[tuple[str, str], list[tuple[MetricExpression, OneDimensional]]] = {}
     for call in calls:
         estimator = find_estimator(call, settings.edges)
         if isinstance(estimator, OfVectors):
@@ -83,7 +83,7 @@ def _rng(settings: Settings) -> np.random.Generator:
     return np.random.default_rng([settings.seed, 2])
 
 
-def _problem(measured: Measurements, call: MetricCall) -> Problem:
+def _problem(measured: Measurements, call: MetricExpression) -> Problem:
     if not measured.is_scalar(call.lens):
         raise UsageError(
             f"{call}: the lens {call.lens} has several outcomes; look at them with expected_miscalibration, "
@@ -93,7 +93,9 @@ def _problem(measured: Measurements, call: MetricCall) -> Problem:
     return problem if call.region == "all" else problem.within(*region_ends(call.region))
 
 
-def _of_vectors(measured: Measurements, call: MetricCall, estimator: OfVectors, settings: Settings) -> Found:
+def _of_vectors(
+    measured: Measurements, call: MetricExpression, estimator: OfVectors, settings: Settings
+) -> Found:
     if measured.is_scalar(call.lens):
         problem = _problem(measured, call).as_vectors()
     else:
@@ -109,7 +111,7 @@ def _of_vectors(measured: Measurements, call: MetricCall, estimator: OfVectors, 
 
 
 def _class_wise(
-    measured: Measurements, call: MetricCall, estimator: OneDimensional, settings: Settings
+    measured: Measurements, call: MetricExpression, estimator: OneDimensional, settings: Settings
 ) -> Found:
     if call.region != "all":
         raise UsageError(f"{call}: a region is of one score; name the class, as in lens=class-0")

@@ -20,7 +20,7 @@ from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.estimators.scoring import Means, prior_brier, prior_entropy
 from calcli.core.evaluating.recalibration import Recalibration, cross_validation_folds, recalibrator
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import GIVEN, ScoreName
 
 
@@ -227,7 +227,7 @@ class Studies:
         rng = np.random.default_rng([self._seed, 4])
         return cross_validation_folds(self._rows.labels, self._clusters, rng)
 
-    def of(self, call: MetricCall) -> Study | None:
+    def of(self, call: MetricExpression) -> Study | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
 
         Raises

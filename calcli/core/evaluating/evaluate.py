@@ -23,7 +23,7 @@ from calcli.core.evaluating.signatures import signature
 from calcli.core.evaluating.studies import decision_tables, recalibrations
 from calcli.core.evaluating.twoclasses import classical_estimates
 from calcli.core.language.errors import KindContradicted, UsageError
-from calcli.core.language.expressions import MetricCall, parse_metrics
+from calcli.core.language.expressions import MetricExpression, parse_metrics
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
@@ -116,7 +116,7 @@ def measure(predictions: Predictions, settings: Settings, watch: Watch | None = 
         return measure(predictions.as_kind(found.kind, found.reason), settings, watch)
 
 
-def _calls(predictions: Predictions, settings: Settings) -> list[MetricCall]:
+def _calls(predictions: Predictions, settings: Settings) -> list[MetricExpression]:
     names = settings.metrics or default_metrics(predictions, settings.costs)[0]
     return parse_metrics(names, settings.defaults)
 
@@ -166,13 +166,13 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
         return lambda rows: {name: e.value for name, e in evaluate(rows, inner).estimates.items()}
 
     if settings.resample_predictions:
-        errors = {name: e for name, e in found.items() if e.call.metric.family == "error"}
+        errors = {name: e for name, e in found.items() if e.call.entry.family == "error"}
         tested = {name: e.value for name, e in errors.items() if e.if_calibrated is not None}
         rng = np.random.default_rng([settings.seed, 6])
         nulls = resampled_nulls(evaluation.predictions, values_of(tested), tested, settings.draws, rng)
         for name, null in nulls.items():
             found[name] = replace(found[name], if_calibrated=null)
-    repeated = [name for name, e in found.items() if e.call.metric.family != "recalibration"]
+    repeated = [name for name, e in found.items() if e.call.entry.family != "recalibration"]
     if settings.sd and repeated:
         clusters = settings.clusters(evaluation.predictions)
         rng = np.random.default_rng([settings.seed, 5])
@@ -181,8 +181,10 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
     return replace(evaluation, estimates=found)
 
 
-def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:
-    calls = [call for call in calls if call.metric.family == "score"]
+def _scores(
+    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
+) -> dict[str, Estimate]:
+    calls = [call for call in calls if call.entry.family == "score"]
     if not calls:
         return {}
     sums = measured.score_sums(settings.clusters(measured.predictions))
@@ -203,10 +205,12 @@ def _scores(measured: Measurements, calls: Sequence[MetricCall], settings: Setti
     return estimates
 
 
-def _rankings(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:
+def _rankings(
+    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
+) -> dict[str, Estimate]:
     estimates = {}
     for call in calls:
-        if call.metric.family == "ranking":
+        if call.entry.family == "ranking":
             area = measured.roc_area(settings.clusters(measured.predictions))
             ends = area.interval(settings.level)
             interval = None if ends is None else Interval(*ends, settings.level)
@@ -215,8 +219,10 @@ def _rankings(measured: Measurements, calls: Sequence[MetricCall], settings: Set
     return estimates
 
 
-def _errors(measured: Measurements, calls: Sequence[MetricCall], settings: Settings) -> dict[str, Estimate]:
-    calls = [call for call in calls if call.metric.family == "error"]
+def _errors(
+    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
+) -> dict[str, Estimate]:
+    calls = [call for call in calls if call.entry.family == "error"]
     found = calibration_errors(measured, calls, settings)
     estimates = {}
     for call in calls:

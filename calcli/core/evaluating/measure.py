@@ -20,7 +20,7 @@ from calcli.core.estimators.errors import Edges, OfVectors, OneDimensional, find
 from calcli.core.estimators.miscalibration import BinnedError, binned_error, class_wise_error
 from calcli.core.estimators.ranking import Area, area_influences, mean_roc_area, roc_area
 from calcli.core.estimators.scores import Score, find_score
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 from calcli.core.problems.lenses import Lens, find_lens
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorLens, VectorProblem, canonical_lens, group_members
@@ -67,7 +67,7 @@ class Measurements:
     def __init__(
         self,
         predictions: Predictions,
-        calls: Sequence[MetricCall],
+        calls: Sequence[MetricExpression],
         bins: int,
         precision: Precision = "auto",
         watch: Watch | None = None,
@@ -80,7 +80,7 @@ class Measurements:
         self.predictions = predictions
         self.dtype: np.dtype[Any] = working_dtype(predictions, precision)
         self.facts = InputFacts(predictions)
-        scored = [call for call in calls if call.metric.family == "score"]
+        scored = [call for call in calls if call.entry.family == "score"]
         self.scores: dict[str, Score] = {str(call): find_score(call, predictions, costs) for call in scored}
         judged = [score.costs for score in self.scores.values() if score.costs is not None]
         self.costs = {costs.name: costs for costs in judged}
@@ -90,7 +90,7 @@ class Measurements:
         class_wise = [
             find_estimator(call, edges)
             for call in calls
-            if call.metric.family == "error" and call.is_class_wise
+            if call.entry.family == "error" and call.is_class_wise
         ]
         self._class_bins = _class_bins(predictions, calls, class_wise, bins)
         vectors = {name: lens for name, lens in lenses.items() if isinstance(lens, VectorLens)}
@@ -104,7 +104,7 @@ class Measurements:
             collectors.append(_Watched(watch))
         sweep(predictions, collectors, precision)
 
-    def _statistics(self, calls: Sequence[MetricCall], clip: float) -> dict[str, RowStatistic]:
+    def _statistics(self, calls: Sequence[MetricExpression], clip: float) -> dict[str, RowStatistic]:
         """Return what the pass must keep of every row, by name."""
         wanted = {name for call in calls for name in call.statistics} | {"hit"}
         statistics = {name: statistic for name, statistic in ROW_STATISTICS.items() if name in wanted}
@@ -189,17 +189,17 @@ class Measurements:
         return area_influences(self.class_probs, labels, weights)
 
 
-def _families(calls: Sequence[MetricCall]) -> set[str]:
-    return {call.metric.family for call in calls}
+def _families(calls: Sequence[MetricExpression]) -> set[str]:
+    return {call.entry.family for call in calls}
 
 
-def _isotonic(calls: Sequence[MetricCall]) -> bool:
+def _isotonic(calls: Sequence[MetricExpression]) -> bool:
     """Tell whether a score is decomposed by isotonic fits to every class."""
-    return any(call.metric.family == "decomposition" and call.is_class_wise for call in calls)
+    return any(call.entry.family == "decomposition" and call.is_class_wise for call in calls)
 
 
 def _lenses(
-    predictions: Predictions, calls: Sequence[MetricCall], groups: Mapping[str, Mapping[str, str]]
+    predictions: Predictions, calls: Sequence[MetricExpression], groups: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Lens | VectorLens]:
     """Return the lenses that the metrics look through, and those that are always looked through."""
     names = {"top-1", *(call.lens for call in calls if call.lens and not call.is_class_wise)}
@@ -210,7 +210,7 @@ def _lenses(
 
 def _class_bins(
     predictions: Predictions,
-    calls: Sequence[MetricCall],
+    calls: Sequence[MetricExpression],
     class_wise: Sequence[OneDimensional | OfVectors],
     bins: int,
 ) -> dict[int, ClassBins]:
@@ -221,13 +221,13 @@ def _class_bins(
     if predictions.n_classes == 2:
         return {}
     wanted = {estimator.bins for estimator in class_wise if from_sums(estimator)} | {bins}
-    decomposed = [call for call in calls if call.metric.family == "decomposition"]
+    decomposed = [call for call in calls if call.entry.family == "decomposition"]
     wanted |= {int(call.arguments["bins"]) for call in decomposed if "bins" in call.arguments}
     return {m: ClassBins(predictions, m) for m in wanted}
 
 
 def _orders_classes(
-    calls: Sequence[MetricCall], class_wise: Sequence[OneDimensional | OfVectors], n_classes: int
+    calls: Sequence[MetricExpression], class_wise: Sequence[OneDimensional | OfVectors], n_classes: int
 ) -> bool:
     """Tell whether a metric puts the probabilities of each class in order, and so needs all of them."""
     if not all(map(from_sums, class_wise)):

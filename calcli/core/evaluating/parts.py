@@ -24,7 +24,7 @@ from calcli.core.evaluating.measure import Measurements
 from calcli.core.evaluating.results import Estimate, Settings
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import ScoreName
 from calcli.core.state.collectors import RowTable
 
@@ -41,7 +41,7 @@ WITH_INTERVAL = ("binned_refinement_loss", "corp_uncertainty")
 
 
 def decompositions(
-    measured: Measurements, calls: Sequence[MetricCall], settings: Settings
+    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
 ) -> dict[str, Estimate]:
     """Return the estimates of the family "decomposition".
 
@@ -52,11 +52,11 @@ def decompositions(
     """
     estimates = {}
     for call in calls:
-        if call.metric.family == "decomposition":
+        if call.entry.family == "decomposition":
             parts = _binned(call, measured) if "bins" in call.arguments else _isotonic(call, measured)
-            value = parts[PARTS[call.metric.name]]
+            value = parts[PARTS[call.entry.name]]
             interval, repeats = None, []
-            if call.metric.name in WITH_INTERVAL and settings.resamples and measured.predictions.n_rows > 1:
+            if call.entry.name in WITH_INTERVAL and settings.resamples and measured.predictions.n_rows > 1:
                 interval = _interval(call, value, measured, settings)
                 repeats = [f"resamples:{settings.resamples}"]
             line = signature(call, measured, settings, *repeats)
@@ -64,7 +64,9 @@ def decompositions(
     return estimates
 
 
-def _interval(call: MetricCall, value: float, measured: Measurements, settings: Settings) -> Interval | None:
+def _interval(
+    call: MetricExpression, value: float, measured: Measurements, settings: Settings
+) -> Interval | None:
     """Return a bootstrap interval of the value without its bias; None where that leads too far from it."""
     rows = measured.predictions
     clusters = settings.clusters(rows)
@@ -74,7 +76,7 @@ def _interval(call: MetricCall, value: float, measured: Measurements, settings: 
         sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, clusters)
         return sums.resampled(settings.resamples, rng)
 
-    if call.metric.name == "binned_refinement_loss":
+    if call.entry.name == "binned_refinement_loss":
         refined = RefinedBins(measured.class_bins(int(call.arguments["bins"])), call.score)
         share = effective_number(rows.n_rows, rows.weights, clusters) / rows.n_rows
         draws = resampled(_refined_losses(refined, measured, settings))["value"] - refined.bias(share)
@@ -100,7 +102,7 @@ def _refined_losses(refined: RefinedBins, measured: Measurements, settings: Sett
     return table["loss"]
 
 
-def _uncertainty(call: MetricCall, means: Means) -> Doubles:
+def _uncertainty(call: MetricExpression, means: Means) -> Doubles:
     if call.lens == "top-1":
         hits = means["value"]
         means = Means({}, np.stack([1 - hits, hits], axis=-1))
@@ -109,7 +111,7 @@ def _uncertainty(call: MetricCall, means: Means) -> Doubles:
     return scoring.prior_brier(means) / (2 if call.lens == "top-1" else 1)
 
 
-def _binned(call: MetricCall, measured: Measurements) -> Parts:
+def _binned(call: MetricExpression, measured: Measurements) -> Parts:
     score = call.score
     found = binned_losses(measured.class_bins(int(call.arguments["bins"])), score)
     losses, weights = measured.rows[score].astype(np.float64, copy=False), measured.predictions.weights
@@ -125,7 +127,7 @@ def _binned(call: MetricCall, measured: Measurements) -> Parts:
     }
 
 
-def _isotonic(call: MetricCall, measured: Measurements) -> Parts:
+def _isotonic(call: MetricExpression, measured: Measurements) -> Parts:
     found = _corp(call, measured)
     return {
         "score": found.score,
@@ -135,7 +137,7 @@ def _isotonic(call: MetricCall, measured: Measurements) -> Parts:
     }
 
 
-def _corp(call: MetricCall, measured: Measurements) -> Corp:
+def _corp(call: MetricExpression, measured: Measurements) -> Corp:
     score = call.score
     labels, weights = measured.predictions.labels, measured.predictions.weights
     if call.lens == "top-1":

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import Rows, held_out_folds
 from calcli.core.calibrators.isotonic import Isotonic
-from calcli.core.calibrators.methods import parse_method
+from calcli.core.calibrators.methods import make, parse_method
 from calcli.core.data.arrays import Array, Doubles, Positions
 from calcli.core.data.folds import grouped_folds, stratified_folds
 from calcli.core.language.metrics import PAV
@@ -130,7 +130,7 @@ def recalibrator(name: str) -> Calibrator:
     """
     if name == PAV:
         return Isotonic(smoothing=0, interpolation="steps")
-    return parse_method(name).make()
+    return make(parse_method(name))
 
 
 def cross_validation_folds(

@@ -17,7 +17,7 @@ from calcli.core.data.priors import Priors
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.costs import Costs
 from calcli.core.estimators.interval import Interval
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 from calcli.core.problems.problem import Problem
 from calcli.core.state.collectors import InputFacts
 
@@ -47,7 +47,7 @@ class Estimate:
         gives every row the same answer; or those it is made of.
     """
 
-    call: MetricCall
+    call: MetricExpression
     value: float
     signature: str
     interval: Interval | None = None

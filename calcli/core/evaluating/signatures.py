@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from calcli.core.evaluating.measure import Measurements
 from calcli.core.evaluating.results import Settings
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.version import __version__
 
 
-def signature(call: MetricCall, measured: Measurements, settings: Settings, *repeats: str) -> str:
+def signature(call: MetricExpression, measured: Measurements, settings: Settings, *repeats: str) -> str:
     """Return the signature of a metric: name, arguments, data, what was repeated, seed, version.
 
     Parameters
@@ -19,7 +19,7 @@ def signature(call: MetricCall, measured: Measurements, settings: Settings, *rep
         Resamples, draws and the like, as `key:value`.
     """
     rows, classes = measured.predictions.scores.shape
-    parts = [call.metric.name, *(f"{key}:{value}" for key, value in call.arguments.items())]
+    parts = [call.entry.name, *(f"{key}:{value}" for key, value in call.arguments.items())]
     parts += [f"n:{rows}", f"k:{classes}", f"dtype:{measured.dtype}"]
     if measured.predictions.weights is not None:
         parts.append("weighted")

@@ -42,7 +42,7 @@ def evaluate_slices(
     settings, found = whole.settings, whole.predictions
     if not settings.metrics:
         calls = [estimate.call for estimate in whole.estimates.values()]
-        usual = tuple(call.asked for call in calls if call.metric.family != "recalibration")
+        usual = tuple(call.asked for call in calls if call.entry.family != "recalibration")
         settings = replace(settings, metrics=usual)
     # what has been shifted is of another kind than what is read
     kind = found.scores.kind if isinstance(found.scores, ShiftedScores) else found.kind

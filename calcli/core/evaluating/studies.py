@@ -14,11 +14,11 @@ from calcli.core.evaluating.calibration_loss import CalibrationLoss, Companions,
 from calcli.core.evaluating.measure import Measurements
 from calcli.core.evaluating.results import Decision, Estimate, Settings
 from calcli.core.evaluating.signatures import signature
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 
 
 def recalibrations(
-    measured: Measurements, calls: Sequence[MetricCall], settings: Settings, companions: Companions
+    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings, companions: Companions
 ) -> tuple[dict[str, Estimate], tuple[str, ...]]:
     """Return the estimates of the family "recalibration", and what the fits want said.
 
@@ -29,7 +29,7 @@ def recalibrations(
     InputError
         If a companion does not fit.
     """
-    calls = [call for call in calls if call.metric.family == "recalibration"]
+    calls = [call for call in calls if call.entry.family == "recalibration"]
     if not calls:
         return {}, ()
     predictions = measured.predictions
@@ -45,7 +45,7 @@ def recalibrations(
             if study.recalibration is None:
                 resamples = settings.resamples
                 interval = _given_interval(call, study, before, measured, settings)
-            elif call.metric.name in LOSSES and resamples:
+            elif call.entry.name in LOSSES and resamples:
                 interval = _trained_interval(call, study, before, settings)
         note = signature(call, measured, settings, f"resamples:{resamples}")
         estimates[str(call)] = Estimate(call, value, note, interval, parts=parts)
@@ -65,22 +65,22 @@ OF_MEANS: dict[str, Callable[[Means], Doubles]] = {
 }
 
 
-def _finding(call: MetricCall, study: Study, before: Array) -> tuple[float, dict[str, float]]:
+def _finding(call: MetricExpression, study: Study, before: Array) -> tuple[float, dict[str, float]]:
     """Return the value of a metric and the numbers to read it with."""
     score = call.score
     loss = study.calibration_loss(score, before)
-    if call.metric.name in LOSSES:
+    if call.entry.name in LOSSES:
         parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
         parts["standard_error"] = loss.standard_error
-        return LOSSES[call.metric.name](loss), parts
+        return LOSSES[call.entry.name](loss), parts
     expected, entropy = study.mean(study.expected_losses(score)), study.mean(study.entropies(score))
-    if call.metric.name == "expected_score":
+    if call.entry.name == "expected_score":
         return expected, {"score": loss.before, "unexplained": study.unexplained(score, loss.before)}
     return expected - entropy, {"expected_score": expected, "entropy": entropy}
 
 
 def _given_interval(
-    call: MetricCall, study: Study, before: Array, measured: Measurements, settings: Settings
+    call: MetricExpression, study: Study, before: Array, measured: Measurements, settings: Settings
 ) -> Interval | None:
     """Return the interval under posteriors that depend on no row: all is made of means over rows."""
     if not settings.resamples or len(study.kept) < 2:
@@ -95,13 +95,15 @@ def _given_interval(
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, study.clusters)
     means = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 5]))
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite scores nothing is won
-        return Interval.of_draws(OF_MEANS[call.metric.name](means), settings.level)
+        return Interval.of_draws(OF_MEANS[call.entry.name](means), settings.level)
 
 
-def _trained_interval(call: MetricCall, study: Study, before: Array, settings: Settings) -> Interval | None:
+def _trained_interval(
+    call: MetricExpression, study: Study, before: Array, settings: Settings
+) -> Interval | None:
     rng = np.random.default_rng([settings.seed, 5])
     losses = study.resampled_losses(call.score, before, settings.loss_resamples, rng)
-    value = LOSSES[call.metric.name]
+    value = LOSSES[call.entry.name]
     return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level)
 
 

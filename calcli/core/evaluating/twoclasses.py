@@ -23,7 +23,7 @@ from calcli.core.evaluating.measure import Measurements
 from calcli.core.evaluating.results import Estimate, Settings
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricCall
+from calcli.core.language.expressions import MetricExpression
 
 Fit = Callable[[Floats, Array, Floats | None, Clusters | None], Coefficient]
 
@@ -34,7 +34,7 @@ FITS: dict[str, Fit] = {
 
 
 def classical_estimates(
-    measured: Measurements, calls: Sequence[MetricCall], settings: Settings
+    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
 ) -> dict[str, Estimate]:
     """Return the estimates of the family "classical", of the probability of the second class.
 
@@ -48,14 +48,14 @@ def classical_estimates(
     """
     estimates = {}
     for call in calls:
-        if call.metric.family == "classical":
+        if call.entry.family == "classical":
             if measured.predictions.n_classes != 2:
                 raise UsageError(f"{call} is for two classes, these are {measured.predictions.n_classes}")
             estimates[str(call)] = _estimate(measured, call, settings)
     return estimates
 
 
-def _estimate(measured: Measurements, call: MetricCall, settings: Settings) -> Estimate:
+def _estimate(measured: Measurements, call: MetricExpression, settings: Settings) -> Estimate:
     score, outcome = measured.columns("class-1")
     log_odds, weights = measured.rows["log_odds"], measured.predictions.weights
     clusters = settings.clusters(measured.predictions)
@@ -65,13 +65,13 @@ def _estimate(measured: Measurements, call: MetricCall, settings: Settings) -> E
         counts = weights > 0  # others would hide that the rest have one outcome or one score only
         score, outcome, log_odds, weights = (values[counts] for values in (score, outcome, log_odds, weights))
         clusters = None if clusters is None else np.unique(clusters[counts], return_inverse=True)[1]
-    if call.metric.name == "spiegelhalter_z":
+    if call.entry.name == "spiegelhalter_z":
         test = spiegelhalter_test(score, outcome, weights)
         line = signature(call, measured, settings)
         untested = settings.cluster is not None or math.isnan(test.z)
         null = None if untested else Null(0.0, 1.0, test.p_value)
         return Estimate(call, test.z, line, if_calibrated=null)
-    if call.metric.name == "calibration_in_the_large":
+    if call.entry.name == "calibration_in_the_large":
         found = in_the_large(score, outcome, weights, clusters)
         line = signature(call, measured, settings, "interval:wald")
     else:
@@ -79,7 +79,7 @@ def _estimate(measured: Measurements, call: MetricCall, settings: Settings) -> E
         finite = _finite(log_odds, settings.clip)
         found = Coefficient(math.nan, math.nan)
         if finite is not None:
-            found = FITS[call.metric.name](finite, outcome, weights, clusters)
+            found = FITS[call.entry.name](finite, outcome, weights, clusters)
     interval = None
     if not math.isnan(found.standard_error):
         interval = Interval(*found.interval(settings.level), settings.level)

@@ -15,12 +15,12 @@ CLASS_WISE, WORST_CLASS = "class-wise", "worst-class"
 
 
 @dataclass(frozen=True)
-class MetricCall:
+class MetricExpression:
     """A metric with all its arguments.
 
     Attributes
     ----------
-    metric
+    entry
         What the registry says of it.
     arguments
         The value of every argument.
@@ -28,7 +28,7 @@ class MetricCall:
         The expression as it was given, by which reports name the metric.
     """
 
-    metric: Metric
+    entry: Metric
     arguments: Mapping[str, str | int]
     asked: str = field(compare=False)
 
@@ -40,14 +40,14 @@ class MetricCall:
     @property
     def is_class_wise(self) -> bool:
         """Whether it is computed for every class and then over the classes."""
-        return self.lens == CLASS_WISE or (self.lens == WORST_CLASS and self.metric.family == "error")
+        return self.lens == CLASS_WISE or (self.lens == WORST_CLASS and self.entry.family == "error")
 
     @property
     def over_classes(self) -> str:
         """How class-wise errors are aggregated over the classes: norm 1, 2 or max."""
         if self.lens == WORST_CLASS:
             return "max"
-        return str(self.metric.fixed.get("norm", self.arguments.get("norm", "1")))
+        return str(self.entry.fixed.get("norm", self.arguments.get("norm", "1")))
 
     @property
     def region(self) -> str:
@@ -62,25 +62,25 @@ class MetricCall:
     @property
     def unit(self) -> str:
         """The metric's unit; that of the score where it measures part of one."""
-        whole = METRICS[self.score] if self.metric.unit == AS_SCORE else self.metric
+        whole = METRICS[self.score] if self.entry.unit == AS_SCORE else self.entry
         return whole.unit
 
     @property
     def statistics(self) -> tuple[str, ...]:
         """Names of the row statistics it needs; an argument "score" names one more."""
         score = self.arguments.get("score")
-        return self.metric.statistics if score is None else (*self.metric.statistics, str(score))
+        return self.entry.statistics if score is None else (*self.entry.statistics, str(score))
 
     def __str__(self) -> str:
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
-        parts = [self.metric.name]
-        for name, default in self.metric.arguments.items():
+        parts = [self.entry.name]
+        for name, default in self.entry.arguments.items():
             if self.arguments[name] != default:
                 parts.append(f"{name}={self.arguments[name]}")
         return ":".join(parts)
 
 
-def parse_metric(text: str, defaults: Mapping[str, str | int] | None = None) -> MetricCall:
+def parse_metric(text: str, defaults: Mapping[str, str | int] | None = None) -> MetricExpression:
     """Parse one metric expression.
 
     Parameters
@@ -109,10 +109,12 @@ def parse_metric(text: str, defaults: Mapping[str, str | int] | None = None) -> 
             hint = DEBIASED if key == "debiased" else ""
             raise UsageError(f"metric {name!r} has no argument {pair!r}; it takes: {known}{hint}")
         arguments[key] = _value(name, key, value)
-    return MetricCall(metric, arguments, text.strip())
+    return MetricExpression(metric, arguments, text.strip())
 
 
-def parse_metrics(texts: Iterable[str], defaults: Mapping[str, str | int] | None = None) -> list[MetricCall]:
+def parse_metrics(
+    texts: Iterable[str], defaults: Mapping[str, str | int] | None = None
+) -> list[MetricExpression]:
     """Parse several expressions and name all faults at once; of several that mean the same the first counts.
 
     Raises
@@ -128,7 +130,7 @@ def parse_metrics(texts: Iterable[str], defaults: Mapping[str, str | int] | None
             faults.append(str(fault))
     if faults:
         raise UsageError("; ".join(faults))
-    different: dict[str, MetricCall] = {}
+    different: dict[str, MetricExpression] = {}
     for call in calls:
         different.setdefault(str(call), call)
     return list(different.values())

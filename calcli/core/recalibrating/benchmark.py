@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.crossvalidation import Rows, held_out, rows_of
-from calcli.core.calibrators.methods import parse_method
+from calcli.core.calibrators.methods import make, parse_method
 from calcli.core.comparing.contest import Contest
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
@@ -191,7 +191,7 @@ def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[flo
     """Return the test rows' log-probabilities, and the time of fitting and of applying."""
     if method == UNCALIBRATED:
         return task.test.scores, (0.0, 0.0)
-    calibrator = parse_method(method).make()
+    calibrator = make(parse_method(method))
     start = time.process_time()
     if task.folds:
         log_probs = held_out(calibrator, task.calibration, task.folds, seed)

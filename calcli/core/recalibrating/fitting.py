@@ -19,7 +19,7 @@ from calcli.core.calibrators.crossvalidation import (
     rows_of,
     simplest,
 )
-from calcli.core.calibrators.methods import MethodCall
+from calcli.core.calibrators.methods import MethodExpression, make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, top1_changes
@@ -95,7 +95,7 @@ class Candidate:
         Why it could not be fitted.
     """
 
-    call: MethodCall | None
+    call: MethodExpression | None
     values: Values
     difference: Difference | None = None
     failed: str = ""
@@ -128,7 +128,7 @@ class Fit:
         What was compared, the simplest first; empty where nothing was to be chosen.
     """
 
-    call: MethodCall
+    call: MethodExpression
     calibrator: Calibrator
     predictions: Predictions
     settings: FitSettings
@@ -162,7 +162,7 @@ def candidates_for(raw: bool) -> list[str]:
 
 def fit(
     predictions: Predictions,
-    calls: Sequence[MethodCall],
+    calls: Sequence[MethodExpression],
     settings: FitSettings | None = None,
     watch: Watch = lambda done: None,
 ) -> Fit:
@@ -255,7 +255,7 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
     )
 
 
-def fits(calls: Sequence[MethodCall], settings: FitSettings) -> int:
+def fits(calls: Sequence[MethodExpression], settings: FitSettings) -> int:
     """Return how many fits there will be."""
     return len(calls) * settings.folds + 1
 
@@ -287,11 +287,11 @@ class _Trial:
         self._fits += 1
         self._watch(self._fits)
 
-    def made(self, call: MethodCall) -> Calibrator:
+    def made(self, call: MethodExpression) -> Calibrator:
         """Return the calibrator to fit."""
-        return self.settings.wrapped(call.make())
+        return self.settings.wrapped(make(call))
 
-    def held_out(self, call: MethodCall) -> _HeldOut:
+    def held_out(self, call: MethodExpression) -> _HeldOut:
         """Cross-validate a method."""
         if str(call) not in self._done:
             folds, seed = self.settings.folds, self.settings.seed
@@ -311,12 +311,12 @@ class _Trial:
 
 
 def _choose(
-    trial: _Trial, calls: Sequence[MethodCall], before: Values
-) -> tuple[MethodCall, tuple[Candidate, ...]]:
+    trial: _Trial, calls: Sequence[MethodExpression], before: Values
+) -> tuple[MethodExpression, tuple[Candidate, ...]]:
     order = list(METHODS)
-    tried: list[tuple[MethodCall, _HeldOut]] = []
+    tried: list[tuple[MethodExpression, _HeldOut]] = []
     failed: list[Candidate] = []
-    for call in sorted(calls, key=lambda one: order.index(one.method.name)):
+    for call in sorted(calls, key=lambda one: order.index(one.entry.name)):
         try:
             tried.append((call, trial.held_out(call)))
         except CalcliError as fault:
@@ -331,16 +331,16 @@ def _choose(
     return tried[chosen][0], (as_is, *found, *failed)
 
 
-def _refuse_raw(predictions: Predictions, calls: Sequence[MethodCall]) -> None:
+def _refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:
     if predictions.kind != "logits":
         raise UsageError(
             f"{predictions.provenance.path} has {predictions.kind}, --input raw needs logits; leave it out, "
             "or say --kind logits if they are"
         )
     for call in calls:
-        if call.method.family != "softmax":
+        if call.entry.family != "softmax":
             raise UsageError(
-                f"{call.method.name} acts on probabilities; leave out --input raw, which is for the softmax "
+                f"{call.entry.name} acts on probabilities; leave out --input raw, which is for the softmax "
                 "methods"
             )
 

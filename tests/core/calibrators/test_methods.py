@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from calcli.core import calibrators
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.calibrators.methods import calibrator_class, parse_method, parse_methods
+from calcli.core.calibrators.methods import calibrator_class, make, parse_method, parse_methods
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import METHODS, WRAPPERS
 
@@ -34,12 +34,12 @@ def test_every_calibrator_is_registered():
 @pytest.mark.parametrize("name", METHODS)
 def test_settings_are_those_of_the_class(name):
     assert calibrator_class(METHODS[name])().get_params() == METHODS[name].settings
-    assert parse_method(name).make().get_params() == METHODS[name].settings
+    assert make(parse_method(name)).get_params() == METHODS[name].settings
 
 
 @pytest.mark.parametrize("name", WRAPPERS)
 def test_settings_of_wrappers_are_those_of_the_class(name):
-    made = calibrator_class(WRAPPERS[name])(calibrator=parse_method("temperature").make())
+    made = calibrator_class(WRAPPERS[name])(calibrator=make(parse_method("temperature")))
     assert made.get_params().keys() == WRAPPERS[name].settings.keys()
 
 
@@ -62,8 +62,8 @@ def test_expressions_print_back(text, canonical, settings):
     call = parse_method(text)
     assert str(call) == canonical
     assert str(parse_method(canonical)) == canonical
-    assert settings.items() <= call.settings.items()
-    assert call.make().get_params() == dict(call.settings)
+    assert settings.items() <= call.arguments.items()
+    assert make(call).get_params() == dict(call.arguments)
 
 
 @given(st.integers(1, 10**6), st.floats(0, 1e6))
@@ -94,7 +94,7 @@ def test_wrong_expressions_say_what_is_known(text, message):
 
 def test_settings_out_of_range_are_refused_when_made():
     with pytest.raises(UsageError, match="bins must be a whole number of at least 1"):
-        parse_method("histogram:bins=0").make()
+        make(parse_method("histogram:bins=0"))
 
 
 def test_common_settings_go_where_they_are_known_and_give_way():
@@ -115,4 +115,4 @@ def test_number_of_parameters_is_what_is_learned(name, classes):
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=(80, classes)), rng.integers(classes, size=80)
     call = parse_method(name)
-    assert free_numbers(call.make().fit(scores, labels)) == call.parameters(classes)
+    assert free_numbers(make(call).fit(scores, labels)) == call.parameters(classes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from calcli.core.calibrators.methods import parse_method
+from calcli.core.calibrators.methods import make, parse_method
 from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PerPredictedClass
@@ -46,8 +46,8 @@ def test_temperature_of_the_confidence_is_the_optimum_of_its_log_odds():
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if "lens" in method.settings])
 def test_reduced_problem_of_one_score_is_the_top_class(name):
     logits, labels = sample()
-    got = Reduced(calibrator=parse_method(name).make()).fit(logits, labels).apply(logits)
-    expected = parse_method(f"{name}:lens=top-1").make().fit(logits, labels).apply(logits)
+    got = Reduced(calibrator=make(parse_method(name))).fit(logits, labels).apply(logits)
+    expected = make(parse_method(f"{name}:lens=top-1")).fit(logits, labels).apply(logits)
     np.testing.assert_allclose(got, expected, atol=1e-9)
 
 
@@ -55,7 +55,7 @@ def test_reduced_problem_of_one_score_is_the_top_class(name):
 @pytest.mark.parametrize("classes", [2, 5])
 def test_every_method_gives_distributions_and_lowers_the_loss_of_being_right(name, classes):
     logits, labels = sample(classes=classes)
-    fitted = Reduced(calibrator=parse_method(name).make()).fit(logits, labels)
+    fitted = Reduced(calibrator=make(parse_method(name))).fit(logits, labels)
     calibrated = fitted.predict_proba(logits)
     np.testing.assert_allclose(calibrated.sum(axis=1), 1, atol=1e-12)
     confidence, right = confidence_and_right(logits, labels)
@@ -66,7 +66,7 @@ def test_every_method_gives_distributions_and_lowers_the_loss_of_being_right(nam
 def test_certain_rows_share_the_rest_evenly():
     logits, labels = sample(classes=3)
     certain = np.array([[0.0, -np.inf, -np.inf]])
-    fitted = Reduced(calibrator=parse_method("platt").make()).fit(logits, labels)
+    fitted = Reduced(calibrator=make(parse_method("platt"))).fit(logits, labels)
     first, second, third = fitted.predict_proba(certain)[0]
     assert 0 < second == pytest.approx(third)
     assert first + second + third == pytest.approx(1)

@@ -221,7 +221,7 @@ def test_rules_that_cannot_be_are_refused():
 def test_every_metric_can_be_held_against_a_baseline(right_in, metric):
     old, new = right_in(0.8), right_in(0.6)
     call = parse_metric(metric)
-    if call.metric.direction == "zero":
+    if call.entry.direction == "zero":
         with pytest.raises(UsageError, match="give it max and min"):
             rule(metric, NoWorse(Margin()))
         return

@@ -188,8 +188,8 @@ def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(
     except UsageError:
         return
     given = [f"{key}:{value}" for key, value in estimate.call.arguments.items()]
-    assert estimate.signature.split("|")[: len(given) + 1] == [estimate.call.metric.name, *given]
-    if estimate.call.metric.family == "classical":
+    assert estimate.signature.split("|")[: len(given) + 1] == [estimate.call.entry.name, *given]
+    if estimate.call.entry.family == "classical":
         return
     null = estimate.if_calibrated
     assert (null is None) == np.isnan(estimate.value)

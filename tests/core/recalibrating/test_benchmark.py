@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from calcli.core.calibrators.methods import parse_method
+from calcli.core.calibrators.methods import make, parse_method
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Settings
@@ -32,7 +32,7 @@ def test_a_trial_is_fit_apply_evaluate(halves, predict, jobs):
     assert [trial.method for trial in found] == [UNCALIBRATED, "temperature", "histogram:bins=5"]
     assert found[0].values["ks"] == evaluate(test, SETTINGS).estimates["ks"].value
     for trial in found[1:]:
-        fitted = parse_method(trial.method).make().fit(cal.scores.array, cal.labels)
+        fitted = make(parse_method(trial.method)).fit(cal.scores.array, cal.labels)
         recalibrated = predict(fitted.apply(test.scores.array), test.labels, "log-probs")
         estimates = evaluate(recalibrated, SETTINGS).estimates
         assert {name: trial.values[name] for name in estimates} == pytest.approx(
