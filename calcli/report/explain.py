@@ -107,7 +107,7 @@ def _of_method(method: Method) -> dict[str, str]:
         "keeps": method.keeps,
         "source": method.source,
         "settings": _defaults(method.settings),
-        "use": f"calcli fit FILE -m {method.name} -o cal.json",
+        "use": f"calcli fit VALIDATION -m {method.name} -o cal.json",
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from math import isfinite, isinf
 
@@ -22,19 +21,18 @@ PHRASES = {
 }
 NOTHING = 0.0005  # share of a score below which there is nothing to win
 HARM = -0.05  # share below which a recalibration does harm
+ADVICE = (
+    "Fit it to validation data, `calcli fit VALIDATION -m {method} -o calibrator.json`, not to the rows that "
+    "judge it; without such data, go by the cross-validated results of the fit."
+)
 CHANCE = 2  # standard errors within which a gain may be chance
 MOST_DECISIONS = 12
 
 
-def recalibration_sentences(metrics: Mapping[str, Estimate], path: str) -> tuple[str, ...]:
+def recalibration_sentences(metrics: Mapping[str, Estimate]) -> tuple[str, ...]:
     """Say in words what recalibration wins, once for each way to recalibrate.
 
-    Parameters
-    ----------
-    metrics
-        Estimates by metric expression.
-    path
-        What was evaluated; a fit to it is recommended where that wins something.
+    Where that is something a fit is recommended: not to the rows evaluated, which are to judge it.
     """
     accuracy = metrics.get("accuracy")
     all_right = accuracy is not None and accuracy.value == 1
@@ -46,7 +44,7 @@ def recalibration_sentences(metrics: Mapping[str, Estimate], path: str) -> tuple
             if isinf(estimate.parts["before"]):  # which says nothing of the other score
                 found.setdefault((*way, arguments["score"]), _of_infinite(estimate))
             else:
-                found.setdefault(way, _sentence(estimate, path, all_right))
+                found.setdefault(way, _sentence(estimate, all_right))
     return tuple(found.values())
 
 
@@ -57,7 +55,7 @@ def _of_infinite(estimate: Estimate) -> str:
     return f"{_capitalized(by)} makes the infinite {score} finite {change}, of which no share can be named."
 
 
-def _sentence(estimate: Estimate, path: str, all_right: bool) -> str:
+def _sentence(estimate: Estimate, all_right: bool) -> str:
     method, training = str(estimate.call.arguments["recalibrator"]), estimate.call.arguments["training"]
     before, after = estimate.parts["before"], estimate.parts["after"]
     by, score, change = _terms(estimate)
@@ -81,8 +79,7 @@ def _sentence(estimate: Estimate, path: str, all_right: bool) -> str:
     sentence = f"{_share(share)} of the {score} {change} is miscalibration that {by} removes"
     if method in (PAV, GIVEN):
         return f"{sentence}."
-    file = "FILE" if training == "held-out" else _shell(path)
-    return f"{sentence}; fit it with `calcli fit {file} -m {method} -o calibrator.json`."
+    return f"{sentence}. {ADVICE.format(method=method)}"
 
 
 def _terms(estimate: Estimate) -> tuple[str, str, str]:
@@ -99,10 +96,6 @@ def _share(fraction: float) -> str:
 
 def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _shell(path: str) -> str:
-    return "FILE" if path in ("-", "arrays") else shlex.quote(path)
 
 
 def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Table:

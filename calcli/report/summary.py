@@ -162,7 +162,7 @@ def summarize(evaluation: Evaluation) -> Result:
         tuple(evaluation.per_class),
         tuple(_reliability(evaluation)),
         tuple(warnings(evaluation)),
-        recalibration_sentences(evaluation.estimates, evaluation.predictions.provenance.path),
+        recalibration_sentences(evaluation.estimates),
         evaluation.decisions,
     )
 

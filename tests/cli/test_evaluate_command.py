@@ -277,3 +277,10 @@ class TestFailIf:
         status, _, err = run("evaluate", file, "--fail-if", "auroc<0.5")
         assert status == 2
         assert err == f"calcli: {file}: auroc is undefined on these labels, so auroc<0.5 cannot be judged\n"
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "json"])
+def test_nobody_is_told_to_fit_to_the_rows_evaluated(run, sample, form):
+    done = run("evaluate", sample / "digits_network_test.npy", "--format", form)
+    advice = re.findall(r"calcli\s+fit\s+(\S+)", done.out)
+    assert set(advice) == {"VALIDATION"}

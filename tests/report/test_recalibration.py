@@ -32,22 +32,21 @@ def scaled(summarized):
     return summarized(made.scores, made.labels, ["yes", "no"], costs=(CostWord("abstain", "abstain", 0.1),))
 
 
-def sentence(*arguments, path="preds.csv"):
-    (found,) = recalibration_sentences(loss(*arguments), path)
+def sentence(*arguments):
+    (found,) = recalibration_sentences(loss(*arguments))
     return found
 
 
 def test_a_loss_in_words():
     assert sentence(0.2816, 0.2331) == (
-        "17% of the log-loss (0.282 -> 0.233) is miscalibration that an affine recalibration removes; fit it "
-        "with `calcli fit preds.csv -m dp -o calibrator.json`."
+        "17% of the log-loss (0.282 -> 0.233) is miscalibration that an affine recalibration removes. Fit it to "
+        "validation data, `calcli fit VALIDATION -m dp -o calibrator.json`, not to the rows that judge it; "
+        "without such data, go by the cross-validated results of the fit."
     )
     assert sentence(1.0, 0.98).startswith("2.0% of the log-loss")
     assert "Brier score" in sentence(0.5, 0.3, "relative_calibration_loss:score=brier")
     assert "-m temperature" in sentence(0.5, 0.3, "calibration_loss:recalibrator=temperature")
-    assert "`calcli fit 'my preds.csv' -m dp" in sentence(0.5, 0.3, path="my preds.csv")
-    assert "`calcli fit FILE -m dp" in sentence(0.5, 0.3, path="-")
-    assert "`calcli fit FILE -m dp" in sentence(0.5, 0.3, "calibration_loss:training=held-out")
+    assert "`calcli fit VALIDATION -m dp" in sentence(0.5, 0.3, "calibration_loss:training=held-out")
 
 
 def test_nothing_to_win_and_harm_in_words():
@@ -86,7 +85,7 @@ def test_infinite_losses_in_words():
         "The isotonic fit gives labels probability 0, which makes the log-loss infinite (0.500 -> inf)."
     )
     both = loss(inf, inf) | loss(0.5, 0.3, "relative_calibration_loss:score=brier")
-    first, second = recalibration_sentences(both, "x")
+    first, second = recalibration_sentences(both)
     assert first.endswith("--clip makes it finite.")
     assert second.startswith("40% of the Brier score")
     assert loss_table(both, []).rows[0] == ("log_loss", "dp", "inf", "inf", "undefined", "-")
@@ -109,9 +108,9 @@ def test_the_bound_in_words():
 
 def test_each_way_to_recalibrate_is_said_once():
     both = loss(0.5, 0.4) | loss(0.3, 0.2, "relative_calibration_loss:score=brier")
-    assert len(recalibration_sentences(both, "x")) == 1
+    assert len(recalibration_sentences(both)) == 1
     assert (
-        len(recalibration_sentences(both | loss(0.5, 0.4, "calibration_loss:recalibrator=vector"), "x")) == 2
+        len(recalibration_sentences(both | loss(0.5, 0.4, "calibration_loss:recalibrator=vector"))) == 2
     )
 
 
@@ -147,7 +146,7 @@ def test_an_undefined_loss_has_no_numbers():
     call = parse_metric("relative_calibration_loss")
     undefined = {str(call): Estimate(call, float("nan"), "")}
     assert loss_table(undefined, []).rows == (("log_loss", "dp", "-", "-", "-", "-"),)
-    assert recalibration_sentences(undefined, "x") == ()
+    assert recalibration_sentences(undefined) == ()
 
 
 def test_decisions_the_most_frequent_first():

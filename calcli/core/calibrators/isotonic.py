@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
+from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional, interpolated
 from calcli.core.calibrators.settings import check_choice, check_smoothing
 from calcli.core.data.arrays import Array
 from calcli.core.problems.pav import Blocks, pav, pool
@@ -60,7 +60,7 @@ class Isotonic(OneDimensional):
         """Return the value of the fitted function at each score."""
         scores, values = parameters["scores"], parameters["values"]
         if self.interpolation == "linear":
-            return Event.of_probability(np.interp(event.prob, scores, values))
+            return Event.of_probability(interpolated(event.prob, scores, values))
         return Event.of_probability(values[np.searchsorted(scores[1:], event.prob, side="right")])
 
 

@@ -25,6 +25,7 @@ TOP = "top-1"
 WITHIN_TOP = "within-top-"
 
 CLASSES = "classes"  # parameter: how many classes the scores had
+UNIT = 2.0**64  # so long is the unit interval on which lines are drawn
 SIZES = "sizes"  # parameter: how long the tables of each map are; they are stored end to end
 
 
@@ -56,8 +57,8 @@ class Event:
 
     @cached_property
     def prob(self) -> Floats:
-        """Probabilities of the event, (N,)."""
-        return np.exp(self.log_prob)
+        """Probabilities of the event, (N,), at most 1."""
+        return np.minimum(np.exp(self.log_prob), 1)  # logarithms of 1 may be a rounding error above 0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -211,7 +212,7 @@ def class_events(log_probs: Floats) -> Iterator[tuple[int, Event]]:
             members, event = top_event(log_probs, 1)
             top.append((members, event.log_complement))
         members, of_top = top[0]
-        return np.where(members[:, k], of_top, _log_one_minus(np.exp(columns[k])))
+        return np.where(members[:, k], of_top, _log_one_minus(np.minimum(np.exp(columns[k]), 1)))
 
     for k, column in enumerate(columns):
         yield k, Event(column, partial(complement, k))
@@ -239,6 +240,15 @@ def _log_sum(log_probs: Floats, members: Bools) -> Floats:
     with np.errstate(divide="ignore"):
         total: Floats = top + np.log(np.exp(masked - top).sum(axis=1, keepdims=True))
     return total[:, 0]
+
+
+def interpolated(prob: Floats, scores: NDArray[np.float64], values: NDArray[np.float64]) -> Floats:
+    """Return straight lines between `values` at ascending `scores`, (m,), at probabilities, (N,).
+
+    Between neighboring scores near the smallest double the slope of a line overflows; of scores multiplied by
+    a power of 2, which rounds nothing, it does not.
+    """
+    return np.interp(prob * UNIT, scores * UNIT, values)
 
 
 def _log_one_minus(prob: Array) -> Any:

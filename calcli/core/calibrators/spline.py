@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
+from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional, interpolated
 from calcli.core.calibrators.settings import check_at_least, check_choice, check_smoothing
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.problems.problem import Problem, ordered_problem
@@ -68,6 +68,9 @@ class Spline(OneDimensional):
         gap = np.append(0, problem.cumulative_gap())
         grid = np.linspace(0, 1, GRID + 1)
         heights = _least_squares(self.knots, self.runout) @ np.interp(grid, share, gap)
+        grows = np.diff(share) > 0  # not by rows whose weight is nothing beside that of all
+        kept = np.append(True, grows)
+        scores, share, gap = scores[grows], share[kept], gap[kept]
         slope = np.diff(spline_basis(share, self.knots, self.runout) @ heights) / np.diff(share)
         least = self.smoothing / 2 / (problem.total_weight + self.smoothing)
         values = np.clip(scores + slope, least, 1 - least)
@@ -76,7 +79,7 @@ class Spline(OneDimensional):
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the event after calibration."""
-        return Event.of_probability(np.interp(event.prob, parameters["scores"], parameters["values"]))
+        return Event.of_probability(interpolated(event.prob, parameters["scores"], parameters["values"]))
 
 
 @cache

@@ -170,6 +170,8 @@ def solve_temperature(rows: Training, alpha: float, tolerance: float) -> tuple[f
             notes = [f"the scores say nothing about the labels: the temperature stays at {1 / lowest:.4g}"]
             break
         new = alpha - slope / curvature if curvature > 0 else np.inf
+        if new == alpha:  # the step is lost in rounding
+            break
         if new >= high:
             new = np.sqrt(low * high)
         elif new <= low:

@@ -10,6 +10,7 @@ from calcli.core.data.arrays import Floats
 MAX_ITERATIONS = 200
 TOLERANCE = 1e-10
 ARMIJO = 1e-4
+LEAST = 1e-150  # likelihood of a row of which neither the inverse nor its square overflows
 DAMPING = 1e-9  # members may be equal
 
 
@@ -58,6 +59,6 @@ def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]
 
 def _value(likelihoods: Floats, weights: Floats, w: NDArray[np.float64]) -> float:
     mixed = likelihoods @ w
-    if not mixed.all():
+    if mixed.min() < LEAST:
         return np.inf
     return float(w.sum() - weights @ np.log(mixed))
