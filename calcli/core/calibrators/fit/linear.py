@@ -281,7 +281,7 @@ class SoftmaxLoss:
             v *= p
             blocks += self.map.moments(x, v)
         diagonal = np.diagonal(blocks, axis1=1, axis2=2)
-        floor = JITTER * diagonal.max() + np.finfo(np.float64).tiny
+        floor = JITTER * max(diagonal.max(), 1)  # no step over flat ground is too long to be halved back
         scale = 1 / np.sqrt(np.maximum(diagonal, floor))
         scaled = blocks * scale[:, :, None] * scale[:, None, :] + JITTER * np.eye(size)
         roots = np.linalg.inv(np.linalg.cholesky(scaled)) * scale[:, None, :]

@@ -1,0 +1,129 @@
+"""Whatever the probabilities, a fit gives distributions: no row of nan, none of zeros, no warning of numpy's."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+from sklearn.model_selection import cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+
+from calcli.core.calibrators.fitting import FitSettings, fit
+from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.methods import parse_method
+from calcli.core.calibrators.onevsrest import interpolated
+from calcli.core.calibrators.reduced import Reduced
+from calcli.core.calibrators.registry import METHODS, WRAPPERS
+from calcli.core.calibrators.spline import Spline
+from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
+
+EXTREMES = [0.0, 5e-324, 1e-323, 2.3e-308, 1e-300, 1e-17, 1e-3, 0.5, 1.0]
+SETTINGS = [
+    "isotonic:smoothing=0", "isotonic:interpolation=steps:smoothing=0", "isotonic:lens=top-1",
+    "spline:smoothing=0", "spline:lens=within-top-2", "histogram:smoothing=0", "histogram:binning=equal-width",
+    "histogram:lens=top-1", "scaling-binning:lens=top-1", "platt:target_smoothing=false", "beta:variant=ab",
+]  # fmt: skip
+AROUND = {
+    "reduced": Reduced,
+    "per-predicted-class": partial(PerPredictedClass, min_rows=6),
+    "preserve-top1": PreserveTop1,
+}
+
+
+def probabilities(rows):
+    return [np.array(row) / sum(row) if any(row) else np.eye(len(row))[0] for row in rows]
+
+
+@st.composite
+def problems(draw):
+    """Draw log-probabilities to fit to, labels, weights or None, and log-probabilities to apply it to."""
+    classes, n = draw(st.integers(3, 4)), draw(st.integers(12, 24))
+    row = st.lists(st.sampled_from(EXTREMES) | st.floats(0, 1), min_size=classes, max_size=classes)
+    probs = np.array(probabilities(draw(st.lists(row, min_size=n + 5, max_size=n + 5))))
+    labels = draw(st.lists(st.integers(0, classes - 1), min_size=n, max_size=n))
+    weight = st.sampled_from([0.0, 1e-300, 1e-8, 1.0, 1e10])
+    weights = draw(st.none() | st.lists(weight, min_size=n, max_size=n).filter(any))
+    with np.errstate(divide="ignore"):
+        logs = np.log(probs)
+    return logs[:n], np.array(labels), weights, logs
+
+
+def assert_distributions(log_probs):
+    assert not np.isnan(log_probs).any()
+    np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1, atol=1e-9)
+
+
+calmly = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+@pytest.mark.parametrize("expression", [*METHODS, *SETTINGS])
+@calmly
+@given(problems())
+def test_any_method_gives_distributions(expression, problem):
+    scores, labels, weights, unseen = problem
+    assert_distributions(parse_method(expression).make().fit(scores, labels, weights).apply(unseen))
+
+
+@pytest.mark.parametrize("method", ["temperature", "bias", "vector", "platt", "spline", "histogram", "isotonic"])
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@calmly
+@given(problems())
+def test_any_wrapper_gives_distributions(wrapper, method, problem):
+    scores, labels, weights, unseen = problem
+    calibrator = AROUND[wrapper](calibrator=parse_method(method).make())
+    assert_distributions(calibrator.fit(scores, labels, weights).apply(unseen))
+
+
+@pytest.fixture(scope="module")
+def naive_bayes():
+    """Return probabilities of digits by a Gaussian naive Bayes, of which half the rows are certain, and labels."""
+    pixels, labels = load_digits(return_X_y=True)
+    probs = cross_val_predict(GaussianNB(), pixels, labels, cv=2, method="predict_proba")
+    assert (probs == 1).any()
+    assert 0 < probs[probs > 0].min() < 1e-307
+    return probs, labels
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_naive_bayes_can_be_recalibrated_by_any_method(naive_bayes, method):
+    probs, labels = naive_bayes
+    with np.errstate(divide="ignore"):
+        scores = np.log(probs)
+    for half in (0, 1):
+        fitted = parse_method(method).make().fit(scores[half::2], labels[half::2])
+        assert_distributions(fitted.apply(scores))
+
+
+@pytest.mark.parametrize("methods", [["isotonic"], ["spline"], ["temperature", "dp", "spline", "isotonic"]])
+def test_naive_bayes_can_be_fitted_and_chosen_for(naive_bayes, predict, methods):
+    found = fit(predict(*naive_bayes), [parse_method(name) for name in methods], FitSettings(folds=3))
+    assert np.isfinite(found.after["log_loss"])
+    assert found.after["log_loss"] < 1
+
+
+@pytest.mark.parametrize("calibrator", [Isotonic(smoothing=0), Isotonic(), Spline(), Spline(smoothing=0)])
+def test_maps_between_neighboring_smallest_doubles_stay_within_their_values(calibrator):
+    tiny = np.array([0, 5e-324, 1e-323, 1.5e-323, 1e-310, 1e-300] * 20)
+    with np.errstate(divide="ignore"):
+        scores = np.log(np.column_stack([1 - tiny, tiny]))
+    labels = np.arange(len(tiny)) % 6 % 2
+    assert_distributions(calibrator.fit(scores, labels).apply(scores))
+
+
+def test_lines_between_probabilities():
+    ends, values = np.array([0.0, 5e-324, 1e-323, 0.25, 1.0]), np.array([0.1, 0.9, 0.3, 0.5, 0.8])
+    np.testing.assert_array_equal(interpolated(ends, ends, values), values)
+    inside = np.random.default_rng(0).uniform(0, 1, 1000)
+    np.testing.assert_array_equal(interpolated(inside, ends, values), np.interp(inside, ends, values))
+
+
+def test_a_row_that_every_map_gives_nothing_keeps_its_probabilities():
+    fitted = Isotonic(smoothing=0)
+    maps = {"scores": np.array([0.4, 0.6] * 3), "values": np.array([0.0, 1.0] * 3), "sizes": np.full(3, 2)}
+    fitted.parameters = {"classes": 3, **maps}
+    row = np.array([[0.35, 0.33, 0.32], [0.7, 0.2, 0.1]])
+    np.testing.assert_allclose(fitted.predict_proba(np.log(row)), [row[0], [1, 0, 0]], rtol=1e-12)
