@@ -32,6 +32,7 @@ SCHEMA = "calcli.calibrator/1"
 HEADER = "calibrator"  # the array of an .npz file that holds the JSON
 READABLE = 256
 PROBES = 50
+ROUNDING = 1e-6  # by which the sum of the priors may miss 1
 DAMAGE = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, binascii.Error)
 
 
@@ -71,14 +72,15 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
         raise InputError(f"{path}: no such file; expected a calibrator, as written by calcli fit -o")
     data = path.read_bytes()
     if data.startswith(b"PK"):
-        document, parameters = _read_npz(path)
+        document, arrays = _read_npz(path)
     else:
-        document = _read_json(data, path)
-        parameters = None
+        document, arrays = _read_json(data, path), None
     _check_version(document, path)
     try:
-        if parameters is None:
+        if arrays is None:
             parameters = {name: _decoded(value) for name, value in document["parameters"].items()}
+        else:
+            parameters = {name: _parameter(array) for name, array in arrays.items()}
         return _record(document, parameters)
     except DAMAGE as error:
         raise InputError(f"{path} is damaged ({_said(error)}); fit it again, or copy it again") from error
@@ -123,6 +125,11 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
     priors = tuple(map(float, document["priors"]))
     if len(priors) not in (0, len(classes)) or len(set(classes)) < len(classes) or len(classes) < 2:
         raise ValueError("its classes and priors do not agree")
+    if priors and not (min(priors) >= 0 and abs(sum(priors) - 1) <= ROUNDING):
+        raise ValueError(
+            f"priors of {min(priors):g} to {max(priors):g} that sum to {sum(priors):g}; expected "
+            "numbers of 0 or more that sum to 1"
+        )
     raw = {"raw": True, "log-probs": False}[document["input"]]
     calibrator.check()
     _probe(calibrator, len(classes))
@@ -130,12 +137,16 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
 
 
 def _probe(calibrator: Calibrator, classes: int) -> None:
-    """Raise `ValueError` unless a few rows become distributions: what is damaged shows now, not later."""
-    rows = np.log(np.eye(classes)[:PROBES] + 0.5 / classes)
+    """Raise `ValueError` unless a few rows become distributions: what is damaged shows now, not later.
+
+    Parameters of a wrong shape may fit as many rows as classes, hence two tables of different lengths.
+    """
+    certain = np.eye(classes)[:PROBES]
     with np.errstate(all="ignore"):
-        sums = calibrator.predict_proba(rows).sum(axis=1)
-    if sums.shape != (len(rows),) or not np.allclose(sums, 1):
-        raise ValueError("its parameters do not give probabilities")
+        for probs in (certain + 0.5 / classes, np.vstack([certain, np.full(classes, 1 / classes)])):
+            sums = np.exp(calibrator.apply(np.log(probs))).sum(axis=1)
+            if sums.shape != (len(probs),) or not np.allclose(sums, 1):
+                raise ValueError("its parameters do not give probabilities")
 
 
 def _arrays(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
@@ -162,15 +173,21 @@ def _encoded_array(array: Array) -> Any:
 def _decoded(value: Any) -> Parameter:
     if isinstance(value, dict):
         dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "if":
+        if dtype.kind not in "if":  # such bytes are no numbers
             raise ValueError(f"an array of type {dtype}")
         data = base64.b64decode(value["base64"], validate=True)
         if zlib.crc32(data) != value["crc32"]:
             raise ValueError("an array that does not have its checksum")
         flat = np.frombuffer(data, dtype)
         return flat.reshape(value["shape"]).astype(dtype.newbyteorder("="))
-    numbers = np.array(_numbers(value))
-    return numbers if numbers.ndim else numbers.item()
+    return _parameter(np.array(_numbers(value)))
+
+
+def _parameter(array: Array) -> Parameter:
+    """Return an array as it is, one of a single number as that number; neither complex nor anything else."""
+    if array.dtype.kind not in "if":
+        raise ValueError(f"an array of type {array.dtype}")
+    return array if array.ndim else array.item()
 
 
 def _numbers(value: Any) -> Any:
@@ -210,7 +227,7 @@ def _read_json(data: bytes, path: Path) -> Any:
         ) from error
 
 
-def _read_npz(path: Path) -> tuple[Any, dict[str, Parameter]]:
+def _read_npz(path: Path) -> tuple[Any, dict[str, Array]]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive}
@@ -219,7 +236,7 @@ def _read_npz(path: Path) -> tuple[Any, dict[str, Parameter]]:
         raise InputError(
             f"{path} is not a calibrator, or it is damaged ({_said(error)}); fit it again, or copy it again"
         ) from error
-    return document, {name: array if array.ndim else array.item() for name, array in arrays.items()}
+    return document, arrays
 
 
 def _check_version(document: Any, path: Path) -> None:

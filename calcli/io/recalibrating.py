@@ -258,11 +258,21 @@ def _pass_through(
     for block in checked.blocks(max(1, PART_BYTES // (8 * len(order)))):
         scores = block if ordered else block[:, order]
         log_probs = recalibrate(record, scores, found.kind, wanted.shift)
+        _refuse_overflow(log_probs, record.calibrator.name, place.name, rows)
         writer.write(found.cursor.beside, scores_as(wanted.kind, log_probs))
         changed += int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
         rows += len(scores)
         watch(rows)
     return Written(rows, changed, found.notes)
+
+
+def _refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> None:
+    overflown = np.isnan(log_probs).any(axis=1)
+    if overflown.any():
+        raise InputError(
+            f"{name}: the scores of row {start + int(overflown.argmax())} are so large that the {method} "
+            "calibrator overflows; expected scores such as those it was fitted on"
+        )
 
 
 def _no_labels(column: str) -> tuple[str, ...]:

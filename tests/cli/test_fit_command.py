@@ -249,3 +249,31 @@ def test_sixty_columns_are_enough(run, sample, monkeypatch):
     command = [sys.executable, "-m", "calcli", "fit", "cancer_bayes_calibration.csv", "-m", "auto"]
     narrow = subprocess.run(command, cwd=sample, env=environment, capture_output=True, text=True, check=True)
     assert max(map(len, narrow.stdout.splitlines())) <= 60
+
+
+def test_scores_too_large_for_a_calibrator_are_an_error_and_not_nan(run, tmp_path, sample):
+    calibrator, scores, out = tmp_path / "cal.json", tmp_path / "huge.csv", tmp_path / "out.csv"
+    assert (
+        run("fit", sample / "cancer_bayes_calibration.csv", "-m", "temperature", "-o", calibrator).status == 0
+    )
+    document = json.loads(calibrator.read_text())
+    first, second = document["classes"]
+    document["parameters"] = {"temperature": 1e-3}
+    calibrator.write_text(json.dumps(document))
+    scores.write_text(f"logit_{first},logit_{second}\n1,2\n1e308,-1e308\n")
+    done = run("apply", calibrator, scores, "-o", out)
+    assert (done.status, done.out) == (2, "")
+    assert "huge.csv: the scores of row 1 are so large that the temperature calibrator overflows" in done.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("shift", ["uniform", "0.5,0.5"])
+def test_priors_that_are_none_are_refused(run, tmp_path, sample, shift):
+    calibrator, out = tmp_path / "cal.json", tmp_path / "out.csv"
+    assert run("fit", sample / "cancer_bayes_calibration.csv", "-m", "dp", "-o", calibrator).status == 0
+    document = json.loads(calibrator.read_text())
+    calibrator.write_text(json.dumps(document | {"priors": [5, -4]}))
+    done = run("apply", calibrator, sample / "cancer_bayes_test.csv", "--shift-to-priors", shift, "-o", out)
+    assert (done.status, done.out) == (2, "")
+    assert "cal.json is damaged (priors of -4 to 5" in done.err
+    assert not out.exists()

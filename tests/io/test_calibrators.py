@@ -133,6 +133,14 @@ def refused(path, message: str) -> None:
         ({"classes": ["a", "a", "b"]}, "is damaged"),
         ({"classes": ["a", "b", "c", "d"], "priors": []}, "fitted on 3 classes, the scores have 4"),
         ({"priors": ["much", 1, 2]}, "is damaged"),
+        (
+            {"priors": [5, -4, 0]},
+            "priors of -4 to 5 that sum to 1; expected numbers of 0 or more that sum to 1",
+        ),
+        ({"priors": [0.2, 0.2, 0.2]}, "priors of 0.2 to 0.2 that sum to 0.6"),
+        ({"priors": ["nan", 0.5, 0.5]}, "is damaged .priors of"),
+        ({"priors": ["inf", 0.5, 0.5]}, "is damaged .priors of"),
+        ({"priors": [0.5, 0.5]}, "its classes and priors do not agree"),
         ({"parameters": {}}, "is not a valid calibrator|is damaged"),
         ({"parameters": [1, 2]}, "is damaged"),
         ({"parameters": {"scale": [1, 2, None], "intercept": [0, 0, 0], "floor": -9}}, "None where a number"),
@@ -214,12 +222,42 @@ def test_a_damaged_number_is_an_error(tmp_path, name, instead):
             {"classes": 3, "lower_edges": [0] * 3, "values": [0, 2, 1], "sizes": [1] * 3},
             "out of range",
         ),
+        (
+            "isotonic",
+            {"classes": 3, "scores": [-3, 2] * 3, "values": [0, 1] * 3, "sizes": [2] * 3},
+            "scores out of range",
+        ),
+        (
+            "scaling-binning",
+            {
+                "classes": 3, "slope": [1] * 3, "intercept": [0] * 3,
+                "zero_log_prob": [-9] * 3, "zero_log_complement": [-9] * 3,
+                "lower_edges": [0, 9] * 3, "log_probs": [-0.7, 500] * 3, "log_complements": [-0.7, -0.7] * 3,
+                "sizes": [2] * 3,
+            },
+            "probabilities do not sum to 1",
+        ),
+        ("temperature", {"temperature": 1e-320}, "do not give probabilities"),
+        ("ensemble-temperature", {"temperature": 1, "weights": [5, -4, 0]}, "do not give probabilities"),
+        ("ensemble-temperature", {"temperature": 1, "weights": [5, 5, 5]}, "do not give probabilities"),
+        ("bias", {"beta": [[1, 2, 3], [4, 5, 6], [7, 8, 9]]}, "is damaged"),
+        ("dp", {"alpha": [[1], [2], [3]], "beta": [1, 2, 3]}, "is damaged"),
     ],
-)
+)  # fmt: skip
 def test_what_no_fit_gives_is_refused(tmp_path, document, name, parameters, message):
     path = tmp_path / "cal.json"
     path.write_text(json.dumps(document | {"method": name, "settings": {}, "parameters": parameters}))
     refused(path, message)
+
+
+@pytest.mark.parametrize("instead", [2 + 1j, "2", True, np.datetime64("2020-01-01")], ids=repr)
+def test_parameters_of_an_archive_are_real_numbers(tmp_path, instead):
+    path = tmp_path / "cal.npz"
+    save_calibrator(record_of(Temperature().fit(SCORES, LABELS)), path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    np.savez(path, **arrays | {"temperature": np.array(instead)})
+    refused(path, "is damaged .an array of type")
 
 
 def test_a_changed_array_does_not_have_its_checksum(tmp_path):

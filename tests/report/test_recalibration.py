@@ -39,9 +39,9 @@ def sentence(*arguments):
 
 def test_a_loss_in_words():
     assert sentence(0.2816, 0.2331) == (
-        "17% of the log-loss (0.282 -> 0.233) is miscalibration that an affine recalibration removes. Fit it to "
-        "validation data, `calcli fit VALIDATION -m dp -o calibrator.json`, not to the rows that judge it; "
-        "without such data, go by the cross-validated results of the fit."
+        "17% of the log-loss (0.282 -> 0.233) is miscalibration that an affine recalibration removes. Fit it "
+        "to validation data, `calcli fit VALIDATION -m dp -o calibrator.json`, not to the rows that judge "
+        "it; without such data, go by the cross-validated results of the fit."
     )
     assert sentence(1.0, 0.98).startswith("2.0% of the log-loss")
     assert "Brier score" in sentence(0.5, 0.3, "relative_calibration_loss:score=brier")
@@ -109,9 +109,7 @@ def test_the_bound_in_words():
 def test_each_way_to_recalibrate_is_said_once():
     both = loss(0.5, 0.4) | loss(0.3, 0.2, "relative_calibration_loss:score=brier")
     assert len(recalibration_sentences(both)) == 1
-    assert (
-        len(recalibration_sentences(both | loss(0.5, 0.4, "calibration_loss:recalibrator=vector"))) == 2
-    )
+    assert len(recalibration_sentences(both | loss(0.5, 0.4, "calibration_loss:recalibrator=vector"))) == 2
 
 
 def test_the_table_of_losses():

@@ -19,8 +19,8 @@ def checked_scores(scores: ArrayLike) -> Array:
     Raises
     ------
     InputError
-        If they are not numbers, a row each, with two classes or more; one is nan or inf; or they are
-        probabilities throughout, which would pass for logits without a word.
+        If they are not numbers, a row each, with two classes or more; one is nan or inf; all of a row are
+        -inf; or they are probabilities throughout, which would pass for logits without a word.
     """
     table: Array = np.asarray(scores)
     if table.ndim == 1:
@@ -36,6 +36,8 @@ def checked_scores(scores: ArrayLike) -> Array:
     if not table.max() < np.inf:  # nan is not below either
         row, k = np.argwhere(~(table < np.inf))[0]
         raise InputError(f"the score of class {k} in row {row} is {table[row, k]}; expected a number or -inf")
+    if table.min() == -np.inf and (nothing := np.isneginf(table).all(axis=1)).any():
+        raise InputError(f"all scores of row {nothing.argmax()} are -inf; expected at least one finite score")
     if are_probabilities(table):
         raise InputError(
             "the scores are probabilities, from 0 to 1 and with rows that sum to 1; expected logits or "

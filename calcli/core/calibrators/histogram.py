@@ -132,6 +132,13 @@ class ScalingBinning(OneDimensional):
             "log_complements": np.log(np.maximum(complement, TINIEST)),
         }
 
+    def check(self) -> None:
+        """Raise `ValueError` unless the parameters are such as a fit gives."""
+        super().check()
+        sums = np.exp(self.learned("log_probs")) + np.exp(self.learned("log_complements"))
+        if not np.allclose(sums, 1):
+            raise ValueError("log_probs and log_complements whose probabilities do not sum to 1")
+
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the event after calibration."""
         scaled = Platt().apply_map(parameters, event)

@@ -140,13 +140,14 @@ class OneDimensional(Calibrator):
         """Raise `ValueError` unless the parameters are such as a fit gives."""
         for name, value in self.parameters.items():
             known = np.isfinite(value) | (self.gaps and name == "values" and np.isnan(value))
-            if not known.all() or (name == "values" and np.any((value < 0) | (value > 1))):
+            bounded = name in ("scores", "values")
+            if not known.all() or (bounded and np.any((value < 0) | (value > 1))):
                 raise ValueError(f"{name} out of range")
         for one in self._unpacked(int(self.learned(CLASSES))):
             tables = [one[key] for key in self.tables]
             if tables and (not len(tables[0]) or np.any(np.diff(tables[0]) < 0)):
                 raise ValueError(f"{self.tables[0]} that do not ascend")
-            if len({len(table) for table in tables}) > 1:
+            if len({table.shape for table in tables}) > 1 or any(table.ndim != 1 for table in tables):
                 raise ValueError("tables of different lengths")
 
     def remark(self, text: str) -> None:
@@ -242,13 +243,15 @@ def _log_sum(log_probs: Floats, members: Bools) -> Floats:
     return total[:, 0]
 
 
-def interpolated(prob: Floats, scores: NDArray[np.float64], values: NDArray[np.float64]) -> Floats:
+def interpolated(
+    prob: Floats, scores: NDArray[np.float64], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return straight lines between `values` at ascending `scores`, (m,), at probabilities, (N,).
 
     Between neighboring scores near the smallest double the slope of a line overflows; of scores multiplied by
     a power of 2, which rounds nothing, it does not.
     """
-    return np.interp(prob * UNIT, scores * UNIT, values)
+    return np.interp(prob * UNIT, scores * UNIT, values).astype(np.float64, copy=False)
 
 
 def _log_one_minus(prob: Array) -> Any:

@@ -64,17 +64,22 @@ def recalibrate(
         What they are.
     shift
         (K,) logarithms of factors that multiply the probabilities, from `prior_shift`.
+
+    Notes
+    -----
+    Where scores are so large that the calibrator overflows, a row is nan.
     """
     if kind == "probs":
         with np.errstate(divide="ignore"):
             scores = np.log(scores, dtype=np.float64)
     # a step of a histogram or of an isotonic map may lie between a score and its float32 neighbor
     scores = scores.astype(np.float64, copy=False)
-    log_probs = record.calibrator.apply(scores)
-    if shift is None:
-        return log_probs
-    shifted = log_probs + shift
-    return shifted - np.logaddexp.reduce(shifted, axis=1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        log_probs = record.calibrator.apply(scores)
+        if shift is not None:
+            log_probs = log_probs + shift
+            log_probs -= np.logaddexp.reduce(log_probs, axis=1, keepdims=True)
+    return log_probs
 
 
 def prior_shift(record: CalibratorRecord, priors: Priors) -> Floats:

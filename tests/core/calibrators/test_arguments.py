@@ -102,3 +102,8 @@ def test_calibrators_a_class_start_where_they_ended():
     first = PerPredictedClass(calibrator=DPAffine(), min_rows=50).fit(scores, labels)
     again = PerPredictedClass(calibrator=DPAffine(), min_rows=50).fit(scores, labels, start=first.parameters)
     np.testing.assert_allclose(again.apply(scores), first.apply(scores), atol=1e-6)
+
+
+def test_a_row_without_any_possible_class_is_refused():
+    with pytest.raises(InputError, match="all scores of row 1 are -inf"):
+        Temperature().fit([[0.0, 1.0], [-np.inf, -np.inf]], [0, 1])

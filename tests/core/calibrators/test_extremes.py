@@ -1,4 +1,4 @@
-"""Whatever the probabilities, a fit gives distributions: no row of nan, none of zeros, no warning of numpy's."""
+"""Whatever the probabilities, a fit gives distributions: no row of nan, none of zeros, and no warning."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
 EXTREMES = [0.0, 5e-324, 1e-323, 2.3e-308, 1e-300, 1e-17, 1e-3, 0.5, 1.0]
 SETTINGS = [
     "isotonic:smoothing=0", "isotonic:interpolation=steps:smoothing=0", "isotonic:lens=top-1",
-    "spline:smoothing=0", "spline:lens=within-top-2", "histogram:smoothing=0", "histogram:binning=equal-width",
-    "histogram:lens=top-1", "scaling-binning:lens=top-1", "platt:target_smoothing=false", "beta:variant=ab",
+    "spline:smoothing=0", "spline:lens=within-top-2", "histogram:smoothing=0",
+    "histogram:binning=equal-width", "histogram:lens=top-1", "scaling-binning:lens=top-1",
+    "platt:target_smoothing=false", "beta:variant=ab",
 ]  # fmt: skip
 AROUND = {
     "reduced": Reduced,
@@ -68,7 +69,9 @@ def test_any_method_gives_distributions(expression, problem):
     assert_distributions(parse_method(expression).make().fit(scores, labels, weights).apply(unseen))
 
 
-@pytest.mark.parametrize("method", ["temperature", "bias", "vector", "platt", "spline", "histogram", "isotonic"])
+@pytest.mark.parametrize(
+    "method", ["temperature", "bias", "vector", "platt", "spline", "histogram", "isotonic"]
+)
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @calmly
 @given(problems())
@@ -80,7 +83,7 @@ def test_any_wrapper_gives_distributions(wrapper, method, problem):
 
 @pytest.fixture(scope="module")
 def naive_bayes():
-    """Return probabilities of digits by a Gaussian naive Bayes, of which half the rows are certain, and labels."""
+    """Return labels of digits and the probabilities of a Gaussian naive Bayes, many exactly 0 or 1."""
     pixels, labels = load_digits(return_X_y=True)
     probs = cross_val_predict(GaussianNB(), pixels, labels, cv=2, method="predict_proba")
     assert (probs == 1).any()
