@@ -45,6 +45,9 @@ def check(
     allow_other_classes: Annotated[
         bool, typer.Option("--allow-other-classes", help="The baseline may have other classes; unpaired.")
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 2 if no rule compares with the baseline given.")
+    ] = False,
     init: Annotated[
         bool, typer.Option("--init", help="Write a first policy, with limits that the file passes today.")
     ] = False,
@@ -59,7 +62,7 @@ def check(
     Exit status 1 if a rule is broken, 2 if a file or a rule could not be judged, 0 otherwise.
 
     \b
-    calcli check --init preds.parquet
+    calcli check --init preds.parquet --baseline old.parquet
     calcli check preds.parquet
     calcli check new.parquet --baseline old.parquet --write junit=check.xml
     calcli check preds.parquet --policy strict.toml --format github
@@ -84,9 +87,11 @@ def check(
     with ExitStack() as written:  # all or none
         for form, path in targets:
             temporary = written.enter_context(atomic_path(path))
-            temporary.write_text(render_check(checked, rules, policy, form), encoding="utf-8")
-    emit(render_check(checked, rules, policy, format, colored(talking.no_color)))
-    status = exit_status(checked)
+            temporary.write_text(render_check(checked, rules, policy, form, strict=strict), encoding="utf-8")
+    for warning in dict.fromkeys(warning for one in checked for warning in one.warnings):
+        remark(warning)
+    emit(render_check(checked, rules, policy, format, strict=strict, color=colored(talking.no_color)))
+    status = exit_status(checked, strict=strict)
     if status:
         raise typer.Exit(status)
 
@@ -143,7 +148,8 @@ def write_first_policy(
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     if not quiet:
-        remark(f"wrote {path}; judge files by it with calcli check FILE --policy {path}")
+        against = " --baseline BASELINE" if with_baseline else ""
+        remark(f"wrote {path}; judge files by it with calcli check FILE --policy {path}{against}")
 
 
 def _target(text: str) -> tuple[Format, str]:

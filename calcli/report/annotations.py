@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from calcli.core.comparing.policy import Checked
 
 
-def annotations_text(checked: Sequence[Checked], policy: str) -> str:
-    """Return an annotation for every rule that did not pass, and a notice for each file where all did.
+def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = False) -> str:
+    """Return an annotation for every warning, every rule that did not pass, and each file where all did.
 
     Parameters
     ----------
@@ -16,6 +16,8 @@ def annotations_text(checked: Sequence[Checked], policy: str) -> str:
         One a file.
     policy
         Path of the policy, which the annotations are attached to; `-` is none.
+    strict
+        Whether a warning is an error.
     """
     lines = []
     for one in checked:
@@ -23,6 +25,9 @@ def annotations_text(checked: Sequence[Checked], policy: str) -> str:
             lines.append(
                 command("error", f"{one.path} could not be judged: {one.fault}", _place(policy, one.path))
             )
+        for warning in one.warnings:
+            kind = "error" if strict else "warning"
+            lines.append(command(kind, f"{one.path}: {warning}", _place(policy, "calcli check")))
         for outcome in one.outcomes:
             if outcome.result != "passed":
                 kind = "warning" if outcome.result == "warning" else "error"

@@ -11,13 +11,13 @@ from calcli.core.comparing.policy import Checked, Outcome
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_text(checked: Sequence[Checked]) -> str:
+def junit_text(checked: Sequence[Checked], *, strict: bool = False) -> str:
     """Return a suite for each file and a case for each rule.
 
     A broken rule is a failure, one that could not be judged an error; a warning is a passed case that says so
-    in its output.
+    in its output. What a file has a warning of is a case as well; an error if `strict`.
     """
-    suites = [_suite(one) for one in checked]
+    suites = [_suite(one, strict) for one in checked]
     totals = {key: str(sum(int(suite.get(key, 0)) for suite in suites)) for key in COUNTS}
     root = ET.Element("testsuites", {"name": "calcli check", **totals})
     root.extend(suites)
@@ -28,7 +28,7 @@ def junit_text(checked: Sequence[Checked]) -> str:
 COUNTS = ("tests", "failures", "errors")
 
 
-def _suite(one: Checked) -> ET.Element:
+def _suite(one: Checked, strict: bool) -> ET.Element:
     cases = [_case(one.path, outcome) for outcome in one.outcomes]
     errors = one.count("not judged")
     if one.fault:
@@ -36,6 +36,14 @@ def _suite(one: Checked) -> ET.Element:
         ET.SubElement(case, "error", {"message": _clean(one.fault), "type": "not judged"})
         cases.append(case)
         errors += 1
+    for warning in one.warnings:
+        case = _named_case(one.path, "what is given is used")
+        if strict:
+            ET.SubElement(case, "error", {"message": _clean(warning), "type": "not judged"})
+            errors += 1
+        else:
+            ET.SubElement(case, "system-out").text = _clean(f"warning: {warning}")
+        cases.append(case)
     counts = dict(zip(COUNTS, map(str, (len(cases), one.count("failed"), errors)), strict=True))
     suite = ET.Element("testsuite", {"name": _clean(one.path), **counts})
     suite.extend(cases)

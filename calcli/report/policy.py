@@ -28,7 +28,13 @@ COLUMNS = (Column("rule", "left"), Column("value"), Column("limit"), Column("lef
 
 
 def render_check(
-    checked: Sequence[Checked], policy: Policy, path: str, format: CheckFormat, color: bool = False
+    checked: Sequence[Checked],
+    policy: Policy,
+    path: str,
+    format: CheckFormat,
+    *,
+    strict: bool = False,
+    color: bool = False,
 ) -> str:
     """Return checks in the form asked for.
 
@@ -40,15 +46,17 @@ def render_check(
         The rules, and the file they are from.
     format
         A table, JSON, Markdown, JUnit XML, or the annotations of GitHub's workflows.
+    strict
+        Whether a warning is an error.
     color
         Whether a table may be emphasized.
     """
     if format == "json":
-        return report_text(check_object(checked, policy, path))
+        return report_text(check_object(checked, policy, path, strict=strict))
     if format == "junit":
-        return junit_text(checked)
+        return junit_text(checked, strict=strict)
     if format == "github":
-        return annotations_text(checked, path)
+        return annotations_text(checked, path, strict=strict)
     return tables_text(check_tables(checked), format, title=TITLE, color=color)
 
 
@@ -79,6 +87,7 @@ def _number(value: float) -> str:
 
 
 def _notes(one: Checked) -> Iterator[str]:
+    yield from (f"WARNING: {warning}." for warning in one.warnings)
     yield from one.notes
     for outcome in one.outcomes:
         if outcome.result != "passed" or outcome.left < 0:  # passed beyond the limit, by chance
@@ -99,20 +108,23 @@ def verdict_sentence(one: Checked) -> str:
     return f"{counted(len(one.outcomes), 'rule')}: {', '.join(parts)}."
 
 
-def check_object(checked: Sequence[Checked], policy: Policy, path: str) -> dict[str, Any]:
+def check_object(
+    checked: Sequence[Checked], policy: Policy, path: str, *, strict: bool = False
+) -> dict[str, Any]:
     """Return checks as JSON values."""
     report = {
         "schema": SCHEMA,
         "calcli": __version__,
         "policy": path,
         "settings": asdict(policy.settings),
-        "exit_status": exit_status(checked),
+        "exit_status": exit_status(checked, strict=strict),
         "results": [
             {
                 "path": one.path,
                 "rows": one.rows,
                 "fault": one.fault or None,
                 "notes": list(one.notes),
+                "warnings": list(one.warnings),
                 "rules": [_outcome(outcome) for outcome in one.outcomes],
             }
             for one in checked

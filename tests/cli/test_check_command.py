@@ -274,3 +274,37 @@ def test_the_only_costs_are_those_of_a_risk_that_names_none(run, new, tmp_path):
         "bayes_risk", "bayes_risk:costs=abstain", "bayes_risk:costs=zero-one"
     ]  # fmt: skip
     assert outcomes[0]["value"] == outcomes[1]["value"] < outcomes[2]["value"]
+
+
+@pytest.fixture
+def alone(run, tmp_path, old):
+    """Return a first policy made without a baseline: none of its rules compares with one."""
+    path = tmp_path / "alone.toml"
+    assert run("check", "--init", old, "--policy", path).status == 0
+    return path
+
+
+@pytest.mark.parametrize("form", ["table", "json", "markdown", "junit", "github"])
+def test_a_baseline_that_no_rule_uses_is_told(run, alone, old, form):
+    command = ("check", old, "--policy", alone, "--format", form)
+    without, done = run(*command), run(*command, "--baseline", old)
+    said = "the baseline was not used: no rule of the policy compares with it"
+    assert (without.status, without.err) == (0, "")
+    assert said not in words(without)
+    assert done.status == 0
+    assert said in " ".join(done.err.split())
+    assert said in words(done)
+    strict = run(*command, "--baseline", old, "--strict")
+    assert strict.status == 2
+    assert said in words(strict)
+    if form == "json":
+        assert [json.loads(one.out)["exit_status"] for one in (done, strict)] == [0, 2]
+        assert said in json.loads(done.out)["results"][0]["warnings"][0]
+
+
+def test_strict_changes_nothing_where_the_baseline_is_used(run, tmp_path, old, new):
+    policy = tmp_path / "both.toml"
+    assert "--baseline" in run("check", "--init", old, "--policy", policy, "--baseline", old).err
+    done = run("check", old, "--policy", policy, "--baseline", old, "--strict")
+    assert (done.status, done.err) == (0, "")
+    assert run("check", new, "--policy", policy, "--baseline", old, "--strict").status == 1

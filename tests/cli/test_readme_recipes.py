@@ -75,3 +75,12 @@ def test_the_makefile(folder):
     done = run(place, "make", "check")
     assert (done.returncode != 0) == bool(status)
     assert (place / "check.xml").read_text().count("<failure") == (2 if status else 0)
+
+
+@pytest.mark.parametrize("language", ["sh", "make"])
+def test_recipes_make_a_policy_that_compares(folder, language):
+    place, _ = folder
+    (place / "calcli.toml").unlink()
+    (place / "Makefile").write_text(block("make"))
+    run(place, *(["sh", "-c", block("sh")] if language == "sh" else ["make", "check"]))
+    assert parse_policy(tomllib.loads((place / "calcli.toml").read_text()), "README").compares

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.comparing.policy import Bound, Checked, Outcome, Rule
+from calcli.core.comparing.policy import Bound, Checked, Outcome, Rule, exit_status
 from calcli.core.language.expressions import parse_metric
 from calcli.report.annotations import annotations_text, command
 from calcli.report.junit import junit_text
@@ -145,3 +146,25 @@ def test_a_rule_that_passes_beyond_its_limit_says_why():
     beyond = Outcome(rule, "passed", "0.03 beyond the limit, which is chance", 0.13, 0.1, -0.03)
     (table,) = check_tables([some(within, beyond)])
     assert table.notes == ("ece at most 0.1: 0.03 beyond the limit, which is chance.", "2 rules: 2 passed.")
+
+
+def test_a_warning_is_in_every_form():
+    checked = [replace(some(outcome("passed")), warnings=("the baseline was not used",))]
+    (table,) = check_tables(checked)
+    assert table.notes[0] == "WARNING: the baseline was not used."
+    (suite,) = ET.fromstring(junit_text(checked))
+    assert_valid(suite)
+    assert (suite.get("tests"), suite.get("errors")) == ("2", "0")
+    assert suite[1][0].text == "warning: the baseline was not used"
+    kind, _, message = parsed(annotations_text(checked, "calcli.toml").splitlines()[0])
+    assert (kind, message) == ("warning", "preds.csv: the baseline was not used")
+
+
+def test_a_warning_is_an_error_if_strict():
+    checked = [replace(some(outcome("passed")), warnings=("the baseline was not used",))]
+    assert (exit_status(checked), exit_status(checked, strict=True)) == (0, 2)
+    (suite,) = ET.fromstring(junit_text(checked, strict=True))
+    assert_valid(suite)
+    assert suite.get("errors") == "1"
+    assert suite[1][0].get("message") == "the baseline was not used"
+    assert annotations_text(checked, "calcli.toml", strict=True).startswith("::error")

@@ -23,6 +23,10 @@ from calcli.core.evaluating.results import Estimate, Settings
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
 
+UNUSED = (
+    "the baseline was not used: no rule of the policy compares with it; give it rules with max_increase or "
+    "max_decrease, as calcli check --init FILE --baseline BASELINE writes them"
+)
 LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
 SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
 
@@ -53,7 +57,8 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     outcomes |= _corrected(tested, 1 - settings.level)
     path = predictions.provenance.path
     ordered = tuple(outcomes[n] for n in range(len(policy.rules)))
-    return Checked(path, predictions.n_rows, ordered, notes=_notes(baseline))
+    unused = (UNUSED,) if baseline is not None and not policy.compares else ()
+    return Checked(path, predictions.n_rows, ordered, notes=_notes(baseline), warnings=unused)
 
 
 def _judged(

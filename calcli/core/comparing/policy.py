@@ -144,6 +144,11 @@ class Policy:
     rules: tuple[Rule, ...]
     settings: Settings = DEFAULTS
 
+    @property
+    def compares(self) -> bool:
+        """Whether any rule is about a baseline."""
+        return any(isinstance(rule.condition, NoWorse) for rule in self.rules)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -203,6 +208,8 @@ class Checked:
         Why it could not be read, or "".
     notes
         How it was compared with the baseline.
+    warnings
+        What was given and not used.
     """
 
     path: str
@@ -210,14 +217,20 @@ class Checked:
     outcomes: tuple[Outcome, ...]
     fault: str = ""
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def count(self, result: str) -> int:
         """Return how many rules came out that way."""
         return sum(outcome.result == result for outcome in self.outcomes)
 
 
-def exit_status(checked: Sequence[Checked]) -> int:
-    """Return 1 if a rule is broken, else 2 if a file or a rule could not be judged, else 0."""
+def exit_status(checked: Sequence[Checked], *, strict: bool = False) -> int:
+    """Return 1 if a rule is broken, else 2 if a file or a rule could not be judged, else 0.
+
+    If `strict`, a file with a warning counts as one that could not be judged.
+    """
     if any(one.count("failed") for one in checked):
         return 1
-    return 2 if any(one.fault or one.count("not judged") for one in checked) else 0
+    return (
+        2 if any(one.fault or one.count("not judged") or (strict and one.warnings) for one in checked) else 0
+    )
