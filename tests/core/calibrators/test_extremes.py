@@ -12,14 +12,14 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
-from calcli.core.calibrators.fitting import FitSettings, fit
 from calcli.core.calibrators.isotonic import Isotonic
-from calcli.core.calibrators.methods import parse_method
+from calcli.core.calibrators.methods import make, parse_method
 from calcli.core.calibrators.onevsrest import interpolated
 from calcli.core.calibrators.reduced import Reduced
-from calcli.core.calibrators.registry import METHODS, WRAPPERS
 from calcli.core.calibrators.spline import Spline
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
+from calcli.core.language.methods import METHODS, WRAPPERS
+from calcli.core.recalibrating.fitting import FitSettings, fit
 
 EXTREMES = [0.0, 5e-324, 1e-323, 2.3e-308, 1e-300, 1e-17, 1e-3, 0.5, 1.0]
 SETTINGS = [
@@ -66,7 +66,7 @@ calmly = settings(max_examples=15, deadline=None, suppress_health_check=list(Hea
 @given(problems())
 def test_any_method_gives_distributions(expression, problem):
     scores, labels, weights, unseen = problem
-    assert_distributions(parse_method(expression).make().fit(scores, labels, weights).apply(unseen))
+    assert_distributions(make(parse_method(expression)).fit(scores, labels, weights).apply(unseen))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_any_method_gives_distributions(expression, problem):
 @given(problems())
 def test_any_wrapper_gives_distributions(wrapper, method, problem):
     scores, labels, weights, unseen = problem
-    calibrator = AROUND[wrapper](calibrator=parse_method(method).make())
+    calibrator = AROUND[wrapper](calibrator=make(parse_method(method)))
     assert_distributions(calibrator.fit(scores, labels, weights).apply(unseen))
 
 
@@ -97,7 +97,7 @@ def test_naive_bayes_can_be_recalibrated_by_any_method(naive_bayes, method):
     with np.errstate(divide="ignore"):
         scores = np.log(probs)
     for half in (0, 1):
-        fitted = parse_method(method).make().fit(scores[half::2], labels[half::2])
+        fitted = make(parse_method(method)).fit(scores[half::2], labels[half::2])
         assert_distributions(fitted.apply(scores))
 
 
