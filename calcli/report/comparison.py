@@ -16,7 +16,7 @@ from calcli.report.jsonreport import Digest, input_object
 from calcli.report.model import Column, Table
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
 from calcli.report.summary import short_names, summarize
-from calcli.report.wording import NONE, assumed_bins, interval_head
+from calcli.report.wording import NONE, assumed_bins, interval_head, unsure
 
 SCHEMA = "calcli.comparison/1"
 TITLE = "Comparison"
@@ -178,6 +178,7 @@ def _notes(
     notes = [PAIRED if paired else UNPAIRED]
     if cluster := comparisons[0].evaluations[0].settings.cluster:
         notes.append(f"Rows of one {cluster} depend on each other: they are resampled and swapped together.")
+    notes += unsure(every)
     if "error" in families:
         notes.append(ERRORS)
     notes += assumed_bins(one.call for one in every)

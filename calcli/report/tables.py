@@ -37,6 +37,7 @@ from calcli.report.wording import (
     error_notes,
     few_draws,
     interval_head,
+    unsure,
 )
 
 IDEALS = {
@@ -130,6 +131,7 @@ def _scores(result: Result) -> Table:
     notes = [result.verdict.sentence] if result.verdict else []
     if any(name.startswith("normalized_") for name in found):
         notes.append(NORMALIZED)
+    notes += unsure(found.values())
     if any("constant" in estimate.parts for estimate in found.values()):
         notes.append(CONSTANT)
     rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,10 @@ CLASSICAL = "Classical calibration of two classes"
 DIAGNOSIS = "Calibration errors, for diagnosis"
 
 NORMALIZED = "normalized_*: 1 is as good as always answering with the class frequencies, 0 is perfect."
+UNSURE = (
+    "A normalized score has no interval where the class frequencies come from so few rows that the score is "
+    "biased upward by more than half the width."
+)
 CONSTANT = "constant: the value of the best system that gives every row the same answer."
 P = "p is the chance that calibrated probabilities show an error as large."
 BIASED = "Errors carry no interval: they are biased upward near zero."
@@ -61,6 +66,15 @@ def assumed_bins(calls: Iterable[MetricExpression]) -> list[str]:
         if bins != usual and "bins=" not in call.asked:
             return [f"{bins:,} bins, unless the name says otherwise."]
     return []
+
+
+def unsure(found: Iterable[Estimate | Difference]) -> list[str]:
+    """Return why normalized scores have no interval, if others have."""
+    found = list(found)
+    missing = [one for one in found if one.interval is None and not math.isnan(one.value)]
+    named = any(one.call.metric.name in ("normalized_log_loss", "normalized_brier") for one in missing)
+    others = any(one.interval is not None and one.call.metric.family == "score" for one in found)
+    return [UNSURE] if named and others else []
 
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:

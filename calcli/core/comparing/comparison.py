@@ -238,6 +238,8 @@ def difference(
     if math.isnan(candidate - baseline):  # both infinite, or undefined
         evidence = Untested()
     interval, p_value = evidence.interval(settings.level), evidence.p_value()
+    if interval is not None and not interval.contains(candidate - baseline):
+        interval = None  # see `calcli.core.estimators.scoring.without_bias`
     signature = f"{call}|difference|{evidence.method}|seed:{settings.seed}|version:{__version__}"
     found = Difference(call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature)
     return replace(found, verdict=_verdict(found, settings.level))

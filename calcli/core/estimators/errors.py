@@ -10,7 +10,14 @@ import numpy as np
 
 from calcli.core.estimators.confidence import ConfidenceShare
 from calcli.core.estimators.consistency import Null, binned_nulls, ks_null
-from calcli.core.estimators.kernels import KernelDistance, median_kernel, skce, skce_blocks, skce_test
+from calcli.core.estimators.kernels import (
+    KernelDistance,
+    median_kernel,
+    skce,
+    skce_blocks,
+    skce_blocks_test,
+    skce_test,
+)
 from calcli.core.estimators.miscalibration import (
     BinnedError,
     KolmogorovSmirnov,
@@ -81,30 +88,26 @@ class KernelError:
     estimator: Literal["unbiased", "block"]
     distance: KernelDistance
     seed: int = 0
-
-    @property
-    def least_rows(self) -> int:
-        """How many rows it needs: a pair, or two blocks of two."""
-        return 2 if self.estimator == "unbiased" else 4
+    least_rows: ClassVar[int] = 2
 
     def value(self, problem: VectorProblem) -> float:
         """Return the error, in [-2, 2]."""
         kernel = median_kernel(problem.probs, self.distance)
-        if self.estimator == "unbiased":
-            return skce(problem.probs, problem.labels, kernel, problem.weights)
-        return self._blocks(problem)[0]
+        if self.estimator == "block":
+            return skce_blocks(problem.probs, problem.labels, kernel, self._shuffle, problem.weights)
+        return skce(problem.probs, problem.labels, kernel, problem.weights)
 
     def tested(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> tuple[float, Null]:
         """Return the error, and its distribution under perfect calibration."""
+        probs, labels, weights = problem.probs, problem.labels, problem.weights
+        kernel = median_kernel(probs, self.distance)
         if self.estimator == "block":
-            return self._blocks(problem)
-        kernel = median_kernel(problem.probs, self.distance)
-        return skce_test(problem.probs, problem.labels, kernel, draws, rng, problem.weights)
+            return skce_blocks_test(probs, labels, kernel, draws, (self._shuffle, rng), weights)
+        return skce_test(probs, labels, kernel, draws, rng, weights)
 
-    def _blocks(self, problem: VectorProblem) -> tuple[float, Null]:
-        kernel = median_kernel(problem.probs, self.distance)
-        rng = np.random.default_rng(self.seed)
-        return skce_blocks(problem.probs, problem.labels, kernel, rng, weights=problem.weights)
+    @property
+    def _shuffle(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
 
 
 OfBins = BinnedError | ConfidenceShare

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,3 +36,8 @@ class Interval:
             return None
         low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
         return cls(float(low), float(high), level)
+
+    def contains(self, value: float) -> bool:
+        """Return whether a value lies within it, or at an end but for rounding."""
+        slack = 1e-12 * max(1.0, abs(value)) if math.isfinite(value) else 0.0
+        return self.low - slack <= value <= self.high + slack

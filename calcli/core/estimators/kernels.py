@@ -7,21 +7,21 @@ calibrated predictions and positive for all others.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.estimators.consistency import Null, compare
+from calcli.core.estimators.kerneldraws import DisjointPairs, DrawnSums
 
 KernelDistance = Literal["tv", "euclidean"]
 
 TILE = 512  # rows on each side of a tile of pairs, which stays in the cache
-CHUNK = 1 << 18  # elements of the blocks that are computed together
+ROUNDING = 1e-4  # standard deviations by which equal sums may differ
 MEDIAN_ROWS = 1000  # rows whose distances decide the width of the kernel
 
 
@@ -103,41 +103,38 @@ def skce(probs: Floats, labels: Array, kernel: LaplacianKernel, weights: Floats 
     The error, in [-2, 2]; below zero by chance only.
     """
     residuals = _residuals(probs, labels, weights)
-    total = sum(float(tile.sum(dtype=np.float64)) for _, _, tile in _tiles(probs, residuals, kernel))
-    return total / float(_pair_weight(np.ones(len(probs)) if weights is None else weights))
+    total = sum(
+        _sum(tile, residuals[rows], residuals[columns]) for rows, columns, tile in _tiles(probs, kernel)
+    )
+    return total / _pair_weight(probs, weights)
 
 
 def skce_test(
     probs: Floats,
     labels: Array,
     kernel: LaplacianKernel,
-    resamples: int,
+    draws: int,
     rng: np.random.Generator,
     weights: Floats | None = None,
 ) -> tuple[float, Null]:
-    """Return `skce` and its distribution under perfect calibration.
-
-    On calibrated predictions the estimate is a degenerate U-statistic. Its distribution is that of the same
-    sum with a random sign for each row, on the data as they are (wild bootstrap, Dehling & Mikosch 1994).
+    """Return `skce` and its distribution under perfect calibration: labels are drawn from the predictions.
 
     Parameters
     ----------
     probs, labels, kernel, weights
         As for `skce`.
-    resamples
-        Number of sign patterns.
+    draws
+        Simulated data sets.
     rng
         Source of chance.
     """
     residuals = _residuals(probs, labels, weights)
-    signs = 2 * rng.integers(0, 2, (len(probs), resamples), dtype=np.int8) - 1  # bytes, until they are needed
-    total, draws = 0.0, np.zeros(resamples)
-    for rows, columns, tile in _tiles(probs, residuals, kernel):
-        total += float(tile.sum(dtype=np.float64))
-        left, right = (signs[side].astype(tile.dtype) for side in (rows, columns))
-        draws += np.einsum("ib,ib->b", left, tile @ right)
-    pairs = float(_pair_weight(np.ones(len(probs)) if weights is None else weights))
-    return total / pairs, compare(total / pairs, draws / pairs)
+    total, drawn = 0.0, DrawnSums(probs, draws, rng, weights)
+    for rows, columns, tile in _tiles(probs, kernel):
+        total += _sum(tile, residuals[rows], residuals[columns])
+        drawn.add(rows, columns, tile)
+    pairs = _pair_weight(probs, weights)
+    return total / pairs, _compared(total / pairs, drawn.sums() / pairs)
 
 
 def skce_blocks(
@@ -145,40 +142,56 @@ def skce_blocks(
     labels: Array,
     kernel: LaplacianKernel,
     rng: np.random.Generator,
-    rows: int = 2,
     weights: Floats | None = None,
-) -> tuple[float, Null]:
-    """Return the mean of the unbiased estimates of disjoint blocks, and its limit under perfect calibration.
+) -> float:
+    """Return the mean over disjoint pairs of rows (the linear estimator of Widmann et al. 2019).
 
-    Rows are shuffled first, so that their order does not matter; what does not fill a block is left out. The
-    mean over many blocks is normal, with the standard error of the blocks (Widmann et al. 2019 for two rows,
-    the linear estimator; Zaremba et al. 2013 for more). Its cost grows with N times `rows`.
+    Rows are shuffled first, so that their order does not matter; an odd one is left out. Its cost grows
+    with N.
 
     Parameters
     ----------
     probs, labels, kernel, weights
-        As for `skce`; N at least twice `rows`.
+        As for `skce`.
     rng
         Source of chance.
-    rows
-        Rows of a block, at least 2.
     """
-    blocks = rng.permutation(len(probs))[: len(probs) // rows * rows].reshape(-1, rows)
-    step = max(1, CHUNK // (rows * max(rows, probs.shape[1])))
-    sums, pairs = np.empty(len(blocks)), np.empty(len(blocks))
-    for start in range(0, len(blocks), step):
-        part = blocks[start : start + step]
-        inside, own = probs[part], None if weights is None else weights[part]
-        residuals = _residuals(inside, labels[part], own)
-        pair_terms = kernel(inside, inside)
-        pair_terms *= residuals @ np.swapaxes(residuals, -1, -2)
-        np.einsum("bii->bi", pair_terms)[:] = 0
-        sums[start : start + step] = pair_terms.sum((-2, -1), dtype=np.float64) / 2
-        pairs[start : start + step] = _pair_weight(np.ones(rows) if own is None else own)
-    value = float(sums.sum() / pairs.sum())
-    error = float((sums - value * pairs).std(ddof=1) / (pairs.mean() * math.sqrt(len(blocks))))
-    tail = NormalDist().cdf(-value / error) if error > 0 else float(value <= 0)
-    return value, Null(0.0, error, tail)
+    return DisjointPairs.shuffled(probs, kernel, rng, weights).error(probs, labels)
+
+
+def skce_blocks_test(
+    probs: Floats,
+    labels: Array,
+    kernel: LaplacianKernel,
+    draws: int,
+    rngs: tuple[np.random.Generator, np.random.Generator],
+    weights: Floats | None = None,
+) -> tuple[float, Null]:
+    """Return `skce_blocks` and its distribution under perfect calibration.
+
+    Labels are drawn from the predictions, the pairs stay. Where they are so many that their mean is normal,
+    its standard deviation follows from the predictions, and nothing is drawn.
+
+    Parameters
+    ----------
+    probs, labels, kernel, weights
+        As for `skce_blocks`.
+    draws
+        Simulated data sets.
+    rngs
+        Sources of chance, of the pairs and of the labels.
+    """
+    pairs = DisjointPairs.shuffled(probs, kernel, rngs[0], weights)
+    value = pairs.error(probs, labels)
+    sd = pairs.normal_sd(probs)
+    if sd is not None:
+        return value, Null(0.0, sd, NormalDist().cdf(-value / sd))
+    return value, _compared(value, pairs.drawn_errors(probs, draws, rngs[1]))
+
+
+def _compared(value: float, drawn: Doubles) -> Null:
+    """Compare with draws that are as large but for the rounding of sums in single precision."""
+    return compare(value - ROUNDING * float(drawn.std()), drawn)
 
 
 def _residuals(probs: Floats, labels: Array, weights: Floats | None) -> Floats:
@@ -191,19 +204,22 @@ def _residuals(probs: Floats, labels: Array, weights: Floats | None) -> Floats:
     return residuals
 
 
-def _pair_weight(weights: Floats) -> Any:
-    """Return the summed weight of the pairs of rows, for each block of (..., n) weights."""
-    return (np.square(weights.sum(-1)) - np.square(weights).sum(-1)) / 2
+def _pair_weight(probs: Floats, weights: Floats | None) -> float:
+    """Return the summed weight of all pairs of rows."""
+    own = np.ones(len(probs)) if weights is None else weights
+    return float(own.sum() ** 2 - np.square(own).sum()) / 2
 
 
-def _tiles(
-    probs: Floats, residuals: Floats, kernel: LaplacianKernel
-) -> Iterator[tuple[slice, slice, Floats]]:
-    """Yield the terms of all pairs of rows i < j, tile by tile; the other entries of a tile are 0."""
+def _sum(tile: Floats, left: Floats, right: Floats) -> float:
+    """Return the sum of kernel values times products of residuals."""
+    return float((tile * (left @ right.T)).sum(dtype=np.float64))
+
+
+def _tiles(probs: Floats, kernel: LaplacianKernel) -> Iterator[tuple[slice, slice, Floats]]:
+    """Yield the kernel values of all pairs of rows i < j, tile by tile; the other entries of a tile are 0."""
     starts = range(0, len(probs), TILE)
     for i in starts:
         for j in starts[i // TILE :]:
             rows, columns = slice(i, i + TILE), slice(j, j + TILE)
             tile = kernel(probs[rows], probs[columns])
-            tile *= residuals[rows] @ residuals[columns].T
             yield rows, columns, np.triu(tile, 1) if i == j else tile

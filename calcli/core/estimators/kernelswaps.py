@@ -14,7 +14,7 @@ import numpy as np
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.units import Units
 from calcli.core.estimators.errors import KernelError
-from calcli.core.estimators.kernels import CHUNK as PAIRS
+from calcli.core.estimators.kerneldraws import CHUNK as PAIRS
 from calcli.core.estimators.kernels import TILE, LaplacianKernel, median_kernel
 from calcli.core.estimators.permutation import CHUNK, Swapped
 from calcli.core.problems.vectors import VectorProblem

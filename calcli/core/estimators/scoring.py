@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ def log_loss(means: Means) -> Doubles:
 
 def normalized_log_loss(means: Means) -> Doubles:
     """Log-loss over the entropy of the class frequencies (Ferrer & Ramos 2024, section 3.2)."""
-    return _ratio(log_loss(means), prior_entropy(means))
+    return _ratio(log_loss(means), _unbiased(prior_entropy, means))
 
 
 def brier(means: Means) -> Doubles:
@@ -53,7 +53,7 @@ def brier(means: Means) -> Doubles:
 
 def normalized_brier(means: Means) -> Doubles:
     """Brier score over that of the class frequencies (Ferrer & Ramos 2024, section 3.2)."""
-    return _ratio(brier(means), prior_brier(means))
+    return _ratio(brier(means), _unbiased(prior_brier, means))
 
 
 def top1_brier(means: Means) -> Doubles:
@@ -136,6 +136,29 @@ def prior_entropy(means: Means) -> Doubles:
 def prior_brier(means: Means) -> Doubles:
     """Brier score of the best constant system."""
     return 1 - np.square(means.priors).sum(-1)
+
+
+def without_bias(draws: Doubles, value: float) -> Doubles:
+    """Move (B,) resampled values of a biased statistic to where it would lie without its bias.
+
+    Resamples have the bias of the sample once more, and are moved back by twice as much. The entropy of the
+    frequencies of K classes in N rows is too low by (K - 1) / 2N (Miller 1955), that of resamples by double.
+
+    Parameters
+    ----------
+    draws
+        Those that are nan do not count.
+    value
+        The statistic of the sample itself.
+    """
+    return draws - 2 * (np.nanmean(draws) - value)
+
+
+def _unbiased(constant: Callable[[Means], Doubles], means: Means) -> Doubles:
+    """Return the score of the class frequencies; of those of resamples without its bias."""
+    if means.of_sample is None:
+        return constant(means)
+    return without_bias(constant(means), float(constant(Means({}, means.of_sample))))
 
 
 def _ratio(value: Doubles, reference: Doubles) -> Doubles:

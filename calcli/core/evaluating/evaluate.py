@@ -199,6 +199,8 @@ def _scores(
         interval = None
         if resampled is not None and not np.isnan(value):
             interval = Interval.of_draws(score.value(resampled), settings.level)
+            if interval is not None and not interval.contains(value):  # its bias is larger than its spread
+                interval = None
         parts = {"constant": float(score.constant(means))} if score.constant else {}
         line = signature(call, measured, settings, f"resamples:{settings.resamples}")
         estimates[str(call)] = Estimate(call, value, line, interval, parts=parts)

@@ -82,9 +82,9 @@ def _interval(
         draws = resampled(_refined_losses(refined, measured, settings))["value"] - refined.bias(share)
     else:
         draws = _uncertainty(call, resampled(measured.rows["hit"]))
-        draws = draws - 2 * (np.nanmean(draws) - value)  # resamples have the bias of the sample once more
+        draws = scoring.without_bias(draws, value)
     interval = Interval.of_draws(draws, settings.level)
-    if interval is None or interval.low == interval.high or not interval.low <= value <= interval.high:
+    if interval is None or interval.low == interval.high or not interval.contains(value):
         return None
     return interval
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 from calcli.core.estimators import bootstrap, scoring
 from calcli.core.estimators.bootstrap import DEALS, Sums, deal_sums
 from calcli.core.estimators.costs import parse_cost_word
+from calcli.core.estimators.interval import Interval
 
 
 def rows(n, k=3, seed=0):
     rng = np.random.default_rng(seed)
     columns = {"log_loss": rng.exponential(size=n), "hit": rng.random(n) < 0.7}
     return columns, rng.integers(0, k, n), rng.exponential(size=n)
+
+
+def entropy(weights):
+    return -sum(p * np.log(p) for p in weights / weights.sum() if p > 0)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -35,15 +40,61 @@ def test_resamples_are_a_plain_loop(weighted):
     order = np.argsort(labels, kind="stable")
     drawn = np.random.default_rng(7).integers(0, 60, size=(5, 60))
     means = Sums(columns, labels, 3, weights).resampled(5, np.random.default_rng(7))
-    for b, units in enumerate(drawn):
-        chosen = order[units]
-        w = np.ones(60) if weights is None else weights
-        entropy = -sum(
-            p * np.log(p) for p in np.bincount(labels[chosen], w[chosen]) / w[chosen].sum() if p > 0
-        )
-        loss = np.average(columns["log_loss"][chosen], weights=w[chosen])
+    w = np.ones(60) if weights is None else weights
+    entropies = [entropy(np.bincount(labels[units], w[units])) for units in order[drawn]]
+    excess = np.mean(entropies) - entropy(np.bincount(labels, w))
+    for b, units in enumerate(order[drawn]):
+        loss = np.average(columns["log_loss"][units], weights=w[units])
         assert means["log_loss"][b] == pytest.approx(loss, abs=1e-12)
-        assert scoring.normalized_log_loss(means)[b] == pytest.approx(loss / entropy, abs=1e-12)
+        normalized = loss / (entropies[b] - 2 * excess)
+        assert scoring.normalized_log_loss(means)[b] == pytest.approx(normalized, abs=1e-12)
+
+
+def favourites(rows, classes, sure, rng):
+    """Return labels and losses of calibrated predictions that favour a class, by how much `sure` says.
+
+    All classes are as frequent: the entropy of the labels is ln(classes).
+    """
+    right = rng.random(rows) < sure + (1 - sure) / classes
+    labels = rng.integers(0, classes, rows)
+    q = np.where(right, sure, 0) + (1 - sure) / classes
+    return labels, -np.log(q)
+
+
+@pytest.mark.parametrize(("rows", "classes", "sure"), [(200, 50, 0.3), (1000, 100, 0.3), (200, 2, 0.3)])
+def test_intervals_of_a_normalized_loss_hold_the_truth(rows, classes, sure):
+    rng, trials, held = np.random.default_rng(rows), 200, 0
+    hit, miss = sure + (1 - sure) / classes, (1 - sure) / classes
+    truth = -(hit * np.log(hit) + (1 - hit) * np.log(miss)) / np.log(classes)
+    for _ in range(trials):
+        labels, losses = favourites(rows, classes, sure, rng)
+        sums = Sums({"log_loss": losses}, labels, classes)
+        value = float(scoring.normalized_log_loss(sums.means()))
+        interval = Interval.of_draws(scoring.normalized_log_loss(sums.resampled(200, rng)), 0.95)
+        assert interval.contains(value)
+        held += interval.low <= truth <= interval.high
+    assert held >= binom.ppf(0.001, trials, 0.93)
+
+
+def test_the_entropy_of_resamples_is_moved_by_the_bias_that_is_known():
+    """(K - 1) / 2N, for the sample and once more for its resamples (Miller 1955)."""
+    labels = np.repeat(np.arange(100), 50)
+    means = Sums({"log_loss": np.ones(5000)}, labels, 100).resampled(1000, np.random.default_rng(0))
+    moved = scoring.without_bias(scoring.prior_entropy(means), np.log(100))
+    assert moved.mean() - np.log(100) == pytest.approx(99 / 10_000, rel=0.05)
+    normalized = scoring.normalized_log_loss(means)
+    assert normalized == pytest.approx(1 / moved, abs=1e-12)
+
+
+def test_given_priors_have_no_bias():
+    columns, labels, weights = rows(300)
+    priors = np.bincount(labels, weights) / weights.sum()
+    means = Sums({"log_loss": columns["log_loss"]}, labels, 3, weights, priors).resampled(
+        50, np.random.default_rng(0)
+    )
+    entropy_of_priors = entropy(priors)
+    expected = means["log_loss"] / entropy_of_priors
+    assert scoring.normalized_log_loss(means) == pytest.approx(expected, abs=1e-12)
 
 
 def test_resamples_are_divided_by_the_decision_that_is_best_in_the_sample():

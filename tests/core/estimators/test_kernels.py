@@ -3,7 +3,11 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
+from scipy.stats import binom, norm
 
+from calcli.core.data.drawing import draw_labels
+from calcli.core.estimators import kerneldraws
+from calcli.core.estimators.kerneldraws import DisjointPairs
 from calcli.core.estimators.kernels import (
     TILE,
     LaplacianKernel,
@@ -11,6 +15,7 @@ from calcli.core.estimators.kernels import (
     median_kernel,
     skce,
     skce_blocks,
+    skce_blocks_test,
     skce_test,
 )
 
@@ -115,39 +120,62 @@ class TestMedianKernel:
         assert skce(np.full((20, 2), 0.5), labels, kernel) == pytest.approx((90 - 100) / 190 / 2)
 
 
-class TestSignedSum:
-    def test_value(self, kernel):
-        probs, labels = simulated(40, 3, np.random.default_rng(7), mixed=0.5)
-        value, _ = skce_test(probs, labels, kernel, 10, np.random.default_rng(0))
-        assert value == pytest.approx(skce(probs, labels, kernel), abs=1e-14)
+def drawn_errors(probs, kernel, draws, seed, weights=None):
+    """Return the errors of labels drawn from the predictions, computed one by one."""
+    labels = draw_labels(probs, draws, np.random.default_rng(seed))
+    return [skce(probs, drawn, kernel, weights) for drawn in labels.T]
 
+
+def rejected(tests):
+    return sum(null.p_value <= 0.05 for _, null in tests)
+
+
+def rare(rows, rng, prevalence=0.02):
+    """Return calibrated predictions of two classes, one of which is rare."""
+    positive = rng.beta(1, 1 / prevalence - 1, rows)
+    return np.stack([1 - positive, positive], axis=1), (rng.random(rows) < positive).astype(np.intp)
+
+
+MOST_OF_300 = binom.isf(0.001, 300, 0.05)  # rejections that an exact test exceeds once in a thousand
+
+
+class TestDrawnLabels:
     @pytest.mark.parametrize("weighted", [False, True])
-    def test_moments(self, kernel, weighted):
+    @pytest.mark.parametrize("concentration", [[1, 1], [30, 1], [5, 3, 0.3], [1] * 5, [20, *[0.2] * 40]])
+    def test_every_draw_is_the_error_of_its_labels(self, kernel, concentration, weighted):
         rng = np.random.default_rng(8)
-        probs, labels = simulated(TILE + 40, 3, rng)
+        probs = rng.dirichlet(concentration, TILE + 40)
+        labels = draw_labels(probs, 1, rng)[:, 0]
         weights = rng.exponential(size=len(labels)) if weighted else None
-        null = skce_test(probs, labels, kernel, 2000, rng, weights)[1]
-        # products of random signs are uncorrelated: the variance is the sum of the squared terms
-        above = np.triu_indices(len(labels), 1)
-        pairs = np.ones(len(above[0])) if weights is None else np.outer(weights, weights)[above]
-        sd = np.sqrt(np.sum((pairs * naive_pairs(probs, labels, kernel)[above]) ** 2)) / pairs.sum()
-        assert null.sd == pytest.approx(sd, rel=0.15)
-        assert null.mean == pytest.approx(0, abs=4 * sd / np.sqrt(2000))
+        value, null = skce_test(probs, labels, kernel, 70, np.random.default_rng(1), weights)
+        assert value == pytest.approx(skce(probs, labels, kernel, weights), abs=1e-14)
+        drawn = drawn_errors(probs, kernel, 70, 1, weights)
+        assert null.mean == pytest.approx(np.mean(drawn), abs=1e-4 * np.std(drawn))
+        assert null.sd == pytest.approx(np.std(drawn, ddof=1), rel=1e-4)
+        assert null.p_value == (1 + np.sum(np.array(drawn) >= value)) / 71
 
-    def test_sd_is_that_of_labels_drawn_from_the_predictions(self, kernel):
-        rng = np.random.default_rng(9)
-        probs, labels = simulated(200, 3, rng)
-        draws = []
-        for _ in range(300):
-            drawn = (rng.random((200, 1)) > np.cumsum(probs, axis=1)[:, :-1]).sum(1)
-            draws.append(skce(probs, drawn, kernel))
-        assert skce_test(probs, labels, kernel, 1000, rng)[1].sd == pytest.approx(np.std(draws), rel=0.2)
+    def test_equal_predictions_tie(self, kernel):
+        """The error is a function of a count, and as large as another if that is."""
+        probs, labels = np.tile([0.7, 0.3], (60, 1)), np.repeat([0, 1], [35, 25])
+        null = skce_test(probs, labels, kernel, 999, np.random.default_rng(2))[1]
+        counts = draw_labels(probs, 999, np.random.default_rng(2)).sum(0)
+        # sum over pairs of residuals: the square of count - 18, and a part that is linear in the count
+        squares = (counts - 18) ** 2 - counts * 0.4
+        assert null.p_value == (1 + np.sum(squares >= 7**2 - 25 * 0.4 - 1e-9)) / 1000
 
-    def test_calibrated_predictions_are_rejected_as_often_as_promised(self, kernel):
+    def test_sure_predictions(self, kernel):
+        assert skce_test(np.eye(2), np.array([0, 1]), kernel, 99, np.random.default_rng(0))[1].p_value == 1
+        wrong = skce_test(
+            np.tile(np.eye(2), (2, 1)), np.array([1, 0, 1, 0]), kernel, 99, np.random.default_rng(0)
+        )
+        assert wrong[1].p_value == 1 / 100
+
+    @pytest.mark.parametrize("simulate", [lambda rng: simulated(100, 3, rng), lambda rng: rare(200, rng)])
+    def test_calibrated_predictions_are_rejected_as_often_as_promised(self, simulate):
         rng = np.random.default_rng(10)
-        tests = [skce_test(*simulated(100, 3, rng), kernel, 99, rng)[1] for _ in range(200)]
-        rejected = sum(null.p_value <= 0.05 for null in tests)
-        assert 2 <= rejected <= 20  # Binomial(200, 0.05) lies outside once in four hundred
+        sets = (simulate(rng) for _ in range(300))
+        tests = [skce_test(*data, median_kernel(data[0], "tv"), 99, rng) for data in sets]
+        assert rejected(tests) <= MOST_OF_300
 
     def test_miscalibrated_predictions_are_found(self, kernel):
         rng = np.random.default_rng(11)
@@ -155,40 +183,64 @@ class TestSignedSum:
 
 
 class TestBlocks:
-    @pytest.mark.parametrize(("rows", "weighted"), [(2, False), (7, False), (2, True)])
-    def test_average_over_shuffles_is_the_estimate_from_all_pairs(self, kernel, rows, weighted):
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_average_over_shuffles_is_the_estimate_from_all_pairs(self, kernel, weighted):
         rng = np.random.default_rng(12)
         probs, labels = simulated(100, 3, rng, mixed=0.7)
         weights = rng.uniform(0.5, 1.5, 100) if weighted else None
-        found = [skce_blocks(probs, labels, kernel, rng, rows, weights)[0] for _ in range(600)]
+        found = [skce_blocks(probs, labels, kernel, rng, weights) for _ in range(600)]
         expected = naive_skce(probs, labels, kernel, weights)
         assert np.mean(found) == pytest.approx(expected, abs=4 * np.std(found) / np.sqrt(600))
 
-    def test_two_blocks(self, kernel):
-        # equal rows: any shuffle leaves the same two blocks
-        probs, labels = np.tile([0.3, 0.7], (4, 1)), np.zeros(4, int)
-        value, null = skce_blocks(probs, labels, kernel, np.random.default_rng(0))
-        assert value == pytest.approx(2 * 0.7**2)
-        assert null.sd == pytest.approx(0, abs=1e-12)
-
-    @pytest.mark.parametrize("rows", [2, 10])
-    def test_standard_error_and_level(self, kernel, rows):
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_moments_of_drawn_labels(self, kernel, weighted):
         rng = np.random.default_rng(13)
-        tests = [skce_blocks(*simulated(600, 3, rng), kernel, rng, rows) for _ in range(200)]
-        values = [value for value, _ in tests]
-        assert np.mean([null.sd for _, null in tests]) == pytest.approx(np.std(values), rel=0.15)
-        assert sum(null.p_value <= 0.05 for _, null in tests) <= 20
+        probs, labels = simulated(300, 3, rng, mixed=0.3)
+        weights = rng.exponential(size=300) if weighted else None
+        seeds = np.random.default_rng(1), np.random.default_rng(2)
+        value, null = skce_blocks_test(probs, labels, kernel, 2000, seeds, weights)
+        assert value == pytest.approx(skce_blocks(probs, labels, kernel, np.random.default_rng(1), weights))
+        drawn = [
+            skce_blocks(probs, other, kernel, np.random.default_rng(1), weights)
+            for other in draw_labels(probs, 2000, rng).T
+        ]
+        assert null.sd == pytest.approx(np.std(drawn), rel=0.1)
+        assert null.mean == pytest.approx(0, abs=4 * np.std(drawn) / np.sqrt(2000))
+        assert null.p_value == pytest.approx(np.mean(np.array(drawn) >= value), abs=0.05)
 
-    def test_larger_blocks_see_more(self, kernel):
+    def test_many_pairs_have_the_standard_deviation_of_every_pair_of_labels(self, kernel, monkeypatch):
         rng = np.random.default_rng(14)
-        probs, labels = simulated(2000, 3, rng, mixed=0.8)
-        pairs, tens = (skce_blocks(probs, labels, kernel, rng, rows)[1] for rows in (2, 10))
-        assert tens.sd < pairs.sd / 2
-        assert tens.p_value < 0.001
+        probs, weights = rng.dirichlet([1, 2, 0.2], 6), rng.exponential(size=6)
+        pairs = DisjointPairs.shuffled(probs, kernel, np.random.default_rng(1), weights)
+        assert pairs.normal_sd(probs) is None
+        monkeypatch.setattr(kerneldraws, "NORMAL_FROM", 0)
+        square = 0.0
+        for labels in product(range(3), repeat=6):
+            chance = probs[np.arange(6), labels].prod()
+            square += chance * pairs.error(probs, np.array(labels)) ** 2
+        assert pairs.normal_sd(probs) == pytest.approx(np.sqrt(square))
+        sd, labels = pairs.normal_sd(probs), np.zeros(6, int)
+        value, null = skce_blocks_test(probs, labels, kernel, 9, (np.random.default_rng(1), rng), weights)
+        assert (null.mean, null.sd) == (0, sd)
+        assert null.p_value == pytest.approx(norm.sf(value / sd))
+
+    @pytest.mark.parametrize("rows", [500, 5000])
+    def test_calibrated_predictions_of_a_rare_class_are_rejected_as_often_as_promised(self, rows):
+        rng = np.random.default_rng(15)
+        tests = []
+        for _ in range(300 if rows == 500 else 40):
+            probs, labels = rare(rows, rng)
+            tests.append(skce_blocks_test(probs, labels, median_kernel(probs, "tv"), 99, (rng, rng)))
+        assert rejected(tests) <= binom.isf(0.001, len(tests), 0.05)
+
+    def test_miscalibrated_predictions_are_found(self, kernel):
+        rng = np.random.default_rng(16)
+        probs, labels = simulated(2000, 3, rng)
+        assert skce_blocks_test(probs[:, ::-1], labels, kernel, 199, (rng, rng))[1].p_value == 1 / 200
 
     def test_rows_sorted_by_label_are_shuffled(self, kernel):
-        rng = np.random.default_rng(15)
+        rng = np.random.default_rng(17)
         probs, labels = simulated(4000, 2, rng)
         order = np.argsort(labels)
-        value, null = skce_blocks(probs[order], labels[order], kernel, rng)
+        value, null = skce_blocks_test(probs[order], labels[order], kernel, 199, (rng, rng))
         assert abs(value) < 4 * null.sd

@@ -47,9 +47,9 @@ def test_a_region_without_rows_has_no_error(binary):
     assert found["ks"].value == pytest.approx(0.4)
 
 
-def test_pairs_need_two_rows_and_blocks_four(predict):
+def test_pairs_need_two_rows(predict):
     names = ("skce", "skce:estimator=block")
-    for rows, defined in [(1, [False, False]), (2, [True, False]), (4, [True, True])]:
+    for rows, defined in [(1, [False, False]), (2, [True, True])]:
         found = errors(predict([[0.6, 0.4]] * rows, [0] * rows), *names, draws=9)
         assert [not math.isnan(found[name].value) for name in names] == defined
         assert [found[name].if_calibrated is not None for name in names] == defined
