@@ -72,8 +72,8 @@ def unsure(found: Iterable[Estimate | Difference]) -> list[str]:
     """Return why normalized scores have no interval, if others have."""
     found = list(found)
     missing = [one for one in found if one.interval is None and not math.isnan(one.value)]
-    named = any(one.call.metric.name in ("normalized_log_loss", "normalized_brier") for one in missing)
-    others = any(one.interval is not None and one.call.metric.family == "score" for one in found)
+    named = any(one.call.entry.name in ("normalized_log_loss", "normalized_brier") for one in missing)
+    others = any(one.interval is not None and one.call.entry.family == "score" for one in found)
     return [UNSURE] if named and others else []
 
 
