@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calcli.core.data.predictions import ArrayScores, Kind, Predictions
+from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.assemble import Found, LazyColumns, assemble
 from calcli.io.labels import labels_from_array
 from calcli.io.npy import native, refuse_indicators
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place
-from calcli.io.rawscores import rows_and_columns
+from calcli.io.rawscores import HeldScores, rows_and_columns
 
 NAME = "arrays"
 
@@ -66,7 +66,7 @@ def from_arrays(
     place = Place(((NAME, shape[0]),))
     found = Found(
         place,
-        ArrayScores(table.reshape(shape)),
+        HeldScores(table.reshape(shape)),
         labels_from_array(targets.reshape(-1), place),
         NAME,
         weights=None if weights is None else np.asarray(weights).reshape(-1),

@@ -170,13 +170,12 @@ def assemble(found: Found, path: str, options: ReadOptions) -> Predictions:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
     kind, sure, reason = judge_kind(scores, found.kind, found.kind_reason, options, place.name)
     return Predictions(
-        CheckedScores(scores, kind, sure, classes, place, options.renormalize, swapped),
-        kind,
+        CheckedScores(scores, kind, reason, sure, classes, place, options.renormalize, swapped),
         matched[: options.limit],
         classes,
         None if weights is None else weights[: options.limit],
         LazyColumns(found.columns.readers, options.limit),
-        Provenance(path, found.labels_from, reason, found.files, tuple(notes)),
+        Provenance(path, found.labels_from, found.files, tuple(notes)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import as_floats
 from calcli.core.data.predictions import Kind
-from calcli.core.language.errors import InputError, KindContradicted
+from calcli.core.language.errors import InputError, ReadAgain
 from calcli.io.kinds import TOLERANCE, sums_to_one
 from calcli.io.places import Place
 from calcli.io.rawscores import RawScores
@@ -19,7 +19,7 @@ from calcli.io.rawscores import RawScores
 FEW_ERRORS = 10  # so many wrong rows at the end of a block of distributions are errors
 
 
-@dataclass(frozen=True)
+@dataclass
 class CheckedScores:
     """Scores of a known kind; a block that cannot be of that kind raises as it is read.
 
@@ -27,10 +27,10 @@ class CheckedScores:
     ----------
     raw
         (N, K) scores of any numeric type, or (N, 1) of the second class of two.
-    kind
-        What they are.
+    kind, kind_reason
+        What they are, and why they are taken for that.
     sure
-        False if `kind` was judged by the first values only, so that later ones may contradict it.
+        False if `kind` was judged by the first values only; if later ones contradict it, it is changed.
     classes
         Class names.
     place
@@ -43,6 +43,7 @@ class CheckedScores:
 
     raw: RawScores
     kind: Kind
+    kind_reason: str
     sure: bool
     classes: tuple[str, ...]
     place: Place
@@ -59,10 +60,6 @@ class CheckedScores:
         """Type of the scores as they were stored."""
         return self.raw.dtype
 
-    def as_kind(self, kind: Kind) -> CheckedScores:
-        """Return the same scores, checked as another kind."""
-        return replace(self, kind=kind, sure=True)
-
     def blocks(self, rows: int) -> Iterator[Floats]:
         """Yield checked (n, K) blocks, float32 for half and single precision input and float64 otherwise.
 
@@ -71,8 +68,8 @@ class CheckedScores:
         InputError
             If a score is missing or infinite, negative where it is a probability, or a row of
             probabilities does not sum to one.
-        KindContradicted
-            If the kind was judged by the first values and these are of another.
+        ReadAgain
+            If the kind was judged by the first values, and these are of another; it is known now.
         """
         start = 0
         single = self.raw.shape[1] == 1
@@ -178,7 +175,8 @@ class CheckedScores:
 
     def _contradict(self, reason: str) -> None:
         if not self.sure:
-            raise KindContradicted("logits", reason)
+            self.kind, self.kind_reason, self.sure = "logits", reason, True
+            raise ReadAgain(f"the scores turn out to be logits: {reason}; say so with --kind logits")
 
     def _score(self, row: int, k: int) -> str:
         if self.raw.shape[1] == 1 or self.swapped:

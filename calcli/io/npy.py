@@ -12,12 +12,11 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.predictions import ArrayScores
 from calcli.core.language.errors import InputError
 from calcli.io.files import known_format, refuse_wrong_content
 from calcli.io.labels import Labels, labels_from_array
 from calcli.io.places import Place
-from calcli.io.rawscores import RawScores, rows_and_columns
+from calcli.io.rawscores import HeldScores, RawScores, rows_and_columns
 
 COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
 
@@ -123,7 +122,7 @@ def open_npy(path: Path, positive: str | None) -> RawScores:
     shape = rows_and_columns(header.shape, str(path), positive)
     if header.fortran_order and len(header.shape) > 2:
         # its rows lie scattered over the file
-        return ArrayScores(np.load(path, allow_pickle=False).reshape(shape))
+        return HeldScores(np.load(path, allow_pickle=False).reshape(shape))
     return NpyScores(path, header, shape)
 
 

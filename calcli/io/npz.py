@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.predictions import ArrayScores
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.assemble import Found, LazyColumns
 from calcli.io.columns import ALONE, LABEL, kind_by_name
@@ -23,7 +22,7 @@ from calcli.io.labels import labels_from_array
 from calcli.io.npy import native, refuse_indicators
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed
-from calcli.io.rawscores import rows_and_columns
+from calcli.io.rawscores import HeldScores, rows_and_columns
 
 CLASS_NAMES = ("classes", "class_names")
 
@@ -108,7 +107,7 @@ def found_in_npz(path: Path, options: ReadOptions) -> Found:
     kind, reason = kind_by_name((archive.scores_name,))
     return Found(
         place,
-        ArrayScores(archive.scores),
+        HeldScores(archive.scores),
         None if label is None else labels_from_array(_labels(archive, label), place),
         f'array "{label}"',
         archive.classes,

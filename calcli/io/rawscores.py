@@ -28,6 +28,28 @@ class RawScores(Protocol):
 
 
 @dataclass(frozen=True)
+class HeldScores:
+    """Scores in memory."""
+
+    array: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores."""
+        return self.array.dtype
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield views of at most `rows` rows."""
+        for start in range(0, len(self.array), rows):
+            yield self.array[start : start + rows]
+
+
+@dataclass(frozen=True)
 class JoinedScores:
     """The scores of several files one after the other, or only their first rows."""
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.predictions import Kind
-from calcli.core.language.errors import InputError, KindContradicted, UsageError
+from calcli.core.data.predictions import Kind, read_through
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.assemble import judge_kind
 from calcli.io.checks import CheckedScores
 from calcli.io.columns import find_layout, refuse_duplicates
@@ -104,10 +104,8 @@ class _Found:
     ----------
     cursor
         Its scores.
-    kind, sure
-        What they are, and whether later rows may show otherwise.
-    classes
-        The class of each score, in the order of the file.
+    scores
+        The same, checked, with the class of each in the order of the file.
     frame
         What is to be written.
     notes
@@ -115,9 +113,7 @@ class _Found:
     """
 
     cursor: _Cursor
-    kind: Kind
-    sure: bool
-    classes: tuple[str, ...]
+    scores: CheckedScores
     frame: Frame
     notes: tuple[str, ...]
 
@@ -159,15 +155,12 @@ def recalibrate_file(
         form = output_format(target, source.format)
         found = _look(record, source, form, options, wanted)
         watch = watcher(found.cursor.shape[0] or None)
-        try:
+
+        def write() -> Written:
             with open_writer(target, form, source.delimiter, found.frame) as writer:
-                return _pass_through(record, found, options, wanted, writer, watch)
-        except KindContradicted as contradiction:
-            if target == "-":  # some of it has been written
-                raise
-            found = replace(found, kind=contradiction.kind, sure=True)
-            with open_writer(target, form, source.delimiter, found.frame) as writer:
-                return _pass_through(record, found, options, wanted, writer, watch)
+                return _pass_through(record, found, wanted, writer, watch)
+
+        return write() if target == "-" else read_through(write)  # what has been piped cannot be taken back
 
 
 def recalibrate_folder(
@@ -228,7 +221,7 @@ def _look(
             _typed(table, layout.scores, as_text=form == "csv"), raw.names, raw.shape, np.dtype(np.float64)
         )
     classes, notes = _classes(record, layout.classes or source.classes, raw.shape[1], options, name)
-    kind, sure, _ = judge_kind(raw, layout.kind, layout.kind_reason, options, name)
+    kind, sure, reason = judge_kind(raw, layout.kind, layout.kind_reason, options, name)
     record.refuse_kind(kind, name)
     frame = _frame(record, raw.table.schema, layout.scores, wanted.kind)
     if twice := set(frame.names) & set(kept):
@@ -239,26 +232,26 @@ def _look(
     lost = [*source.left_out, *(kept if form == "npy" and source.format != "npy" else ())]
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form}")
-    return _Found(_Cursor(raw, kept), kind, sure, classes, frame, notes)
+    cursor = _Cursor(raw, kept)
+    scores = CheckedScores(cursor, kind, reason, sure, classes, table.place, options.renormalize)
+    return _Found(cursor, scores, frame, notes)
 
 
 def _pass_through(
     record: CalibratorRecord,
     found: _Found,
-    options: ReadOptions,
     wanted: Wanted,
     writer: Writer,
     watch: Watch,
 ) -> Written:
-    place = found.cursor.raw.table.place
-    checked = CheckedScores(found.cursor, found.kind, found.sure, found.classes, place, options.renormalize)
-    order = [found.classes.index(name) for name in record.classes]
+    checked = found.scores
+    order = [checked.classes.index(name) for name in record.classes]
     ordered = order == sorted(order)
     rows = changed = 0
     for block in checked.blocks(max(1, PART_BYTES // (8 * len(order)))):
         scores = block if ordered else block[:, order]
-        log_probs = recalibrate(record, scores, found.kind, wanted.shift)
-        _refuse_overflow(log_probs, record.calibrator.name, place.name, rows)
+        log_probs = recalibrate(record, scores, checked.kind, wanted.shift)
+        _refuse_overflow(log_probs, record.calibrator.name, checked.place.name, rows)
         writer.write(found.cursor.beside, scores_as(wanted.kind, log_probs))
         changed += int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
         rows += len(scores)

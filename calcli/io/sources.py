@@ -19,14 +19,13 @@ import pyarrow as pa
 from pyarrow import csv
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.predictions import ArrayScores
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.files import known_format, sniff
 from calcli.io.npy import open_npy, read_labels
 from calcli.io.npz import open_archive
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place
-from calcli.io.rawscores import RawScores
+from calcli.io.rawscores import HeldScores, RawScores
 from calcli.io.read import labels_of_same_stem
 from calcli.io.tables import Table, arrow_errors, open_arrow, open_parquet
 from calcli.io.text import STDIN, delimiter_in, delimiter_of, header_of, open_jsonl, open_stdin, refuse_header
@@ -235,5 +234,5 @@ def _npz(path: Path, options: ReadOptions) -> Source:
             columns[name] = array.reshape(-1)
         else:
             left_out.append(name)
-    table = ArrayTable(str(path), ArrayScores(archive.scores), archive.scores_name, columns)
+    table = ArrayTable(str(path), HeldScores(archive.scores), archive.scores_name, columns)
     return Source(table, "npz", classes=archive.classes, left_out=tuple(left_out))

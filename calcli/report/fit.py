@@ -49,7 +49,7 @@ def fit_object(fit: Fit) -> dict[str, Any]:
             "rows": rows.n_rows,
             "classes": rows.n_classes,
             "kind": rows.kind,
-            "kind_reason": rows.provenance.kind_reason,
+            "kind_reason": rows.scores.kind_reason,
             "labels": rows.provenance.labels,
         },
         "method": str(fit.call),
@@ -90,7 +90,7 @@ def _what(fit: Fit) -> Table:
         ("rows", f"{rows.n_rows:,}{'' if rows.weights is None else ', weighted'}"),
         ("classes", f"{rows.n_classes:,}"),
         ("labels", rows.provenance.labels),
-        ("scores", f"{rows.kind}: {rows.provenance.kind_reason}"),
+        ("scores", f"{rows.kind}: {rows.scores.kind_reason}"),
         ("method", f"{fit.call}: {fit.call.entry.learns} ({fit.call.entry.source})"),
     ]
     if fit.settings.reduced:

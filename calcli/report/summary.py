@@ -177,7 +177,7 @@ def _input(evaluation: Evaluation) -> Input:
         class_names=predictions.classes,
         weighted=predictions.weights is not None,
         kind=predictions.kind,
-        kind_reason=origin.kind_reason,
+        kind_reason=predictions.scores.kind_reason,
         dtype=str(predictions.scores.dtype),
         computed_in=str(evaluation.dtype),
         labels=origin.labels,

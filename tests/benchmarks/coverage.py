@@ -28,7 +28,7 @@ def systems(rows: int, rng: np.random.Generator, scales: tuple[float, float]) ->
     found = []
     for scale in scales:
         logits = scale * (np.log(truth + 1e-3) + rng.normal(0, 0.5, (rows, 3)))
-        found.append(Predictions(ArrayScores(logits), "logits", labels, CLASSES))
+        found.append(Predictions(ArrayScores(logits, "logits"), labels, CLASSES))
     return found
 
 

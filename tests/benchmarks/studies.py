@@ -50,7 +50,7 @@ def draw(rows: int, classes: int, rng: np.random.Generator, scale: float) -> Pre
     """Return rows whose labels come from the softmax of logits, as seen by a system that scales these."""
     truth = rng.normal(scale=2, size=(rows, classes))
     labels = (truth + rng.gumbel(size=truth.shape)).argmax(1)
-    return Predictions(ArrayScores(scale * truth), "logits", labels, tuple(map(str, range(classes))))
+    return Predictions(ArrayScores(scale * truth, "logits"), labels, tuple(map(str, range(classes))))
 
 
 def of_one_class(predictions: Predictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ def predict():
         scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
         classes = tuple(str(k) for k in range(scores.shape[1]))
         weights = None if weights is None else np.asarray(weights, np.float64)
-        return Predictions(ArrayScores(scores), kind, np.asarray(labels), classes, weights)
+        return Predictions(ArrayScores(scores, kind), np.asarray(labels), classes, weights)
 
     return build
 

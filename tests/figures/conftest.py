@@ -21,10 +21,10 @@ def make(n: int, k: int, sharpness: float, name: str, seed: int = 0) -> Evaluati
     log_probs = np.log(rng.dirichlet(np.full(k, 0.3), n) + 1e-12)
     labels = (np.exp(log_probs).cumsum(1) < rng.random((n, 1))).sum(1).clip(max=k - 1)
     classes = tuple(f"class number {j}" for j in range(k))
-    scores = ArrayScores(sharpness * log_probs)
+    scores = ArrayScores(sharpness * log_probs, "logits")
     columns = {"part": np.arange(n) % 3}
-    origin = Provenance(name, "", "")
-    return finish(Predictions(scores, "logits", labels, classes, columns=columns, provenance=origin))
+    origin = Provenance(name, "")
+    return finish(Predictions(scores, labels, classes, columns=columns, provenance=origin))
 
 
 def finish(predictions: Predictions) -> Evaluation:
@@ -37,9 +37,9 @@ def constant(probs: list[float], name: str) -> Evaluation:
     table = np.tile(probs, (100, 1))
     classes = tuple(map(str, range(len(probs))))
     columns = {"part": np.arange(100) % 3}
-    origin = Provenance(name, "", "")
+    origin = Provenance(name, "")
     return finish(
-        Predictions(ArrayScores(table), "probs", labels, classes, columns=columns, provenance=origin)
+        Predictions(ArrayScores(table, "probs"), labels, classes, columns=columns, provenance=origin)
     )
 
 

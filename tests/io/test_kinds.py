@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import log_softmax, softmax
 
-from calcli.core.language.errors import InputError, KindContradicted
+from calcli.core.data.predictions import read_through
+from calcli.core.language.errors import InputError, ReadAgain
 from calcli.io.arrays import from_arrays
 from calcli.io.kinds import kind_of
 from tests.io.samples import random_logits, random_probs, scores_of
@@ -43,16 +44,15 @@ def test_kind_by_values(scores, kind):
 
 
 def test_rows_after_the_first_look_may_contradict(monkeypatch):
-    """The message names the option; whoever can read again does so as the kind it names."""
+    """The message names the option; from then on the scores are known for what they are."""
     monkeypatch.setattr("calcli.io.assemble.FIRST_LOOK", 10)
     scores = np.concatenate([np.full((5, 2), np.log(0.5)), [[0.5, 0.5], [3.0, -1.0]]])
     predictions = from_arrays(scores, np.zeros(7, int))
-    with pytest.raises(KindContradicted, match="--kind logits") as caught:
+    with pytest.raises(ReadAgain, match="--kind logits"):
         scores_of(predictions)
-    assert caught.value.kind == "logits"
-    again = predictions.as_kind(caught.value.kind, caught.value.reason)
-    assert (again.kind, again.provenance.kind_reason) == ("logits", caught.value.reason)
-    np.testing.assert_array_equal(scores_of(again), scores)
+    assert predictions.kind == "logits"
+    assert predictions.scores.kind_reason == "arrays: row 5 has a value above 0"
+    np.testing.assert_array_equal(scores_of(predictions), scores)
 
 
 @pytest.mark.parametrize("turn", [20, 50, 100])
@@ -61,7 +61,7 @@ def test_probabilities_that_turn_into_logits_contradict(turn, monkeypatch):
     probs = random_probs().scores
     scores = np.concatenate([np.tile(probs, (3, 1))[:turn], np.tile(3 * np.log(probs), (2, 1))])
     predictions = from_arrays(scores, np.zeros(len(scores), int))
-    with pytest.raises(KindContradicted, match="--kind logits"):
+    with pytest.raises(ReadAgain, match="--kind logits"):
         list(predictions.scores.blocks(1000))
 
 
@@ -71,7 +71,7 @@ def test_a_wrong_row_among_probabilities_does_not_make_logits_of_them(first_look
     scores = np.concatenate([random_probs().scores, [[1.7, 0.2, 0.1]]])
     with pytest.raises(InputError, match="row 40 has probabilities that sum to 2; expected 1") as caught:
         scores_of(from_arrays(scores, np.zeros(41, int)))
-    assert not isinstance(caught.value, KindContradicted)
+    assert not isinstance(caught.value, ReadAgain)
 
 
 def test_percentages_are_no_logits():
@@ -86,21 +86,19 @@ def test_percentages_are_no_logits():
 def test_a_single_column_that_contradicts_is_completed_as_logits(monkeypatch):
     monkeypatch.setattr("calcli.io.assemble.FIRST_LOOK", 2)
     predictions = from_arrays([0.5, 1.0, 3.0], [0, 1, 1])
-    with pytest.raises(KindContradicted) as caught:
-        scores_of(predictions)
-    again = predictions.as_kind(caught.value.kind, caught.value.reason)
-    np.testing.assert_array_equal(scores_of(again), [[0, 0.5], [0, 1], [0, 3]])
+    again = read_through(lambda: scores_of(predictions))
+    np.testing.assert_array_equal(again, [[0, 0.5], [0, 1], [0, 3]])
 
 
 def test_what_the_user_says_is_not_contradicted():
     with pytest.raises(InputError, match=r"row 1.* is -1, a negative probability") as caught:
         scores_of(from_arrays([[0.5, 0.5], [2.0, -1.0]], [0, 1], kind="probs"))
-    assert not isinstance(caught.value, KindContradicted)
+    assert not isinstance(caught.value, ReadAgain)
 
 
 @pytest.mark.parametrize("kind", ["logits", "log-probs"])
 def test_probabilities_may_be_called_otherwise(kind):
     scores = random_probs().scores if kind == "logits" else log_softmax(random_logits().scores, axis=1)
     predictions = from_arrays(scores, np.zeros(len(scores), int), kind=kind)
-    assert (predictions.kind, predictions.provenance.kind_reason) == (kind, "as given")
+    assert (predictions.kind, predictions.scores.kind_reason) == (kind, "as given")
     np.testing.assert_array_equal(scores_of(predictions), scores)

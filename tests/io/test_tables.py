@@ -135,7 +135,7 @@ def test_a_list_column_holds_all_scores(name, fixed, tmp_path):
     WRITERS[name](table, tmp_path / name)
     predictions = read(tmp_path / name)
     np.testing.assert_array_equal(scores_of(predictions), sample.scores)
-    assert (predictions.kind, predictions.provenance.kind_reason) == ("probs", "the scores are named probs")
+    assert (predictions.kind, predictions.scores.kind_reason) == ("probs", "the scores are named probs")
     assert predictions.classes == ("0", "1", "2")
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
+from calcli.core.data.predictions import ArrayScores, Predictions, read_through, require_classes
 from calcli.core.data.slices import select
-from calcli.core.language.errors import InputError, KindContradicted, UsageError
+from calcli.core.language.errors import InputError, UsageError
 
 GATHER = 1 << 20  # scores read at once while rows are put in another order
 
@@ -154,13 +154,11 @@ def _take(predictions: Predictions, rows: NDArray[np.intp]) -> Predictions:
     ascending = select(predictions, chosen)
     if (np.diff(rows) > 0).all():
         return ascending
-    try:
-        blocks = [block.copy() for block in ascending.scores.blocks(max(1, GATHER // predictions.n_classes))]
-    except KindContradicted as found:
-        return _take(predictions.as_kind(found.kind, found.reason), rows)
+    step = max(1, GATHER // predictions.n_classes)
+    blocks = read_through(lambda: [block.copy() for block in ascending.scores.blocks(step)])
     place = np.argsort(np.argsort(rows))
     weights = None if predictions.weights is None else predictions.weights[rows]
-    scores = ArrayScores(np.concatenate(blocks)[place])
+    scores = ArrayScores(np.concatenate(blocks)[place], ascending.kind, ascending.scores.kind_reason)
     return replace(ascending, scores=scores, labels=predictions.labels[rows], weights=weights, columns={})
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.data.arrays import Floats
-from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.predictions import ArrayScores, Kind, Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.permutation import Swapped, memberships
 from calcli.core.evaluating.evaluate import evaluate
@@ -46,12 +46,14 @@ class Held:
 
 def in_memory(systems: Sequence[Predictions], units: Sequence[Units]) -> list[Held]:
     """Read the scores of all systems as one kind, so that rows of one can stand among another's."""
-    if all(system.kind == "probs" for system in systems):
+    probs = all(system.kind == "probs" for system in systems)
+    if probs:
         tables = [np.concatenate(list(_copies(system))) for system in systems]
     else:
         tables = [rows_of(system).scores for system in systems]
-        systems = [replace(system, kind="logits") for system in systems]
-    return [Held(*found) for found in zip(systems, tables, units, strict=True)]
+    kind: Kind = "probs" if probs else "logits"
+    held = [replace(one, scores=ArrayScores(table, kind)) for one, table in zip(systems, tables, strict=True)]
+    return [Held(*found) for found in zip(held, tables, units, strict=True)]
 
 
 def _copies(system: Predictions) -> list[Floats]:
@@ -100,7 +102,9 @@ def recomputed_differences(
     def value(chosen: NDArray[np.bool_]) -> float:
         rows = order[chosen[order]]
         own = None if weights is None else weights[rows]
-        part = replace(pooled, scores=ArrayScores(table[rows]), labels=pooled.labels[rows], weights=own)
+        part = replace(
+            pooled, scores=ArrayScores(table[rows], pooled.kind), labels=pooled.labels[rows], weights=own
+        )
         return evaluate(part, plain).estimates[str(call)].value
 
     def difference(sides: NDArray[np.float64]) -> float:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, ReadAgain
 
 Kind = Literal["logits", "log-probs", "probs"]
+Found = TypeVar("Found")
 
 
 class Scores(Protocol):
-    """An (N, K) table of scores that can be read block by block, again and again."""
+    """An (N, K) table of scores that can be read block by block, again and again.
+
+    `kind` may be judged by the first rows. If later ones show otherwise, it is another one from then on, and
+    the reading ends with `ReadAgain`.
+    """
+
+    @property
+    def kind(self) -> Kind:
+        """What the scores are."""
+
+    @property
+    def kind_reason(self) -> str:
+        """Why they are taken for that."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -28,15 +41,14 @@ class Scores(Protocol):
     def blocks(self, rows: int) -> Iterator[Floats]:
         """Yield (n, K) floating-point blocks, n <= rows, in order; a block is valid until the next one."""
 
-    def as_kind(self, kind: Kind) -> Scores:
-        """Return the same scores, to be checked as another kind from now on."""
-
 
 @dataclass(frozen=True)
 class ArrayScores:
     """Scores that are in memory."""
 
     array: Floats
+    kind: Kind
+    kind_reason: str = "given"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -53,10 +65,6 @@ class ArrayScores:
         for start in range(0, len(self.array), rows):
             yield self.array[start : start + rows]
 
-    def as_kind(self, kind: Kind) -> ArrayScores:
-        """Return itself: arrays are checked elsewhere."""
-        return self
-
 
 @dataclass(frozen=True)
 class Provenance:
@@ -68,8 +76,6 @@ class Provenance:
         The file, folder or `-`; "arrays" for arrays handed over in Python.
     labels
         Where the labels came from: a file, a column or an option.
-    kind_reason
-        Why the scores were taken for logits, log-probabilities or probabilities.
     files
         The files read, for their hash.
     notes
@@ -78,7 +84,6 @@ class Provenance:
 
     path: str
     labels: str
-    kind_reason: str
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -90,9 +95,7 @@ class Predictions:
     Attributes
     ----------
     scores
-        (N, K) scores, read in blocks.
-    kind
-        What the scores are: logits, log-probabilities or probabilities.
+        (N, K) scores, read in blocks: logits, log-probabilities or probabilities.
     labels
         (N,) integers in 0..K-1.
     classes
@@ -108,13 +111,17 @@ class Predictions:
     """
 
     scores: Scores
-    kind: Kind
     labels: Array
     classes: tuple[str, ...]
     weights: Floats | None = None
     columns: Mapping[str, Array] = field(default_factory=dict)
-    provenance: Provenance = Provenance("arrays", "arrays", "given")
+    provenance: Provenance = Provenance("arrays", "arrays")
     priors: Floats | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What the scores are."""
+        return self.scores.kind
 
     @property
     def n_rows(self) -> int:
@@ -142,10 +149,13 @@ class Predictions:
             )
         return self.columns[name]
 
-    def as_kind(self, kind: Kind, reason: str) -> Predictions:
-        """Return the same scores understood as another kind."""
-        provenance = replace(self.provenance, kind_reason=reason)
-        return replace(self, scores=self.scores.as_kind(kind), kind=kind, provenance=provenance)
+
+def read_through(work: Callable[[], Found]) -> Found:
+    """Return what `work` makes of all rows; it begins anew if they turn out to be of another kind."""
+    try:
+        return work()
+    except ReadAgain:  # by now the scores know what they are
+        return work()
 
 
 def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str, mend: str = "") -> None:

@@ -62,15 +62,22 @@ class ShiftedScores:
     ----------
     source
         The scores as they are.
-    kind
-        What they are.
     shift
         (K,) what to add to the logarithms; -inf for a class that becomes impossible.
     """
 
     source: Scores
-    kind: Kind
     shift: NDArray[np.float64]
+
+    @property
+    def kind(self) -> Kind:
+        """What has been shifted are logits."""
+        return "logits"
+
+    @property
+    def kind_reason(self) -> str:
+        """What they were."""
+        return f"{self.source.kind} moved to these priors"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,12 +93,8 @@ class ShiftedScores:
         """Yield blocks of shifted log-posteriors."""
         for block in self.source.blocks(rows):
             with np.errstate(divide="ignore"):
-                logs = np.log(block) if self.kind == "probs" else block
+                logs = np.log(block) if self.source.kind == "probs" else block
             yield logs + self.shift.astype(logs.dtype)
-
-    def as_kind(self, kind: Kind) -> ShiftedScores:
-        """Return itself: what has been shifted are logits."""
-        return self
 
 
 def at_priors(predictions: Predictions, priors: Priors, *, shift: bool) -> Predictions:
@@ -134,8 +137,7 @@ def at_priors(predictions: Predictions, priors: Priors, *, shift: bool) -> Predi
     moved = replace(predictions, weights=weights, priors=wanted)
     if shift:
         with np.errstate(divide="ignore"):
-            scores = ShiftedScores(predictions.scores, predictions.kind, np.log(ratio))
-        moved = replace(moved, scores=scores).as_kind("logits", f"{predictions.kind} moved to these priors")
+            moved = replace(moved, scores=ShiftedScores(predictions.scores, np.log(ratio)))
         note += ", and the posteriors moved to them"
     provenance = moved.provenance
     return replace(moved, provenance=replace(provenance, notes=(*provenance.notes, note)))

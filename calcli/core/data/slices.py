@@ -44,6 +44,16 @@ class ChosenScores:
     chosen: NDArray[np.bool_]
 
     @property
+    def kind(self) -> Kind:
+        """What all the scores are."""
+        return self.scores.kind
+
+    @property
+    def kind_reason(self) -> str:
+        """Why they are taken for that."""
+        return self.scores.kind_reason
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Chosen rows and classes."""
         return int(np.count_nonzero(self.chosen)), self.scores.shape[1]
@@ -62,12 +72,8 @@ class ChosenScores:
             if chosen.any():
                 yield block[chosen]
 
-    def as_kind(self, kind: Kind) -> ChosenScores:
-        """Return the same rows, to be checked as another kind from now on."""
-        return replace(self, scores=self.scores.as_kind(kind))
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HeldScores(ArrayScores):
     """Scores that were read into memory, and the type they had where they came from."""
 
@@ -120,18 +126,18 @@ def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator
     numbers
         (N,) number of the slice that each row is in.
     """
-    classes = predictions.n_classes
-    size = np.result_type(predictions.scores.dtype, np.float32).itemsize
+    classes, whole = predictions.n_classes, predictions.scores
+    size = np.result_type(whole.dtype, np.float32).itemsize
     for first, last in _fitting(np.bincount(numbers).tolist(), HELD_BYTES // (classes * size)):
         chosen = (numbers >= first) & (numbers < last)
         if last - first == 1:
             yield select(predictions, chosen)
             continue
         own = numbers[chosen]
-        held = _gathered(ChosenScores(predictions.scores, chosen), np.argsort(own, kind="stable"))
+        held = _gathered(ChosenScores(whole, chosen), np.argsort(own, kind="stable"))
         sizes = np.bincount(own - first)
         for number, stop, rows in zip(range(first, last), np.cumsum(sizes), sizes, strict=True):
-            scores = HeldScores(held[stop - rows : stop], predictions.scores.dtype)
+            scores = HeldScores(held[stop - rows : stop], whole.kind, whole.kind_reason, stored=whole.dtype)
             yield replace(select(predictions, numbers == number), scores=scores)
 
 

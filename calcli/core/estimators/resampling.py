@@ -44,7 +44,7 @@ def bootstrap_sd(
     """
     rows = max(1, GATHER // predictions.n_classes)
     scores = np.concatenate([block.copy() for block in predictions.scores.blocks(rows)])
-    whole = replace(predictions, scores=ArrayScores(scores), columns={})
+    whole = replace(predictions, scores=ArrayScores(scores, predictions.kind), columns={})
     draw = _drawer(predictions, clusters)
     found = [values(_taken(whole, draw(rng))) for _ in range(SD_RESAMPLES)]
     return {name: _sd([one[name] for one in found]) for name in found[0]}
@@ -79,8 +79,8 @@ def resampled_nulls(
         return {}
     table = VectorTable(canonical_lens(predictions.n_classes), predictions, np.dtype(np.float64))
     sweep(predictions, [table])
-    scores = ArrayScores(np.ascontiguousarray(table.problem.probs))
-    whole = replace(predictions, scores=scores, kind="probs", columns={})
+    scores = ArrayScores(np.ascontiguousarray(table.problem.probs), "probs")
+    whole = replace(predictions, scores=scores, columns={})
     draw = _drawer(predictions)
 
     found = []
@@ -120,7 +120,8 @@ def _taken(whole: Predictions, rows: Rows, labels: Array | None = None) -> Predi
     if whole.priors is not None and weights is not None:
         share = np.bincount(labels, weights, whole.n_classes) / weights.sum()
         weights = weights * (whole.priors / np.maximum(share, np.finfo(float).tiny))[labels]
-    return replace(whole, scores=ArrayScores(whole.scores.array[rows]), labels=labels, weights=weights)
+    scores = replace(whole.scores, array=whole.scores.array[rows])
+    return replace(whole, scores=scores, labels=labels, weights=weights)
 
 
 def _sd(values: list[float]) -> float:

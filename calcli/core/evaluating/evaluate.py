@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.priors import at_priors
 from calcli.core.estimators.costs import Costs
 from calcli.core.estimators.interval import Interval
@@ -22,7 +22,7 @@ from calcli.core.evaluating.results import Estimate, Evaluation, Settings
 from calcli.core.evaluating.signatures import signature
 from calcli.core.evaluating.studies import decision_tables, recalibrations
 from calcli.core.evaluating.twoclasses import classical_estimates
-from calcli.core.language.errors import KindContradicted, UsageError
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
@@ -95,12 +95,11 @@ def measure(predictions: Predictions, settings: Settings, watch: Watch | None = 
             "they depend on each other; leave out one of the two"
         )
     calls = _calls(predictions, settings)
-    moved = predictions
     if settings.priors is not None:
-        moved = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
-    try:
-        return Measurements(
-            moved,
+        predictions = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
+    return read_through(
+        lambda: Measurements(
+            predictions,
             calls,
             settings.bins,
             settings.precision,
@@ -111,9 +110,7 @@ def measure(predictions: Predictions, settings: Settings, watch: Watch | None = 
             edges=settings.edges,
             tests=settings.test,
         )
-    except KindContradicted as found:
-        # the first block looked like something a later one cannot be: read again as what it is
-        return measure(predictions.as_kind(found.kind, found.reason), settings, watch)
+    )
 
 
 def _calls(predictions: Predictions, settings: Settings) -> list[MetricExpression]:

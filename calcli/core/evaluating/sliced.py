@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.priors import ShiftedScores
 from calcli.core.data.slices import Slice, select, select_each, slice_numbers
 from calcli.core.estimators.multiple import enough_draws, with_holm
 from calcli.core.evaluating.calibration_loss import Companions
@@ -39,20 +38,17 @@ def evaluate_slices(
     InputError
         If there is no such column, it has too many values, or a slice cannot be evaluated.
     """
-    settings, found = whole.settings, whole.predictions
+    settings = whole.settings
     if not settings.metrics:
         calls = [estimate.call for estimate in whole.estimates.values()]
         usual = tuple(call.asked for call in calls if call.entry.family != "recalibration")
         settings = replace(settings, metrics=usual)
-    # what has been shifted is of another kind than what is read
-    kind = found.scores.kind if isinstance(found.scores, ShiftedScores) else found.kind
-    understood = predictions.as_kind(kind, found.provenance.kind_reason)
     companions = companions or Companions()
     posteriors = companions.posteriors
-    slices, numbers = slice_numbers(understood, column)
+    slices, numbers = slice_numbers(predictions, column)
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
-    for number, rows in enumerate(select_each(understood, numbers)):
+    for number, rows in enumerate(select_each(predictions, numbers)):
         if rows.weights is not None and not rows.weights.any():
             where = f"{predictions.provenance.path}: slice {slices[number]}"
             raise InputError(f"{where} has no row of a weight above 0; leave its rows out of the file")

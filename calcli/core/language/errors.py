@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 
 class CalcliError(Exception):
     """Base of everything calcli raises on purpose; the message is a sentence for the user."""
@@ -17,18 +15,5 @@ class UsageError(CalcliError):
     """The call is wrong: an unknown metric, an option that does not fit the data."""
 
 
-class KindContradicted(InputError):
-    """A later block shows that the scores are of another kind than the first block suggested.
-
-    Attributes
-    ----------
-    kind
-        What they are.
-    reason
-        What showed it, as a clause.
-    """
-
-    def __init__(self, kind: Literal["logits", "log-probs", "probs"], reason: str) -> None:
-        super().__init__(f"the scores turn out to be {kind}: {reason}; say so with --kind {kind}")
-        self.kind: Literal["logits", "log-probs", "probs"] = kind
-        self.reason = reason
+class ReadAgain(InputError):
+    """Later rows show that the scores are of another kind than the first ones seemed to be."""

@@ -169,8 +169,7 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
     try:
         log_probs, seconds = _recalibrated(task, method, settings.seed)
         predictions = Predictions(
-            ArrayScores(log_probs),
-            "logits" if method == UNCALIBRATED else "log-probs",
+            ArrayScores(log_probs, "logits" if method == UNCALIBRATED else "log-probs"),
             task.test.labels,
             task.classes,
             task.test.weights,

@@ -262,7 +262,7 @@ def fits(calls: Sequence[MethodExpression], settings: FitSettings) -> int:
 
 def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
     """Return the predictions with (N, K) log-probabilities in place of their scores."""
-    return replace(predictions, scores=ArrayScores(log_probs), kind="log-probs")
+    return replace(predictions, scores=ArrayScores(log_probs, "log-probs"))
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def test_thinned_rows_are_the_rows_they_stand_for(k):
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(20_000 if k == 3 else 700, k))
     predictions = Predictions(
-        ArrayScores(scores), "logits", rng.integers(0, k, len(scores)), tuple(map(str, range(k)))
+        ArrayScores(scores, "logits"), rng.integers(0, k, len(scores)), tuple(map(str, range(k)))
     )
     kept, labels, _ = thinned_rows(predictions, 101)
     rows = np.unique(np.linspace(0, len(scores) - 1, 101).astype(int))
@@ -68,7 +68,7 @@ def test_map_of_raw_logits_sees_what_probabilities_do_not():
     logits = rng.normal(size=(2000, 2))
     labels = (rng.random(2000) < 1 / (1 + np.exp(logits[:, 0] + logits[:, 1]))).astype(int)
     calibrator = VectorScaling(input="raw").fit(logits, labels)
-    predictions = Predictions(ArrayScores(logits), "logits", labels, ("a", "b"))
+    predictions = Predictions(ArrayScores(logits, "logits"), labels, ("a", "b"))
     result = calibration_map(calibrator, predictions, raw=True)
     assert result.lens == "class-1"
     # rows of one score differ in the sum of their logits, on which the label depends
@@ -87,7 +87,7 @@ def test_courses_find_the_best_file_of_each_metric():
     series = []
     for power in (0.2, 0.5, 1.0, 2.0, 4.0):  # calibrated in the middle
         scores = power * np.log(probs)
-        predictions = Predictions(ArrayScores(scores), "logits", labels, ("a", "b", "c"))
+        predictions = Predictions(ArrayScores(scores, "logits"), labels, ("a", "b", "c"))
         metrics = ("log_loss", "accuracy", "mean_gap", "mean_confidence")
         series.append(evaluate(predictions, Settings(metrics, draws=0, resamples=0)).estimates)
     found = courses(series)
@@ -101,7 +101,7 @@ def test_courses_find_the_best_file_of_each_metric():
 
 
 def test_score_sets_need_a_normalized_score():
-    predictions = Predictions(ArrayScores(np.eye(2)), "probs", np.array([0, 1]), ("a", "b"))
+    predictions = Predictions(ArrayScores(np.eye(2), "probs"), np.array([0, 1]), ("a", "b"))
     estimates = evaluate(predictions, Settings(("normalized_brier", "brier"), draws=0, resamples=0)).estimates
     table = score_sets({"a": estimates})["a"].columns()
     assert table["metric"].tolist() == ["normalized_brier"]
@@ -111,7 +111,7 @@ def test_score_sets_need_a_normalized_score():
 
 
 def test_score_sets_hold_what_all_systems_have():
-    predictions = Predictions(ArrayScores(np.eye(2)), "probs", np.array([0, 1]), ("a", "b"))
+    predictions = Predictions(ArrayScores(np.eye(2), "probs"), np.array([0, 1]), ("a", "b"))
     metrics = {"a": ("normalized_brier", "normalized_error_rate"), "b": ("normalized_error_rate",)}
     settings = {system: Settings(names, draws=0, resamples=0) for system, names in metrics.items()}
     sets = score_sets({system: evaluate(predictions, how).estimates for system, how in settings.items()})

@@ -18,7 +18,7 @@ def some_predictions(n: int = 400, k: int = 3, seed: int = 0, weighted: bool = F
     labels = (probs.cumsum(1) < rng.random((n, 1))).sum(1)
     weights = rng.random(n) if weighted else None
     names = tuple("abcdefghij"[:k])
-    return Predictions(ArrayScores(probs), "probs", labels, names, weights)
+    return Predictions(ArrayScores(probs, "probs"), labels, names, weights)
 
 
 def test_triangles_are_small_and_hold_every_row_once():
@@ -87,7 +87,7 @@ def test_wrong_numbers_of_classes_and_groups_are_refused():
 
 def test_an_empty_face_is_refused():
     predictions = Predictions(
-        ArrayScores(np.full((5, 4), 0.25)), "probs", np.zeros(5, np.int64), ("a", "b", "c", "d")
+        ArrayScores(np.full((5, 4), 0.25), "probs"), np.zeros(5, np.int64), ("a", "b", "c", "d")
     )
     with pytest.raises(InputError, match="every row is of class 'a'"):
         simplexes(predictions)

@@ -17,7 +17,7 @@ from calcli.core.language.figures import find_figures, refuse_more_systems, stan
 def some_predictions(n: int = 300, k: int = 4) -> Predictions:
     rng = np.random.default_rng(1)
     probs = rng.dirichlet(np.ones(k), n)
-    return Predictions(ArrayScores(probs), "probs", rng.integers(0, k, n), tuple(map(str, range(k))))
+    return Predictions(ArrayScores(probs, "probs"), rng.integers(0, k, n), tuple(map(str, range(k))))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_metrics_are_those_of_the_figures_unless_asked_for():
 def test_no_fits_for_figures_of_large_data():
     large = some_predictions(1, 4)
     wide = Predictions(
-        ArrayScores(np.broadcast_to(large.scores.array, (3_000_000, 4))), "probs", large.labels, large.classes
+        ArrayScores(np.broadcast_to(large.scores.array, (3_000_000, 4)), "probs"), large.labels, large.classes
     )
     found = metrics_of(find_figures(["scores"]), wide, Settings())
     assert "relative_calibration_loss" not in found

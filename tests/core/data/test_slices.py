@@ -58,7 +58,9 @@ def test_slices_are_read_together_as_far_as_memory_allows(predict, monkeypatch, 
     rng = np.random.default_rng(3)
     logits, labels = rng.normal(size=(170, 3)).astype(np.float32), rng.integers(0, 3, 170)
     numbers = rng.permutation(np.repeat([0, 1, 2, 3], [40, 30, 20, 80]))
-    rows = replace(predict(logits, labels, "logits"), scores=Counted(logits), columns={"id": np.arange(170)})
+    rows = replace(
+        predict(logits, labels, "logits"), scores=Counted(logits, "logits"), columns={"id": np.arange(170)}
+    )
     monkeypatch.setattr(slices, "HELD_BYTES", held)
     monkeypatch.setattr(Counted, "readings", 0)
     monkeypatch.setattr(slices, "READ_ROWS", 7)

@@ -162,7 +162,7 @@ def test_the_parts_add_up_and_are_not_negative(found, lens, score):
     counts = np.array([row[0] for row in found], float)
     probs, labels = counts / counts.sum(1, keepdims=True), np.array([row[1] for row in found])
     weights = np.array([float(row[2]) for row in found])
-    predictions = Predictions(ArrayScores(probs), "probs", labels, ("a", "b", "c"), weights)
+    predictions = Predictions(ArrayScores(probs, "probs"), labels, ("a", "b", "c"), weights)
     name = f"corp_miscalibration:score={score}:lens={lens}"
     (estimate,) = evaluate(predictions, Settings(metrics=(name,), resamples=0, draws=0)).estimates.values()
     parts = estimate.parts

@@ -135,7 +135,7 @@ def test_files_that_metrics_need(predict):
     with pytest.raises(UsageError, match="--posteriors FILE"):
         estimate(predictions, expression("given"))
     few, _ = simulated("mcs", predict, 50)
-    few = replace(few, provenance=Provenance("few.npy", "", ""))
+    few = replace(few, provenance=Provenance("few.npy", ""))
     with pytest.raises(InputError, match=r"few.npy has 50 rows; expected the 60"):
         estimate(predictions, expression("given"), Companions(posteriors=few))
     with pytest.raises(InputError, match="no column 'speaker'; the columns are: none"):

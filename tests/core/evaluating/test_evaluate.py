@@ -15,7 +15,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import default_metrics, evaluate
 from calcli.core.evaluating.results import Settings
-from calcli.core.language.errors import InputError, KindContradicted, UsageError
+from calcli.core.language.errors import InputError, ReadAgain, UsageError
 
 PLAIN = Settings(resamples=0, draws=0)
 
@@ -86,7 +86,7 @@ def build(rows, weights=None):
     counts = np.array([row[0] for row in rows], float)
     probs = counts / counts.sum(1, keepdims=True)
     labels = np.array([row[1] for row in rows])
-    return Predictions(ArrayScores(probs), "probs", labels, ("a", "b", "c"), weights)
+    return Predictions(ArrayScores(probs, "probs"), labels, ("a", "b", "c"), weights)
 
 
 def same(first, second, tolerance=1e-12):
@@ -192,23 +192,30 @@ def test_metrics_that_do_not_fit_are_refused(name, predict):
         evaluate(predict([[0.5, 0.5]], [0]), Settings(metrics=(name,)))
 
 
-class TurnsOut(ArrayScores):
+class TurnsOut:
     """Scores that look like probabilities until they are seen to be logits."""
 
-    tries = 0
+    kind, kind_reason = "probs", ""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
 
     def blocks(self, rows):
-        type(self).tries += 1
-        if type(self).tries == 1:
-            raise KindContradicted("logits", "row 2 has 3.0")
-        return super().blocks(rows)
+        yield self.array[:2]
+        if self.kind != "logits":
+            self.kind = "logits"
+            raise ReadAgain("row 2 has 3.0")
+        yield self.array[2:]
 
 
 def test_a_kind_that_was_contradicted_is_read_again(predict):
     logits = np.array([[0.1, 0.9], [0.3, 0.7], [3.0, -1.0]])
     labels = np.array([1, 1, 0])
-    found = evaluate(Predictions(TurnsOut(logits), "probs", labels, ("a", "b")), PLAIN)
-    assert found.predictions.kind == "logits"
+    given = Predictions(TurnsOut(logits), labels, ("a", "b"))
+    assert given.kind == "probs"
+    found = evaluate(given, PLAIN)
+    assert found.predictions is given
+    assert given.kind == "logits"
     expected = values(predict(logits, labels, "logits"))
     assert found.estimates["log_loss"].value == expected["log_loss"]
 

@@ -49,7 +49,7 @@ def systems(dataset):
         scores, labels = dataset(name)
         fold = scikit_learn_folds(labels)
         classes = tuple(map(str, range(scores.shape[1])))
-        raw = Predictions(ArrayScores(scores), "logits", labels, classes, columns={"fold": fold})
+        raw = Predictions(ArrayScores(scores, "logits"), labels, classes, columns={"fold": fold})
         if row == "raw":
             return raw
         fold = fold if row != "calp" else None
@@ -57,7 +57,7 @@ def systems(dataset):
         log_probs = np.maximum(
             log_probs, np.log(1e-30)
         )  # as the paper's code clips what PAV calls impossible
-        return Predictions(ArrayScores(log_probs), "log-probs", labels, classes, columns=raw.columns)
+        return Predictions(ArrayScores(log_probs, "log-probs"), labels, classes, columns=raw.columns)
 
     return load
 

@@ -15,7 +15,7 @@ from calcli.core.state.vectors import VectorTable
 
 
 def predictions_of(scores, labels, kind="probs"):
-    return Predictions(ArrayScores(scores), kind, labels, tuple(map(str, range(scores.shape[1]))))
+    return Predictions(ArrayScores(scores, kind), labels, tuple(map(str, range(scores.shape[1]))))
 
 
 def induced(predictions, name):
