@@ -18,7 +18,8 @@ ROOMS = {
     "io": {"core", "io"},
     "report": {"core", "report"},
     "figures": {"core", "figures"},
-    "cli": {"core", "io", "report", "figures", "cli"},
+    "guide": {"guide"},
+    "cli": {"core", "io", "report", "figures", "guide", "cli"},
 }
 LAYERS = (  # of core: a sub-room imports itself and those before it
     "language",
@@ -108,7 +109,13 @@ def loaded_after(statement: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], *([name, "--help"] for name in ("evaluate", "fit", "apply", "plot"))],
+    [
+        ["--help"],
+        ["--version"],
+        ["guide"],
+        ["guide", "metrics"],
+        *([name, "--help"] for name in ("evaluate", "fit", "apply", "plot")),
+    ],
 )
 def test_help_loads_nothing_heavy(arguments):
     loaded = loaded_after(f"from calcli.cli.main import status_of\nassert status_of({arguments}) == 0")

@@ -15,6 +15,7 @@ from calcli.cli.compare import compare
 from calcli.cli.evaluate import evaluate
 from calcli.cli.explain import explain
 from calcli.cli.fit import fit
+from calcli.cli.guide import guide
 from calcli.cli.output import remark, silence
 from calcli.cli.plot import plot
 from calcli.cli.simulate import simulate
@@ -46,6 +47,7 @@ app.command(epilog=EXIT_STATUSES)(check)
 app.command(epilog=EXIT_STATUSES)(simulate)
 app.command(epilog=EXIT_STATUSES)(benchmark)
 app.command(epilog=EXIT_STATUSES)(explain)
+app.command(epilog=EXIT_STATUSES)(guide)
 
 
 def _version(asked: bool) -> None:

@@ -1,4 +1,4 @@
-"""The recipes of the README for gates: each is taken from its text and tried."""
+"""The recipes of the guide for gates: each is taken from its page and tried."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from calcli.guide import page_text
 from calcli.io.policy import parse_policy
 from tests.cli.conftest import ROOT, put_on_path
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-GATE = README[README.index("## The gate of a release") : README.index("## Benchmark of calibrators")]
+PAGE = page_text("gates-and-ci")
 
 
-def block(language: str) -> str:
-    (found,) = re.findall(rf"```{language}\n(.*?)```", GATE, re.DOTALL)
-    return found
+def block(language: str, number: int = 0) -> str:
+    return re.findall(rf"```{language}[^\n]*\n(.*?)```", PAGE, re.DOTALL)[number]
 
 
 @pytest.fixture(params=["release_1", "release_2"])
@@ -43,7 +42,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_policy_is_one():
-    policy = parse_policy(tomllib.loads(block("toml")), "README")
+    policy = parse_policy(tomllib.loads(block("toml")), "the page")
     assert [rule.title for rule in policy.rules] == [
         "log_loss (upper end) at most 0.4",
         "log_loss at most 5% worse than baseline",
@@ -61,6 +60,13 @@ def test_the_workflow(folder):
     assert done.stdout.startswith("::error file=calcli.toml" if status else "::notice")
     assert run(place, "bash", "-e", "-c", lines[1]).returncode == 0
     assert "| log_loss at most 5% worse than baseline |" in (place / "summary.md").read_text()
+
+
+def test_the_step(folder):
+    place, status = folder
+    (line,) = re.findall(r"run: \|\n\s+(calcli .*)", block("yaml", 1))
+    assert run(place, "bash", "-e", "-c", line.replace("0.35", "0.4")).returncode == status
+    assert "| log_loss |" in (place / "summary.md").read_text()
 
 
 def test_the_line_before_a_merge(folder):

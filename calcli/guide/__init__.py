@@ -1,0 +1,33 @@
+"""The manual: one page a file, in Markdown; loads without numpy."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+PAGES = (  # in the order to read them
+    "files",
+    "reading-a-report",
+    "metrics",
+    "calibrators",
+    "decisions",
+    "slices-and-dependence",
+    "comparing",
+    "gates-and-ci",
+    "figures",
+    "python",
+    "statistics",
+    "works",
+    "development",
+)
+
+
+def page_text(page: str) -> str:
+    """Return a page as Markdown, without the marks around its generated tables."""
+    text = files(__name__).joinpath(f"{page}.md").read_text(encoding="utf-8")
+    return re.sub(r"^<!-- .* -->\n", "", text, flags=re.MULTILINE)
+
+
+def summary(page: str) -> str:
+    """Return what a page is about: the paragraph below its title, one line."""
+    return page_text(page).split("\n\n", 2)[1].strip()

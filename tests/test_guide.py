@@ -1,0 +1,188 @@
+"""What the README and the guide show is what calcli prints; `python tests/test_guide.py` writes it anew.
+
+Their examples run in a folder that has `sample_data/` and a few predictions under the names they use. In a
+document, from top to bottom: `console` and `python` blocks must print what stands there, `sh` blocks must end
+with status 0, and a block with a file name beside its language becomes that file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.main import get_command
+
+from calcli.cli.main import CHECK_FAILED, FINE, WRONG, app
+from calcli.core.language.figures import FIGURES
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import METRICS
+from calcli.guide import PAGES, summary
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "calcli" / "guide"
+DOCUMENTS = {"README": ROOT / "README.md", **{page: FOLDER / f"{page}.md" for page in PAGES}}
+BLOCK = re.compile(
+    r"^```(\w+)(?: (\S+))?\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", flags=re.MULTILINE | re.DOTALL
+)
+INSTALLER = "python3 -m pip"  # changes the machine, so such a block is not run
+COPIES = {"main": "release_1", "val": "digits_forest_calibration", "test": "digits_forest_test"}
+STATUSES = {
+    FINE: "fine",
+    CHECK_FAILED: "a check failed: a rule of `calcli check` is broken, or a limit given with `--fail-if` "
+    "holds",
+    WRONG: "the input or the call is wrong, or a limit could not be judged; one sentence says what, and how "
+    "to mend it",
+}
+
+
+def set_stage(folder: Path) -> Path:
+    """Put what the examples use into a folder: `calcli`, the sample data, predictions by usual names."""
+    sample = folder / "sample_data"
+    shutil.copytree(ROOT / "sample_data", sample)
+    for name, source in COPIES.items():
+        shutil.copy(sample / f"{source}.parquet", folder / f"{name}.parquet")
+    table = pd.read_parquet(sample / "release_1.parquet")
+    others = {"patient": table["id"] // 2, "fold": table["id"] % 5, "country": table["ink"]}
+    table.assign(**others).to_parquet(folder / "preds.parquet")
+    shim = folder / "bin" / "calcli"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m calcli "$@"\n')
+    shim.chmod(0o755)
+    return folder
+
+
+def shell(command: str, folder: Path) -> tuple[int, str]:
+    """Run a command line and return its status and both streams as a terminal would show them."""
+    environment = {
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "COLUMNS": "80",
+        "LANG": "C.UTF-8",
+    }
+    line = ["sh", "-e", "-c", f"exec 2>&1; {command}"]
+    done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+known: dict[str, str] = {}  # what commands printed that several documents show
+
+
+def session(command: str, folder: Path) -> str:
+    """Return what a command prints; one that only reads the sample data is run once."""
+    pure = command.startswith("calcli evaluate sample_data/") and not re.search(" -o |[|<>]", command)
+    if command in known:
+        return known[command]
+    printed = shell(command, folder)[1]
+    if pure:
+        known[command] = printed
+    return printed
+
+
+def example(block: re.Match[str], folder: Path) -> str:
+    """Run a block and return it with what it prints now."""
+    language, file, body, printed = block.groups()
+    if file is not None:
+        (folder / file).write_text(body)
+    elif language == "console":
+        commands = re.findall(r"^\$ (.*)$", body, re.MULTILINE)
+        shown = "".join(f"$ {command}\n{session(command, folder)}" for command in commands)
+        return f"```console\n{shown}```\n"
+    elif language == "python":
+        (folder / "example.py").write_text(body)
+        status, text = shell(f'"{sys.executable}" example.py', folder)
+        assert status == FINE, text
+        if printed is not None:
+            return f"```python\n{body}```\n\n```text\n{text}```\n"
+    elif language == "sh" and not body.startswith(INSTALLER):
+        status, text = shell(body, folder)
+        assert status == FINE, f"{body}{text}"
+    return block[0]
+
+
+def markdown(heads: str, *rows: tuple[object, ...]) -> str:
+    lines = [heads, "|" + "---|" * (heads.count("|") - 1)]
+    lines += [f"| {' | '.join(map(str, row))} |".replace("  ", " ") for row in rows]
+    return "\n".join(lines)
+
+
+def tables() -> dict[str, str]:
+    """Return the tables that documents hold, made from the registries."""
+    metrics = [(f"`{m.name}`", m.meaning, m.range, m.source) for m in METRICS.values()]
+    methods = [(f"`{m.name}`", m.learns, m.parameters, m.keeps, m.source) for m in METHODS.values()]
+    figures = [(f"`{kind.name}`", kind.meaning, kind.source) for kind in FIGURES.values()]
+    pages = [(f"[{page}](calcli/guide/{page}.md)", summary(page)) for page in PAGES]
+    return {
+        "metrics": markdown("| metric | what it says | range | source |", *metrics),
+        "methods": markdown("| method | what it learns | parameters | keeps | source |", *methods),
+        "figures": markdown("| figure | what it shows | source |", *figures),
+        "pages": markdown("| page | |", *pages),
+        "exit statuses": markdown("| exit status | |", *STATUSES.items()),
+    }
+
+
+def refreshed(text: str, folder: Path) -> str:
+    """Return a document with its examples run again and its tables written anew."""
+    text = BLOCK.sub(lambda block: example(block, folder), text)
+    for name, table in tables().items():
+        before, begin, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition(f"<!-- /{name} -->")
+        text = f"{before}{begin}{table}\n{end}{after}" if end else text
+    return text
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_show_what_is_printed(name, tmp_path):
+    text = DOCUMENTS[name].read_text(encoding="utf-8")
+    found = refreshed(text, set_stage(tmp_path))
+    assert found == text, f"run `python tests/test_guide.py {name}` and look at the difference"
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_name_options_that_there_are(name):
+    commands = [get_command(app), *get_command(app).commands.values()]
+    options = {option for command in commands for parameter in command.params for option in parameter.opts}
+    named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", DOCUMENTS[name].read_text(encoding="utf-8"))
+    assert not set(named) - options - {"--help"}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_lead_somewhere(name):
+    document = DOCUMENTS[name]
+    for link in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+        assert (document.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_begin_with_a_title_and_one_line(page):
+    title, line, _ = DOCUMENTS[page].read_text(encoding="utf-8").split("\n\n", 2)
+    assert re.fullmatch(r"# [A-Z][^\n]*", title)
+    assert re.fullmatch(r"[A-Z][^\n]{10,109}[.?]", line)
+
+
+def test_every_page_is_listed_and_shipped():
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    shipped = [file for pattern in package["calcli"] for file in (ROOT / "calcli").glob(pattern)]
+    assert {file.stem for file in FOLDER.glob("*.md")} == set(PAGES)
+    assert {DOCUMENTS[page] for page in PAGES} <= set(shipped)
+
+
+def test_the_works_behind_every_entry_are_listed():
+    rows = re.findall(r"^\| (\S.* \d{4}) \|", DOCUMENTS["works"].read_text(encoding="utf-8"), re.MULTILINE)
+    for entry in [*METRICS.values(), *METHODS.values(), *FIGURES.values()]:
+        for cited in re.findall(r"[A-Zv][^;,(]*?(?:, [A-Z][^;,(]*?)* \d{4}", entry.source):
+            assert cited in rows, entry.name
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or DOCUMENTS:
+        with tempfile.TemporaryDirectory() as folder:
+            text = DOCUMENTS[name].read_text(encoding="utf-8")
+            DOCUMENTS[name].write_text(refreshed(text, set_stage(Path(folder))), encoding="utf-8")
