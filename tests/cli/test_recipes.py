@@ -89,4 +89,4 @@ def test_recipes_make_a_policy_that_compares(folder, language):
     (place / "calcli.toml").unlink()
     (place / "Makefile").write_text(block("make"))
     run(place, *(["sh", "-c", block("sh")] if language == "sh" else ["make", "check"]))
-    assert parse_policy(tomllib.loads((place / "calcli.toml").read_text()), "README").compares
+    assert parse_policy(tomllib.loads((place / "calcli.toml").read_text()), "the page").compares
