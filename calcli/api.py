@@ -24,13 +24,11 @@ from calcli.io.hashing import sha256
 from calcli.io.named import parse_edges, read_class_groups
 from calcli.io.options import ReadOptions
 from calcli.io.read import read as read_file
-from calcli.report.jsonreport import report_object
-from calcli.report.markdown import markdown_text
+from calcli.report.evaluation import ShownResults
 from calcli.report.numbers import counted, number
-from calcli.report.records import records
+from calcli.report.shown import render
 from calcli.report.slices import summarize_slices
 from calcli.report.summary import Result, summarize
-from calcli.report.tables import result_tables
 
 if TYPE_CHECKING:
     import pandas
@@ -56,7 +54,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as the JSON object of `calcli evaluate --format json`."""
-        return report_object(self.results, self.settings, sha256)
+        return self._shown().to_dict()
 
     def to_frame(self, per_class: bool = False) -> pandas.DataFrame:
         """Return a row for every number, as `calcli evaluate --format csv` has them.
@@ -66,7 +64,7 @@ class Report:
         per_class
             Whether to add the figures of each class.
         """
-        return to_frame(list(records(self.results, per_class)))
+        return to_frame(list(self._shown(per_class).records()))
 
     def __repr__(self) -> str:
         read = self.results[0].input
@@ -75,12 +73,13 @@ class Report:
         return f"<Report on {read.path}: {size}; {', '.join(values)}>"
 
     def __str__(self) -> str:
-        from calcli.report.terminal import terminal_text
-
-        return terminal_text(result_tables(self.results)).rstrip("\n")
+        return render(self._shown(), "table").rstrip("\n")
 
     def _repr_markdown_(self) -> str:
-        return markdown_text(result_tables(self.results))
+        return render(self._shown(), "markdown")
+
+    def _shown(self, per_class: bool = False) -> ShownResults:
+        return ShownResults(self.results, self.settings, per_class, sha256)
 
 
 def evaluate(

@@ -20,12 +20,9 @@ from calcli.core.language.errors import UsageError
 from calcli.io.hashing import sha256
 from calcli.io.policy import parse_policy, read_policy
 from calcli.io.reports import read_report
-from calcli.report.comparison import TITLE as COMPARISON
-from calcli.report.comparison import comparison_object, comparison_tables
-from calcli.report.markdown import markdown_text
-from calcli.report.policy import TITLE as CHECK
-from calcli.report.policy import check_object, check_tables
-from calcli.report.terminal import terminal_text
+from calcli.report.check import ShownChecks
+from calcli.report.comparison import ShownComparison
+from calcli.report.shown import render
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +48,7 @@ class ComparisonReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as the JSON object of `calcli compare --format json`."""
-        return comparison_object(self.comparisons, self.settings, self.paired, self.unmatched, sha256)
+        return self._shown().to_dict()
 
     def __repr__(self) -> str:
         verdicts = [
@@ -61,13 +58,13 @@ class ComparisonReport:
         return f"<ComparisonReport: {'; '.join(verdicts)}>"
 
     def __str__(self) -> str:
-        return terminal_text(self._tables()).rstrip("\n")
+        return render(self._shown(), "table").rstrip("\n")
 
     def _repr_markdown_(self) -> str:
-        return markdown_text(self._tables(), title=COMPARISON)
+        return render(self._shown(), "markdown")
 
-    def _tables(self) -> list[Any]:
-        return comparison_tables(self.comparisons, self.paired, self.unmatched)
+    def _shown(self) -> ShownComparison:
+        return ShownComparison(self.comparisons, self.settings, self.paired, self.unmatched, digest=sha256)
 
 
 def compare(
@@ -150,17 +147,20 @@ class CheckReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as the JSON object of `calcli check --format json`."""
-        return check_object([self.checked], self.policy, "python")
+        return self._shown().to_dict()
 
     def __repr__(self) -> str:
         results = ", ".join(f"{outcome.rule.title}: {outcome.result}" for outcome in self.checked.outcomes)
         return f"<CheckReport on {self.checked.path}: {results}>"
 
     def __str__(self) -> str:
-        return terminal_text(check_tables([self.checked])).rstrip("\n")
+        return render(self._shown(), "table").rstrip("\n")
 
     def _repr_markdown_(self) -> str:
-        return markdown_text(check_tables([self.checked]), title=CHECK)
+        return render(self._shown(), "markdown")
+
+    def _shown(self) -> ShownChecks:
+        return ShownChecks([self.checked], self.policy, "python")
 
 
 def check(

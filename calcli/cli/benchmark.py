@@ -63,8 +63,9 @@ def benchmark(
     from calcli.core.evaluating.results import Settings
     from calcli.core.language.expressions import parse_metrics
     from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, run
-    from calcli.report.benchmark import render_benchmark
+    from calcli.report.benchmark import ShownTrials
     from calcli.report.progress import progress
+    from calcli.report.shown import render
 
     calls = parse_methods(split(methods) or DEFAULT_METHODS)
     measured = parse_metrics(split(metrics) or DEFAULT_METRICS, {"bins": bins})
@@ -77,7 +78,7 @@ def benchmark(
         count = len(tasks) * (len(calls) + 1)
         watch = watcher("methods", count) if watcher else lambda done: None
         trials = run(tasks, list(map(str, calls)), settings, jobs, watch)
-    emit(render_benchmark(trials, settings, format, colored(talking.no_color)))
+    emit(render(ShownTrials(trials, settings), format, color=colored(talking.no_color)))
 
 
 def paired(firsts: Sequence[str], seconds: Sequence[str]) -> list[tuple[str, str]]:

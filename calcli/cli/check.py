@@ -71,7 +71,8 @@ def check(
     from calcli.core.comparing.policy import exit_status
     from calcli.io.atomic import atomic_path
     from calcli.io.policy import read_policy
-    from calcli.report.policy import render_check
+    from calcli.report.check import ShownChecks
+    from calcli.report.shown import render
 
     options = reading.read_options()
     if init:
@@ -84,13 +85,14 @@ def check(
         reference = read_reference(baseline, options)
         against = Against(reference, key, allow_unmatched, unpaired, allow_other_classes)
     checked = [check_file(file, rules, against, options) for file in files]
+    shown = ShownChecks(checked, rules, policy, strict)
     with ExitStack() as written:  # all or none
         for form, path in targets:
             temporary = written.enter_context(atomic_path(path))
-            temporary.write_text(render_check(checked, rules, policy, form, strict=strict), encoding="utf-8")
+            temporary.write_text(render(shown, form), encoding="utf-8")
     for warning in dict.fromkeys(warning for one in checked for warning in one.warnings):
         remark(warning)
-    emit(render_check(checked, rules, policy, format, strict=strict, color=colored(talking.no_color)))
+    emit(render(shown, format, color=colored(talking.no_color)))
     status = exit_status(checked, strict=strict)
     if status:
         raise typer.Exit(status)
@@ -135,7 +137,7 @@ def write_first_policy(
     from calcli.core.language.errors import UsageError
     from calcli.io.atomic import atomic_path
     from calcli.io.read import read
-    from calcli.report.policy import first_policy
+    from calcli.report.check import first_policy
 
     if len(files) != 1:
         raise UsageError(f"--init takes the values of one file; {len(files)} were given")

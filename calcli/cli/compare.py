@@ -132,15 +132,12 @@ def comparison_text(
     """
     from calcli.core.comparing.comparison import compare
     from calcli.io.hashing import sha256
-    from calcli.report.comparison import TITLE, comparison_object, comparison_tables
-    from calcli.report.forms import tables_text
-    from calcli.report.jsonreport import report_text
+    from calcli.report.comparison import ShownComparison
+    from calcli.report.shown import render
 
     found = compare(systems, settings, plan, watch)
-    if format == "json":
-        return report_text(comparison_object(found, settings, plan.paired, unmatched, sha256))
-    tables = comparison_tables(found, plan.paired, unmatched, selecting)
-    return tables_text(tables, format, title=TITLE, color=color)
+    shown = ShownComparison(found, settings, plan.paired, unmatched, selecting, sha256)
+    return render(shown, format, color=color)
 
 
 def seeds_text(
@@ -150,15 +147,9 @@ def seeds_text(
     from calcli.core.comparing.comparison import over_seeds
     from calcli.core.evaluating.evaluate import evaluate
     from calcli.io.hashing import sha256
-    from calcli.report.comparison import TITLE, seeds_object, seeds_tables
-    from calcli.report.forms import tables_text
-    from calcli.report.jsonreport import report_text
-    from calcli.report.summary import short_names
+    from calcli.report.comparison import ShownSeeds
+    from calcli.report.shown import render
 
     settings = replace(settings, resamples=0, draws=0)
     evaluations = [evaluate(system, settings) for system in systems]
-    spreads = over_seeds(evaluations)
-    if format == "json":
-        return report_text(seeds_object(evaluations, spreads, settings, sha256))
-    names = short_names([system.provenance.path for system in systems])
-    return tables_text(seeds_tables(spreads, names), format, title=TITLE, color=color)
+    return render(ShownSeeds(evaluations, over_seeds(evaluations), settings, sha256), format, color=color)

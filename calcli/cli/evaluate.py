@@ -59,8 +59,9 @@ def evaluate(
     from calcli.core.comparing.limits import parse_limit
     from calcli.io.folder import filled_folder
     from calcli.io.hashing import sha256
+    from calcli.report.evaluation import ShownResults
     from calcli.report.progress import progress
-    from calcli.report.render import render, write_report
+    from calcli.report.shown import render
 
     settings = recalibrating.applied(testing.applied(computing.settings()))
     limits = [parse_limit(text, settings.defaults) for text in fail_if or ()]
@@ -72,10 +73,10 @@ def evaluate(
             results = evaluate_sources(
                 sources, options, settings, limits, folder, watcher, by or (), companions
             )
+        shown = ShownResults(results, settings, showing.per_class, sha256)
         if folder:
-            write_report(folder, results, settings, per_class=showing.per_class, digest=sha256)
-    color = colored(showing.no_color)
-    emit(render(results, settings, showing.format, per_class=showing.per_class, digest=sha256, color=color))
+            shown.write(folder)
+    emit(render(shown, showing.format, color=colored(showing.no_color)))
     if showing.format == "csv" and not showing.quiet:
         for result in results:
             for warning in result.warnings:

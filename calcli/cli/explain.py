@@ -35,13 +35,7 @@ def explain(
     calcli explain ks
     calcli explain temperature
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.report import explain as shown
-    from calcli.report.forms import tables_text
+    from calcli.report.explain import ShownEntries
+    from calcli.report.shown import render
 
-    if format == "json":
-        from calcli.report.jsonreport import report_text
-
-        emit(report_text(shown.explain_object(name)))
-        return
-    tables = shown.list_tables() if name is None else shown.entry_tables(name)
-    emit(tables_text(tables, format, title=shown.TITLE, color=colored(no_color)))
+    emit(render(ShownEntries(name), format, color=colored(no_color)))

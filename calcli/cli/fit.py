@@ -101,8 +101,9 @@ def fit(
     from calcli.core.recalibrating.fitting import FitSettings, record_of
     from calcli.io.calibrators import calibrator_text, save_calibrator
     from calcli.io.hashing import sha256
-    from calcli.report.fit import render_fit
+    from calcli.report.fit import ShownFit
     from calcli.report.progress import progress
+    from calcli.report.shown import render
 
     reduced = lens == REDUCED
     settings = FitSettings(
@@ -113,7 +114,7 @@ def fit(
         found = fit_file(file, reading.read_options(), calls, settings, watcher)
     files = found.predictions.provenance.files
     record = record_of(found, sha256(files) if files else None)
-    shown = render_fit(found, format, color=output != "-" and colored(talking.no_color))
+    shown = render(ShownFit(found), format, color=output != "-" and colored(talking.no_color))
     if output == "-":
         emit(calibrator_text(record))
         if not talking.quiet:

@@ -223,7 +223,7 @@ def write_figures(
         Whether to write their numbers beside them.
     """
     from calcli.figures import draw, save
-    from calcli.report.columns import columns_text
+    from calcli.report.shown import csv_text
 
     written = []
     for name in names:
@@ -232,5 +232,5 @@ def write_figures(
         save(drawing.figure, folder / written[-1])
         if data:
             written.append(f"{name}.csv")
-            (folder / written[-1]).write_text(columns_text(drawing.tables), encoding="utf-8")
+            (folder / written[-1]).write_text(csv_text(drawing.records()), encoding="utf-8")
     return written

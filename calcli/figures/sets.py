@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -100,6 +100,12 @@ class Drawing:
 
     figure: Figure
     tables: Mapping[str, Columns] = field(default_factory=dict)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for each row of the tables; `name` says which table it is of."""
+        for name, columns in self.tables.items():
+            for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+                yield {"name": name} | dict(zip(columns, row, strict=True))
 
 
 def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawing:

@@ -1,26 +1,19 @@
-"""Benchmarks -> tables, JSON and CSV."""
+"""Benchmarks as shown."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Container, Sequence
-from typing import Any, Literal
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from calcli.core.evaluating.results import Settings
-from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.version import __version__
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, cost, like_best, mean_ranks
-from calcli.report.forms import tables_text
-from calcli.report.jsonreport import report_text
-from calcli.report.model import Column, Mark, Table
 from calcli.report.numbers import number
+from calcli.report.shown import Column, Mark, Shown, Table
 from calcli.report.wording import NONE
 
-SCHEMA = "calcli.benchmark/1"
-TITLE = "Benchmark of calibrators"
 FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
 ALIKE = (
@@ -33,23 +26,56 @@ RANKS = "Mean rank: over the models, 1 for the best; equal values share theirs."
 
 SETTINGS = ("metrics", "bins", "level", "resamples", "seed")
 
-BenchmarkFormat = Literal["table", "json", "markdown", "csv"]
 
+@dataclass(frozen=True)
+class ShownTrials(Shown):
+    """Calibrators side by side: one table, or with several models a table a metric and mean ranks."""
 
-def render_benchmark(
-    trials: Sequence[Trial], settings: Settings, format: BenchmarkFormat, color: bool = False
-) -> str:
-    """Return trials in the form asked for; several models get a table a metric, with mean ranks."""
-    if format == "json":
-        return report_text(benchmark_object(trials, settings))
-    if format == "csv":
-        return benchmark_csv(trials, settings.metrics)
-    several = len({trial.model for trial in trials}) > 1
-    tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
-    failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
-    if failures:
-        tables.append(Table("Failed", notes=failures))
-    return tables_text(tables, format, title=TITLE, color=color)
+    trials: Sequence[Trial]
+    settings: Settings
+
+    title = "Benchmark of calibrators"
+    schema = "calcli.benchmark/1"
+
+    def tables(self) -> list[Table]:
+        """Return the values, the best two marked, and what failed."""
+        trials, settings = self.trials, self.settings
+        several = len({trial.model for trial in trials}) > 1
+        tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
+        failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
+        return [*tables, *([Table("Failed", notes=failures)] if failures else [])]
+
+    def content(self) -> dict[str, Any]:
+        """Return trials, the methods like the best of each model, and mean ranks."""
+        trials, settings = self.trials, self.settings
+        return {
+            "settings": {key: getattr(settings, key) for key in SETTINGS},
+            "trials": [
+                {key: value for key, value in vars(trial).items() if key != "draws"}
+                | {"fault": trial.fault or None}
+                for trial in trials
+            ],
+            "like_best": {
+                model: {
+                    metric: sorted(like_best([t for t in trials if t.model == model], metric, settings.level))
+                    for metric in settings.metrics
+                }
+                for model in dict.fromkeys(trial.model for trial in trials)
+            },
+            "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
+        }
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for each trial."""
+        for trial in self.trials:
+            yield {
+                "model": trial.model,
+                "method": trial.method,
+                **{metric: trial.values.get(metric) for metric in self.settings.metrics},
+                "fit_seconds": trial.fit_seconds,
+                "apply_seconds": trial.apply_seconds,
+                "fault": trial.fault,
+            }
 
 
 def _of_one(trials: Sequence[Trial], settings: Settings) -> Table:
@@ -139,39 +165,3 @@ def _change(trial: Trial, uncalibrated: Trial) -> str:
     if trial.method == UNCALIBRATED or trial.fault or uncalibrated.fault:
         return NONE
     return f"{trial.values['accuracy'] - uncalibrated.values['accuracy']:+.4f}"
-
-
-def benchmark_object(trials: Sequence[Trial], settings: Settings) -> dict[str, Any]:
-    """Return trials, the methods like the best of each model, and mean ranks as JSON values."""
-    report = {
-        "schema": SCHEMA,
-        "calcli": __version__,
-        "settings": {key: getattr(settings, key) for key in SETTINGS},
-        "trials": [
-            {key: value for key, value in vars(trial).items() if key != "draws"}
-            | {"fault": trial.fault or None}
-            for trial in trials
-        ],
-        "like_best": {
-            model: {
-                metric: sorted(like_best([t for t in trials if t.model == model], metric, settings.level))
-                for metric in settings.metrics
-            }
-            for model in dict.fromkeys(trial.model for trial in trials)
-        },
-        "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
-    }
-    return json_value(report)
-
-
-def benchmark_csv(trials: Sequence[Trial], metrics: Sequence[str]) -> str:
-    """Return a line for each trial."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["model", "method", *metrics, "fit_seconds", "apply_seconds", "fault"])
-    for trial in trials:
-        values = [trial.values.get(metric, "") for metric in metrics]
-        writer.writerow(
-            [trial.model, trial.method, *values, trial.fit_seconds, trial.apply_seconds, trial.fault]
-        )
-    return text.getvalue()

@@ -1,25 +1,20 @@
-"""Comparisons -> tables and JSON: differences, rankings, slices, seeds."""
+"""Comparisons as shown: differences, rankings, slices, seeds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from calcli.core.comparing.comparison import Comparison, Difference, Spread
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.results import Evaluation, Settings
-from calcli.core.language.jsonvalues import json_value
-from calcli.core.language.version import __version__
-from calcli.report.jsonreport import Digest, input_object
-from calcli.report.model import Column, Table
+from calcli.report.evaluation import Digest, input_object
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
+from calcli.report.shown import Column, Shown, Table
 from calcli.report.summary import short_names, summarize
 from calcli.report.wording import NONE, assumed_bins, interval_head, unsure
-
-SCHEMA = "calcli.comparison/1"
-TITLE = "Comparison"
 
 NO_EVIDENCE = "~"
 PAIRED = "Intervals: paired bootstrap of the differences. ~: no evidence of a difference."
@@ -41,38 +36,67 @@ VERDICTS = {
 }
 
 
-def comparison_tables(
-    comparisons: Sequence[Comparison], paired: bool, unmatched: Sequence[int], selecting: bool = False
-) -> list[Table]:
-    """Return the tables of a comparison.
+@dataclass(frozen=True)
+class ShownComparison(Shown):
+    """Differences of systems, rankings and slices.
 
-    Parameters
+    Attributes
     ----------
     comparisons
         Of all rows first, then of slices.
+    settings
+        How they were made.
     paired
         Whether the rows were paired.
     unmatched
         Rows of each system that were left out.
     selecting
-        Whether one of the systems is to be chosen: the ranking comes first, and differences to the baseline
-        are not shown.
+        Whether one of the systems is to be chosen: the ranking comes first in the tables, and differences to
+        the baseline are not in them.
+    digest
+        Returns the SHA-256 of some files, for JSON.
     """
-    whole, parts = comparisons[0], comparisons[1:]
-    names = short_names([evaluation.predictions.provenance.path for evaluation in whole.evaluations])
-    tables = []
-    if selecting or len(names) > 2:
-        tables.append(_ranking(whole, names, selecting))
-    if not selecting:
-        if len(names) == 2:
-            tables.append(_pair(whole, names))
-        else:
-            tables.append(_grid([whole], names, f"Differences to {names[0]}"))
-        if parts:
-            column = parts[0].part.column if parts[0].part else ""
-            tables.append(_grid(parts, names, f"Differences by {column}"))
-    tables.append(Table("How to read this", notes=tuple(_notes(comparisons, names, paired, unmatched))))
-    return tables
+
+    comparisons: Sequence[Comparison]
+    settings: Settings
+    paired: bool
+    unmatched: Sequence[int]
+    selecting: bool = False
+    digest: Digest | None = None
+
+    title = "Comparison"
+    schema = "calcli.comparison/1"
+
+    def tables(self) -> list[Table]:
+        """Return the ranking, differences to the baseline, those in slices, and how to read them."""
+        whole, parts, names = self.comparisons[0], self.comparisons[1:], self._names()
+        tables = []
+        if self.selecting or len(names) > 2:
+            tables.append(_ranking(whole, names, self.selecting))
+        if not self.selecting:
+            if len(names) == 2:
+                tables.append(_pair(whole, names))
+            else:
+                tables.append(_grid([whole], names, f"Differences to {names[0]}"))
+            if parts:
+                column = parts[0].part.column if parts[0].part else ""
+                tables.append(_grid(parts, names, f"Differences by {column}"))
+        notes = tuple(_notes(self.comparisons, names, self.paired, self.unmatched))
+        return [*tables, Table("How to read this", notes=notes)]
+
+    def content(self) -> dict[str, Any]:
+        """Return settings, systems, and comparisons in full."""
+        whole = self.comparisons[0]
+        return {
+            "settings": asdict(self.settings),
+            "paired": self.paired,
+            "systems": _systems(whole.evaluations, self.unmatched, self.digest),
+            "comparisons": [_comparison(comparison) for comparison in self.comparisons],
+            "selection": selection_sentence(whole, self._names()),
+        }
+
+    def _names(self) -> list[str]:
+        return short_names([one.predictions.provenance.path for one in self.comparisons[0].evaluations])
 
 
 def _pair(whole: Comparison, names: Sequence[str]) -> Table:
@@ -221,59 +245,57 @@ def _verdict(found: Difference) -> str:
     return NO_EVIDENCE if found.verdict == "no evidence" else found.verdict
 
 
-def seeds_tables(spreads: Sequence[Spread], names: Sequence[str]) -> list[Table]:
-    """Return the table of a model's metrics over several seeds."""
-    columns = (Column("", "left"), Column("mean"), Column("sd"), Column("least"), Column("greatest"))
-    rows = [
-        (
-            spread.call.asked,
-            number(spread.mean),
-            NONE if math.isnan(spread.sd) else to_decimals(spread.sd, decimals(spread.mean)),
-            number(spread.least),
-            number(spread.greatest),
-        )
-        for spread in spreads
-    ]
-    note = f"sd is that between seeds of one model (divisor n - 1): {', '.join(names)}."
-    return [Table(f"{counted(len(names), 'seed')} of one model", columns, tuple(rows), (note,))]
+@dataclass(frozen=True)
+class ShownSeeds(Shown):
+    """A model's metrics over several seeds.
 
+    Attributes
+    ----------
+    evaluations
+        One a seed.
+    spreads
+        Of each metric over them.
+    settings
+        How they were evaluated.
+    digest
+        Returns the SHA-256 of some files, for JSON.
+    """
 
-def comparison_object(
-    comparisons: Sequence[Comparison],
-    settings: Settings,
-    paired: bool,
-    unmatched: Sequence[int],
-    digest: Digest | None = None,
-) -> dict[str, Any]:
-    """Return a comparison as JSON values; otherwise as `comparison_tables`."""
-    whole = comparisons[0]
-    names = short_names([evaluation.predictions.provenance.path for evaluation in whole.evaluations])
-    return _headed(
-        settings,
-        {
-            "paired": paired,
-            "systems": _systems(whole.evaluations, unmatched, digest),
-            "comparisons": [_comparison(comparison) for comparison in comparisons],
-            "selection": selection_sentence(whole, names),
-        },
-    )
+    evaluations: Sequence[Evaluation]
+    spreads: Sequence[Spread]
+    settings: Settings
+    digest: Digest | None = None
 
+    title = ShownComparison.title
+    schema = ShownComparison.schema
 
-def seeds_object(
-    evaluations: Sequence[Evaluation], spreads: Sequence[Spread], settings: Settings, digest: Digest | None
-) -> dict[str, Any]:
-    """Return a model's metrics over several seeds as JSON values."""
-    metrics = {
-        spread.call.asked: {key: value for key, value in asdict(spread).items() if key != "call"}
-        for spread in spreads
-    }
-    systems = _systems(evaluations, [0] * len(evaluations), digest)
-    return _headed(settings, {"systems": systems, "over_seeds": metrics})
+    def tables(self) -> list[Table]:
+        """Return a row for each metric."""
+        names = short_names([one.predictions.provenance.path for one in self.evaluations])
+        columns = (Column("", "left"), Column("mean"), Column("sd"), Column("least"), Column("greatest"))
+        rows = [
+            (
+                spread.call.asked,
+                number(spread.mean),
+                NONE if math.isnan(spread.sd) else to_decimals(spread.sd, decimals(spread.mean)),
+                number(spread.least),
+                number(spread.greatest),
+            )
+            for spread in self.spreads
+        ]
+        note = f"sd is that between seeds of one model (divisor n - 1): {', '.join(names)}."
+        return [Table(f"{counted(len(names), 'seed')} of one model", columns, tuple(rows), (note,))]
 
-
-def _headed(settings: Settings, content: dict[str, Any]) -> dict[str, Any]:
-    head = {"schema": SCHEMA, "calcli": __version__, "settings": asdict(settings)}
-    return json_value(head | content)
+    def content(self) -> dict[str, Any]:
+        """Return settings, systems, and metrics over the seeds."""
+        return {
+            "settings": asdict(self.settings),
+            "systems": _systems(self.evaluations, [0] * len(self.evaluations), self.digest),
+            "over_seeds": {
+                spread.call.asked: {key: value for key, value in asdict(spread).items() if key != "call"}
+                for spread in self.spreads
+            },
+        }
 
 
 def _systems(

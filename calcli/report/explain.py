@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 from calcli.core.language.methods import METHODS, Method
 from calcli.core.language.metrics import METRICS, Metric
-from calcli.report.model import Column, Table
-
-TITLE = "What calcli knows"
+from calcli.report.shown import Column, Shown, Table
 
 FAMILIES = {
     "score": "Scores",
@@ -40,8 +38,40 @@ LEARNS = Column("what it learns", "left")
 MORE = "calcli explain NAME says more, such as calcli explain ks."
 
 
-def list_tables() -> list[Table]:
-    """Return tables of all metrics by family, and of all calibrators, a line each."""
+@dataclass(frozen=True)
+class ShownEntries(Shown):
+    """One entry of the registries, or all of them in a line each.
+
+    Attributes
+    ----------
+    name
+        Of a metric or calibrator; an expression stands for what it names. None for all.
+
+    Raises
+    ------
+    UsageError
+        If there is none of that name.
+    """
+
+    name: str | None = None
+
+    title = "What calcli knows"
+
+    def tables(self) -> list[Table]:
+        """Return the table of the entry, or all metrics by family and all calibrators."""
+        return _lists() if self.name is None else [_table(_entry(self.name))]
+
+    def content(self) -> dict[str, Any]:
+        """Return the entry, or both registries by name."""
+        if self.name is not None:
+            return _object(_entry(self.name))
+        return {
+            "metrics": {key: _object(metric) for key, metric in METRICS.items()},
+            "methods": {key: _object(method) for key, method in METHODS.items()},
+        }
+
+
+def _lists() -> list[Table]:
     tables = []
     for family, title in FAMILIES.items():
         members = [metric for metric in METRICS.values() if metric.family == family]
@@ -52,28 +82,10 @@ def list_tables() -> list[Table]:
     return [*tables, Table(METHODS_TITLE, (Column("method", "left"), LEARNS), rows, (MORE,))]
 
 
-def entry_tables(name: str) -> list[Table]:
-    """Return the table of one metric or calibrator; a metric expression stands for its metric.
-
-    Raises
-    ------
-    UsageError
-        If there is neither.
-    """
-    entry = _entry(name)
+def _table(entry: Metric | Method) -> Table:
     lines = _of_metric(entry) if isinstance(entry, Metric) else _of_method(entry)
     rows = tuple((key, text) for key, text in lines.items() if text)
-    return [Table(f"{entry.title} ({entry.name})", (Column("", "left"), Column("", "left")), rows)]
-
-
-def explain_object(name: str | None) -> dict[str, Any]:
-    """Return an entry, or both registries by name, as JSON values."""
-    if name is not None:
-        return _object(_entry(name))
-    return {
-        "metrics": {key: _object(metric) for key, metric in METRICS.items()},
-        "methods": {key: _object(method) for key, method in METHODS.items()},
-    }
+    return Table(f"{entry.title} ({entry.name})", (Column("", "left"), Column("", "left")), rows)
 
 
 def _entry(name: str) -> Metric | Method:

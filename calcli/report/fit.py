@@ -1,27 +1,20 @@
-"""A fit -> tables and JSON: what was learned, what it does, what stands in the way of trusting it."""
+"""A fit as shown: what was learned, what it does, what stands in the way of trusting it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any, Literal
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from calcli.core.calibrators.crossvalidation import Difference
-from calcli.core.language.jsonvalues import json_value
-from calcli.core.language.version import __version__
 from calcli.core.recalibrating.fitting import Candidate, Fit
 from calcli.report.findings import Warning
-from calcli.report.forms import tables_text
-from calcli.report.jsonreport import report_text
-from calcli.report.model import Column, Table
 from calcli.report.numbers import counted, number, percent, some, spread
+from calcli.report.shown import Column, Shown, Table
 from calcli.report.wording import NONE
 
-Format = Literal["table", "json", "markdown"]
-
-SCHEMA = "calcli.fit/1"
 ROWS_A_CLASS = 10  # fewer, and what is learned of a class is mostly noise
 ROWS_A_PARAMETER = 10
 LISTED = 12  # an array longer than this is shown by its range
@@ -30,53 +23,51 @@ BETTER = {"log_loss": "lower", "brier": "lower", "ece": "lower", "accuracy": "hi
 FLATTERED = "after: on the rows of the fit, which flatters it."
 
 
-def render_fit(fit: Fit, format: Format, *, color: bool = False) -> str:
-    """Return a fit as text: tables for a terminal, JSON or Markdown."""
-    if format == "json":
-        return report_text(fit_object(fit))
-    return tables_text(fit_tables(fit), format, color=color)
+@dataclass(frozen=True)
+class ShownFit(Shown):
+    """A fit: what was learned, what it does, and what stands in the way of trusting it."""
 
+    fit: Fit
 
-def fit_object(fit: Fit) -> dict[str, Any]:
-    """Return a fit as JSON values; inf and nan are strings."""
-    rows = fit.predictions
-    found = {
-        "schema": SCHEMA,
-        "calcli": __version__,
-        "settings": asdict(fit.settings),
-        "input": {
-            "path": rows.provenance.path,
-            "rows": rows.n_rows,
-            "classes": rows.n_classes,
-            "kind": rows.kind,
-            "kind_reason": rows.scores.kind_reason,
-            "labels": rows.provenance.labels,
-        },
-        "method": str(fit.call),
-        "learned": {name: _plain(np.asarray(value)) for name, value in fit.calibrator.parameters.items()},
-        "before": fit.before,
-        "after": fit.after,
-        "cross_validated": fit.cross_validated,
-        "gain": fit.gain and asdict(fit.gain),
-        "changed_rows": fit.changed_rows,
-        "new_ties": fit.new_ties,
-        "candidates": [_candidate(one, fit) for one in fit.candidates],
-        "notes": list(fit.calibrator.notes),
-        "warnings": [asdict(warning) for warning in fit_warnings(fit)],
-    }
-    return json_value(found)
+    title = "Calibration report"
+    schema = "calcli.fit/1"
 
+    def tables(self) -> list[Table]:
+        """Return what was fitted, the candidates, the effect and the warnings."""
+        fit = self.fit
+        warnings = tuple(warning.message for warning in fit_warnings(fit))
+        return [
+            _what(fit),
+            *([_candidates(fit)] if fit.candidates else []),
+            _effect(fit),
+            *([Table("Warnings", notes=warnings)] if warnings else []),
+        ]
 
-def fit_tables(fit: Fit) -> list[Table]:
-    """Return the tables of a fit."""
-    tables = [_what(fit)]
-    if fit.candidates:
-        tables.append(_candidates(fit))
-    tables.append(_effect(fit))
-    warnings = [warning.message for warning in fit_warnings(fit)]
-    if warnings:
-        tables.append(Table("Warnings", notes=tuple(warnings)))
-    return tables
+    def content(self) -> dict[str, Any]:
+        """Return settings, input, what was learned, and its effect; long arrays by their range."""
+        fit, rows = self.fit, self.fit.predictions
+        return {
+            "settings": asdict(fit.settings),
+            "input": {
+                "path": rows.provenance.path,
+                "rows": rows.n_rows,
+                "classes": rows.n_classes,
+                "kind": rows.kind,
+                "kind_reason": rows.scores.kind_reason,
+                "labels": rows.provenance.labels,
+            },
+            "method": str(fit.call),
+            "learned": {name: _plain(np.asarray(value)) for name, value in fit.calibrator.parameters.items()},
+            "before": fit.before,
+            "after": fit.after,
+            "cross_validated": fit.cross_validated,
+            "gain": fit.gain and asdict(fit.gain),
+            "changed_rows": fit.changed_rows,
+            "new_ties": fit.new_ties,
+            "candidates": [_candidate(one, fit) for one in fit.candidates],
+            "notes": list(fit.calibrator.notes),
+            "warnings": [asdict(warning) for warning in fit_warnings(fit)],
+        }
 
 
 def fit_warnings(fit: Fit) -> list[Warning]:

@@ -5,24 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from calcli.report.model import Mark, Table
-
-CALIBRATION_REPORT = "Calibration report"
+from calcli.report.shown import Mark, Table
 
 
-def markdown_text(
-    tables: Sequence[Table], figures: Sequence[str] = (), title: str = CALIBRATION_REPORT
-) -> str:
+def markdown_text(tables: Sequence[Table], title: str, figures: Sequence[str] = ()) -> str:
     """Return tables as a Markdown page.
 
     Parameters
     ----------
     tables
         What to show.
-    figures
-        Image files to embed at the end.
     title
         Of the page.
+    figures
+        Image files to embed at the end.
     """
     parts = [_table(table) for table in tables]
     parts += [f"![{file.removesuffix('.png')}](<{file}>)" for file in figures]

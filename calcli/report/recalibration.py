@@ -7,8 +7,8 @@ from math import isfinite, isinf
 
 from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.language.metrics import GIVEN, PAV
-from calcli.report.model import Column, Table
 from calcli.report.numbers import number, percent, span
+from calcli.report.shown import Column, Table
 from calcli.report.wording import NONE, PARTS, WON_BACK, interval_head
 
 LOSSES = ("calibration_loss", "relative_calibration_loss")

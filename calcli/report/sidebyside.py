@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from calcli.core.evaluating.results import Estimate
-from calcli.report.model import Column, Table
 from calcli.report.numbers import decimals, number, p_value, to_decimals
+from calcli.report.shown import Column, Table
 from calcli.report.summary import Result
 from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, error_notes, interval_head
 

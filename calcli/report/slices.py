@@ -11,8 +11,8 @@ from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.calibration_loss import Companions
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
-from calcli.report.model import Column, Table
 from calcli.report.numbers import number
+from calcli.report.shown import Column, Table
 from calcli.report.sidebyside import cell, half_width
 from calcli.report.summary import Result, summarize
 from calcli.report.wording import CORRECTED, P, few_draws

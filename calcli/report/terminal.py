@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from calcli.report.model import Table
+from calcli.report.shown import Table
 
 GAP = 2  # blanks between columns
 STYLES = {"best": "bold", "second": "underline", None: ""}

@@ -14,7 +14,8 @@ import calcli
 from calcli.core.calibrators.crossvalidation import Rows
 from calcli.core.evaluating.results import Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, Task, run, task_of
-from calcli.report.benchmark import render_benchmark
+from calcli.report.benchmark import ShownTrials
+from calcli.report.shown import render
 from tests.benchmarks.harness import ROOT
 
 SAMPLES = {
@@ -42,4 +43,5 @@ def tasks() -> Iterator[Task]:
 def main() -> None:
     """Print the tables."""
     settings = Settings(metrics=METRICS, resamples=0, draws=0)
-    print(render_benchmark(run(list(tasks()), DEFAULT_METHODS, settings), settings, "markdown"))
+    trials = run(list(tasks()), DEFAULT_METHODS, settings)
+    print(render(ShownTrials(trials, settings), "markdown"))

@@ -9,7 +9,13 @@ import pytest
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation, Settings
 from calcli.io.arrays import from_arrays
+from calcli.report.evaluation import ShownResults
+from calcli.report.shown import Table
 from calcli.report.summary import Result, summarize
+
+
+def tables_of(results, per_class=False) -> list[Table]:
+    return ShownResults(results, Settings(), per_class).tables()
 
 
 @pytest.fixture(scope="session")

@@ -12,15 +12,17 @@ import pytest
 
 from calcli.core.evaluating.results import Settings
 from calcli.io.hashing import sha256
-from calcli.report.jsonreport import report_object, report_text
+from calcli.report.evaluation import RECORD, ShownResults
 from calcli.report.markdown import markdown_text
-from calcli.report.model import Column, Table
-from calcli.report.records import COLUMNS, csv_text, records
-from calcli.report.tables import result_tables
+from calcli.report.shown import Column, Table, render
 
 
 def as_json(*results) -> dict:
-    return json.loads(report_text(report_object(results, Settings())))
+    return json.loads(render(ShownResults(results, Settings()), "json"))
+
+
+def as_csv(result, per_class=False) -> str:
+    return render(ShownResults([result], Settings(), per_class), "csv")
 
 
 def test_the_json_is_versioned_and_says_its_settings(sure):
@@ -57,7 +59,7 @@ STANDING = ("normalized_*", "constant:", "Errors carry", "Class-wise errors")  #
 def test_nothing_is_only_in_the_tables(sure, impossible):
     for result in (sure, impossible):
         text = json.dumps(as_json(result)["results"][0], ensure_ascii=False)
-        for table in result_tables([result]):
+        for table in ShownResults([result], Settings()).tables():
             for note in table.notes:
                 assert note in text or note.startswith(STANDING)
 
@@ -77,14 +79,14 @@ def test_files_carry_their_hash(tmp_path, sure):
     file = tmp_path / "preds.csv"
     file.write_text("label,prob_a,prob_b\na,0.7,0.3\nb,0.6,0.4\n")
     result = summarize(evaluate(read(file)))
-    found = report_object([result], Settings(), sha256)["results"][0]["input"]["sha256"]
+    found = ShownResults([result], Settings(), digest=sha256).to_dict()["results"][0]["input"]["sha256"]
     assert found == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert report_object([sure], Settings(), sha256)["results"][0]["input"]["sha256"] is None
+    assert ShownResults([sure], Settings(), digest=sha256).to_dict()["results"][0]["input"]["sha256"] is None
 
 
 def test_csv_has_a_line_for_every_number(impossible):
-    lines = list(csv.DictReader(io.StringIO(csv_text(records([impossible], per_class=True)))))
-    assert tuple(lines[0]) == COLUMNS
+    lines = list(csv.DictReader(io.StringIO(as_csv(impossible, per_class=True))))
+    assert tuple(lines[0]) == RECORD
     metrics = [line for line in lines if not line["class"]]
     assert [line["metric"] for line in metrics] == list(impossible.metrics)
     for line in metrics:
@@ -92,11 +94,13 @@ def test_csv_has_a_line_for_every_number(impossible):
         assert float(line["value"]) == value or math.isnan(value)
     classes = [line for line in lines if line["class"] == "dog"]
     assert [line["metric"] for line in classes] == ["rows", "frequency", "mean_prob", "recall", "ece"]
-    assert not [line for line in csv_text(records([impossible])).splitlines() if "recall" in line]
+    assert not [line for line in as_csv(impossible).splitlines() if "recall" in line]
 
 
 def test_markdown_has_the_tables_and_the_figures(sure):
-    page = markdown_text(result_tables([sure]), ["a b/reliability.png"])
+    page = markdown_text(
+        ShownResults([sure], Settings()).tables(), ShownResults.title, ["a b/reliability.png"]
+    )
     assert page.startswith("# Calibration report\n\n## arrays\n")
     assert "| accuracy | 0.5000 |" in page
     assert sure.verdict.sentence in page
@@ -105,7 +109,7 @@ def test_markdown_has_the_tables_and_the_figures(sure):
 
 def test_markdown_is_escaped():
     table = Table("a|b_", (Column("x*"), Column("log_loss")), (("<c>", "`d`\ne"),))
-    page = markdown_text([table])
+    page = markdown_text([table], "Page")
     assert "## a\\|b\\_" in page
     assert "| x\\* | log_loss |" in page
     assert "| \\<c> | \\`d\\` e |" in page
@@ -114,5 +118,5 @@ def test_markdown_is_escaped():
 def test_standard_deviations_are_in_json_and_csv(summarized):
     result = summarized([[0.9, 0.1]] * 30, [0, 1] * 15, metrics=("ece",), sd=True)
     assert as_json(result)["results"][0]["metrics"]["ece"]["sd"] == result.metrics["ece"].sd > 0
-    (line,) = csv.DictReader(io.StringIO(csv_text(records([result]))))
+    (line,) = csv.DictReader(io.StringIO(as_csv(result)))
     assert float(line["sd"]) == result.metrics["ece"].sd

@@ -13,10 +13,10 @@ from calcli.core.estimators.costs import CostWord
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.results import Decision, Estimate, Settings
 from calcli.core.language.expressions import parse_metric
-from calcli.report.jsonreport import report_object
+from calcli.report.evaluation import ShownResults
 from calcli.report.recalibration import decision_table, loss_table, parts_table, recalibration_sentences
-from calcli.report.tables import result_tables
 from calcli.report.wording import PARTS
+from tests.report.conftest import tables_of
 
 
 def loss(before, after, expression="relative_calibration_loss", standard_error=0.001):
@@ -171,27 +171,27 @@ def test_parts_with_and_without_an_interval(summarized):
     assert [column.head for column in table.columns] == ["", "value", "95% interval", "read with"]
     ends = found.metrics["corp_uncertainty"].interval
     assert [row[2] for row in table.rows] == ["-", f"{ends.low:.4f} to {ends.high:.4f}"]
-    written = report_object([found], Settings())["results"][0]["metrics"]
+    written = ShownResults([found], Settings()).to_dict()["results"][0]["metrics"]
     assert written["corp_uncertainty"]["low"] == ends.low
     assert "low" not in written["corp_miscalibration"]
 
 
 def test_parts_have_their_standard_deviation_in_the_tables(summarized):
     found = summarized([[0.9, 0.1]] * 60, [0, 0, 1] * 20, metrics=("corp_miscalibration",), sd=True)
-    (table,) = (table for table in result_tables([found]) if table.title == PARTS)
+    (table,) = (table for table in tables_of([found]) if table.title == PARTS)
     assert [column.head for column in table.columns] == ["", "value", "sd", "read with"]
     assert table.rows[0][2] == f"{found.metrics['corp_miscalibration'].sd:.4f}"
 
 
 def test_a_report_in_order_and_in_json(scaled):
-    titles = [table.title for table in result_tables([scaled])]
+    titles = [table.title for table in tables_of([scaled])]
     assert titles[1:5] == [
         "Quality for decisions",
         "Decisions under abstain",
         "What a recalibration would win back",
         "Calibration errors, for diagnosis",
     ]
-    found = json.loads(json.dumps(report_object([scaled], Settings())))["results"][0]
+    found = json.loads(json.dumps(ShownResults([scaled], Settings()).to_dict()))["results"][0]
     assert found["recalibration"] == list(scaled.recalibration)
     assert [row["name"] for row in found["decisions"]["abstain"]] == ["yes", "no", "abstain"]
     log_loss, relative = found["metrics"]["log_loss"], found["metrics"]["relative_calibration_loss"]

@@ -5,8 +5,8 @@ import pytest
 from calcli.core.evaluating import classrows
 from calcli.core.language.expressions import parse_metrics
 from calcli.report.summary import short_names
-from calcli.report.tables import result_tables
 from calcli.report.wording import assumed_bins
+from tests.report.conftest import tables_of
 
 
 def cells(table) -> dict[str, tuple[str, ...]]:
@@ -18,7 +18,7 @@ def by_title(tables) -> dict:
 
 
 def test_order_of_a_report(sure):
-    titles = [table.title for table in result_tables([sure], per_class=True)]
+    titles = [table.title for table in tables_of([sure], per_class=True)]
     assert titles == [
         "arrays",
         "Quality for decisions",
@@ -30,7 +30,7 @@ def test_order_of_a_report(sure):
 
 
 def test_what_was_read(impossible):
-    read = cells(result_tables([impossible])[0])
+    read = cells(tables_of([impossible])[0])
     assert read["rows"] == ("4",)
     assert read["classes"] == ("3, 0.0% (eel) to 50.0% (dog) of the rows",)
     assert read["absent"] == ("eel",)
@@ -42,7 +42,7 @@ def test_what_was_read(impossible):
 
 
 def test_every_metric_has_its_row(sure):
-    tables = by_title(result_tables([sure]))
+    tables = by_title(tables_of([sure]))
     shown = {*cells(tables["Quality for decisions"]), *cells(tables["Calibration errors, for diagnosis"])}
     lost = {name for name in sure.metrics if name.startswith("relative_calibration_loss")}
     assert shown == set(sure.metrics) - lost
@@ -50,7 +50,7 @@ def test_every_metric_has_its_row(sure):
 
 
 def test_cells_are_the_numbers(sure):
-    tables = by_title(result_tables([sure]))
+    tables = by_title(tables_of([sure]))
     value, interval, constant, better, _ = cells(tables["Quality for decisions"])["accuracy"]
     accuracy = sure.metrics["accuracy"]
     assert (value, constant, better) == ("0.5000", "", "higher")
@@ -63,28 +63,28 @@ def test_cells_are_the_numbers(sure):
 
 def test_the_interval_says_its_level(summarized):
     result = summarized([[0.9, 0.1]] * 20, [0, 1] * 10, level=0.9)
-    assert by_title(result_tables([result]))["Quality for decisions"].columns[2].head == "90% interval"
+    assert by_title(tables_of([result]))["Quality for decisions"].columns[2].head == "90% interval"
 
 
 def test_the_verdict_is_the_first_note(sure):
-    assert by_title(result_tables([sure]))["Quality for decisions"].notes[0] == sure.verdict.sentence
+    assert by_title(tables_of([sure]))["Quality for decisions"].notes[0] == sure.verdict.sentence
 
 
 def test_classes_without_rows_are_marked(impossible):
-    classes = cells(by_title(result_tables([impossible], per_class=True))["Classes"])
+    classes = cells(by_title(tables_of([impossible], per_class=True))["Classes"])
     assert classes["eel"][0] == "0"
     assert classes["eel"][3] == "no rows"
     assert classes["dog"][:4] == ("2", "0.5000", "0.5750", "0.5000")
 
 
 def test_warnings_come_last(impossible):
-    last = result_tables([impossible])[-1]
+    last = tables_of([impossible])[-1]
     assert last.title == "Warnings"
     assert last.notes == tuple(warning.message for warning in impossible.warnings)
 
 
 def test_several_results_have_a_row_each(sure, impossible):
-    tables = by_title(result_tables([sure, impossible]))
+    tables = by_title(tables_of([sure, impossible]))
     for title in ("What was read", "Quality for decisions", "Calibration errors, for diagnosis"):
         assert len(tables[title].rows) == 2
     scores = tables["Quality for decisions"]
@@ -120,18 +120,18 @@ def test_standard_deviations_have_a_column_where_they_are_asked_for(summarized):
     probs, labels = [[0.9, 0.1]] * 30 + [[0.3, 0.7]] * 30, [0, 1] * 30
     metrics = ("accuracy", "ece", "calibration_in_the_large")
     result = summarized(probs, labels, metrics=metrics, sd=True)
-    tables = by_title(result_tables([result]))
+    tables = by_title(tables_of([result]))
     for title, name in zip([*tables][1:4], metrics, strict=True):
         assert [column.head for column in tables[title].columns[1:3]] == ["value", "sd"]
         assert cells(tables[title])[name][1] == f"{result.metrics[name].sd:.4f}"
         assert any(note.startswith("sd: ") for note in tables[title].notes)
-    plain = by_title(result_tables([summarized(probs, labels, metrics=metrics)]))
+    plain = by_title(tables_of([summarized(probs, labels, metrics=metrics)]))
     assert all(column.head != "sd" for table in plain.values() for column in table.columns)
 
 
 def test_what_was_not_tested_still_has_its_ideal(summarized):
     result = summarized([[0.5, 0.5]] * 6, [0, 1] * 3, metrics=("spiegelhalter_z",))
-    (row,) = by_title(result_tables([result]))["Classical calibration of two classes"].rows
+    (row,) = by_title(tables_of([result]))["Classical calibration of two classes"].rows
     assert row[2:] == ("-", "0", "-")
 
 
@@ -139,10 +139,10 @@ def test_classes_that_more_draws_could_tell_are_no_secret(summarized, monkeypatc
     probs, labels = [[0.6, 0.2, 0.2]] * 200, [0, 1] * 100
     title = "Classes"
     enough = summarized(probs, labels, test=True, draws=9)
-    assert len(by_title(result_tables([enough], per_class=True))[title].notes) == 1
+    assert len(by_title(tables_of([enough], per_class=True))[title].notes) == 1
     monkeypatch.setattr(classrows, "LABELS", 0)
     few = summarized(probs, labels, test=True, draws=9)
-    notes = by_title(result_tables([few], per_class=True))[title].notes
+    notes = by_title(tables_of([few], per_class=True))[title].notes
     assert notes[1] == "9 draws cannot show a p below 0.3 for 3 tests; --draws 119 would be enough."
 
 

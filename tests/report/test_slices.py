@@ -13,11 +13,11 @@ import pytest
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Settings
 from calcli.io.arrays import from_arrays
-from calcli.report.jsonreport import report_object, report_text
-from calcli.report.records import csv_text, records
+from calcli.report.evaluation import ShownResults
+from calcli.report.shown import render
 from calcli.report.slices import EXCESS, summarize_slices, worst_slices
 from calcli.report.summary import summarize
-from calcli.report.tables import result_tables
+from tests.report.conftest import tables_of
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def sliced():
 
 
 def of_title(results, title):
-    return next(table for table in result_tables(results) if table.title == title)
+    return next(table for table in tables_of(results) if table.title == title)
 
 
 def test_a_row_a_slice_with_the_worst_named(sliced):
@@ -72,7 +72,7 @@ def test_the_worst_is_that_of_least_accuracy_or_of_the_most_error_beyond_chance(
     assert of_title(results, "Slices by country").notes[:2] == (
         "The worst by ece is country=fr: 0.4429, 0.1600 on all rows.", EXCESS,
     )  # fmt: skip
-    report = report_object(results, Settings())["results"]
+    report = ShownResults(results, Settings()).to_dict()["results"]
     assert [result["slices_ranked_by"] for result in report[:2]] == ["ece", None]
     notes = of_title(sliced(metrics=("mean_confidence",)), "Slices by country").notes
     assert not any("worst" in note for note in notes)
@@ -94,7 +94,7 @@ def test_errors_are_ranked_by_what_chance_does_not_explain():
 
 def test_json_and_csv_hold_the_slices(sliced):
     results = sliced()
-    report = json.loads(report_text(report_object(results, Settings())))["results"]
+    report = json.loads(render(ShownResults(results, Settings()), "json"))["results"]
     assert [result["slice"] for result in report[:4]] == [
         None,
         {"column": "country", "value": "de", "compared": True},
@@ -104,7 +104,7 @@ def test_json_and_csv_hold_the_slices(sliced):
     assert report[0]["worst_slices"].keys() == {"country", "half"}
     assert report[0]["worst_slices"]["country"] == "fr"
     assert [result["metrics"]["ece"].get("corrected_p") for result in report[:4]] == [None, 0.01, 0.01, None]
-    lines = list(csv.DictReader(io.StringIO(csv_text(records(results)))))
+    lines = list(csv.DictReader(io.StringIO(render(ShownResults(results, Settings()), "csv"))))
     accuracy = {line["slice"]: line["value"] for line in lines if line["metric"] == "accuracy"}
     assert (accuracy[""], accuracy["country=de"]) == ("0.64", "1.0")
     corrected = {line["slice"]: line["corrected_p"] for line in lines if line["metric"] == "ece"}
@@ -115,7 +115,7 @@ def test_slices_stand_behind_their_file(sliced):
     first, second = sliced(), sliced()
     first = [replace(result, input=replace(result.input, path="a/x.csv")) for result in first]
     second = [replace(result, input=replace(result.input, path="a/y.csv")) for result in second]
-    titles = [table.title for table in result_tables([*first, *second])]
+    titles = [table.title for table in tables_of([*first, *second])]
     assert [title for title in titles if title.startswith("Slices")] == [
         "Slices by country of x.csv", "Slices by half of x.csv",
         "Slices by country of y.csv", "Slices by half of y.csv",

@@ -5,9 +5,9 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from calcli.report.model import Column, Table
-from calcli.report.tables import result_tables
+from calcli.report.shown import Column, Table
 from calcli.report.terminal import terminal_text
+from tests.report.conftest import tables_of
 
 WIDE = Table(
     "Many columns",
@@ -20,7 +20,7 @@ WIDE = Table(
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 150])
 def test_no_line_is_wider_than_the_terminal(sure, impossible, width):
     for results in ([sure], [sure, impossible]):
-        text = terminal_text(result_tables(results, per_class=True), width)
+        text = terminal_text(tables_of(results, per_class=True), width)
         assert max(map(cell_len, text.splitlines())) <= width
 
 
@@ -48,8 +48,8 @@ def test_wide_characters_take_two_cells():
 
 def test_the_meaning_is_shown_where_there_is_room(sure):
     meaning = "share of rows whose most probable class is the label"
-    assert meaning not in terminal_text(result_tables([sure]), 80)
-    assert meaning in terminal_text(result_tables([sure]), 160)
+    assert meaning not in terminal_text(tables_of([sure]), 80)
+    assert meaning in terminal_text(tables_of([sure]), 160)
 
 
 def test_names_are_not_taken_for_markup():
@@ -63,9 +63,9 @@ def test_names_are_not_taken_for_markup():
 
 
 def test_escape_sequences_only_when_asked(sure):
-    assert "\x1b" not in terminal_text(result_tables([sure]), 80)
-    emphasized = terminal_text(result_tables([sure]), 80, color=True)
+    assert "\x1b" not in terminal_text(tables_of([sure]), 80)
+    emphasized = terminal_text(tables_of([sure]), 80, color=True)
     assert "\x1b[1m" in emphasized
     plain = re.sub(r"\x1b\[[0-9;]*m", "", emphasized)
     lines = [line.rstrip() for line in plain.splitlines()]
-    assert lines == terminal_text(result_tables([sure]), 80).splitlines()
+    assert lines == terminal_text(tables_of([sure]), 80).splitlines()

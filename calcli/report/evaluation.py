@@ -1,13 +1,17 @@
-"""Results -> tables: what was read, quality for decisions, calibration errors, classes, warnings."""
+"""Evaluations as shown: what was read, quality for decisions, calibration errors, classes, warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
+from calcli.core.estimators.consistency import Null
 from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
-from calcli.core.evaluating.results import Estimate
-from calcli.report.model import Column, Table
+from calcli.core.evaluating.results import ClassRow, Estimate, Settings
+from calcli.core.language.figures import FIGURES
+from calcli.report.markdown import markdown_text
 from calcli.report.numbers import (
     counted,
     decimals,
@@ -20,9 +24,10 @@ from calcli.report.numbers import (
     to_decimals,
 )
 from calcli.report.recalibration import decision_table, loss_table, parts_of_scores, parts_table
+from calcli.report.shown import Column, Shown, Table, render
 from calcli.report.sidebyside import comparison_tables
-from calcli.report.slices import slice_tables, with_slices
-from calcli.report.summary import Result, short_names
+from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
+from calcli.report.summary import Input, Result, short_names
 from calcli.report.wording import (
     CLASSICAL,
     CONSTANT,
@@ -40,6 +45,8 @@ from calcli.report.wording import (
     unsure,
 )
 
+Digest = Callable[[Sequence[str]], str]
+
 IDEALS = {
     "calibration_in_the_large": "0", "calibration_intercept": "0", "calibration_slope": "1",
     "spiegelhalter_z": "0",
@@ -47,34 +54,151 @@ IDEALS = {
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": ""}
 
 
-def result_tables(results: Sequence[Result], per_class: bool = False) -> list[Table]:
-    """Return the tables of one result, or of several side by side with a row each.
+RECORD = (
+    "path", "slice", "class", "metric", "value", "low", "high", "level", "sd",
+    "if_calibrated_mean", "if_calibrated_sd", "p_value", "corrected_p", "signature",
+)  # fmt: skip
+CLASS_FIGURES = ("rows", "frequency", "mean_prob", "recall", "ece")
 
-    Parameters
+
+@dataclass(frozen=True)
+class ShownResults(Shown):
+    """The results of one evaluation, or of several side by side with a row each.
+
+    Attributes
     ----------
     results
         At least one; behind each those of its slices, if any.
+    settings
+        How they were computed.
     per_class
-        Whether to add a table of the classes of each.
+        Whether tables and records have the figures of each class; JSON always has.
+    digest
+        Returns the SHA-256 of some files, for JSON; hashes are null without it.
     """
-    groups = with_slices(results)
-    wholes = [whole for whole, _ in groups]
-    if len(wholes) == 1:
-        names = [""]
-        tables = _one_by_one(wholes[0])
-    else:
-        names = short_names([result.input.path for result in wholes])
-        tables = comparison_tables(wholes, names)
-    for (whole, parts), name in zip(groups, names, strict=True):
-        tables += slice_tables(whole, parts, name)
-        tables += [_per_class(whole, name)] if per_class else []
-    warnings = [
-        f"{name}: {warning.message}" if name else warning.message
-        for result, name in zip(wholes, names, strict=True)
-        for warning in result.warnings
-    ]
-    tables.append(Table("Warnings", notes=tuple(warnings)))
-    return [table for table in tables if table.rows or table.notes]
+
+    results: Sequence[Result]
+    settings: Settings
+    per_class: bool = False
+    digest: Digest | None = None
+
+    title = "Calibration report"
+    schema = "calcli.report/1"
+
+    def tables(self) -> list[Table]:
+        """Return what was read and found, then slices and classes, then warnings."""
+        groups = with_slices(self.results)
+        wholes = [whole for whole, _ in groups]
+        if len(wholes) == 1:
+            names = [""]
+            tables = _one_by_one(wholes[0])
+        else:
+            names = short_names([result.input.path for result in wholes])
+            tables = comparison_tables(wholes, names)
+        for (whole, parts), name in zip(groups, names, strict=True):
+            tables += slice_tables(whole, parts, name)
+            tables += [_per_class(whole, name)] if self.per_class else []
+        warnings = [
+            f"{name}: {warning.message}" if name else warning.message
+            for result, name in zip(wholes, names, strict=True)
+            for warning in result.warnings
+        ]
+        tables.append(Table("Warnings", notes=tuple(warnings)))
+        return [table for table in tables if table.rows or table.notes]
+
+    def content(self) -> dict[str, Any]:
+        """Return settings and results, with the definition of every number."""
+        return {
+            "settings": asdict(self.settings),
+            "results": [
+                {**_result(result, self.digest), **_worst(parts if result is whole else ())}
+                for whole, parts in with_slices(self.results)
+                for result in (whole, *parts)
+            ],
+        }
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for every metric of every result, and for every figure of a class if asked.
+
+        Each has the keys `RECORD`; what a metric does not have is None.
+        """
+        for result in self.results:
+            part = str(result.slice) if result.slice else None
+            empty = dict.fromkeys(RECORD) | {"path": result.input.path, "slice": part}
+            for name, estimate in result.metrics.items():
+                record = empty | {"metric": name, "value": estimate.value, "sd": estimate.sd}
+                record |= {"signature": estimate.signature}
+                record |= asdict(estimate.interval) if estimate.interval else {}
+                yield record | _flat_null(estimate.if_calibrated)
+            for row in result.per_class if self.per_class else ():
+                for figure in CLASS_FIGURES:
+                    record = empty | {"class": row.name, "metric": figure, "value": getattr(row, figure)}
+                    yield record | _flat_null(row.if_calibrated if figure == "ece" else None)
+
+    def write(self, folder: Path) -> None:
+        """Write report.json and report.md into a folder; the page shows the figures that are there."""
+        (folder / "report.json").write_text(render(self, "json"), encoding="utf-8")
+        order = list(FIGURES)
+        files = sorted(folder.rglob("*.png"), key=lambda file: (file.parent, order.index(file.stem)))
+        figures = [file.relative_to(folder).as_posix() for file in files]
+        page = markdown_text(self.tables(), self.title, figures)
+        (folder / "report.md").write_text(page, encoding="utf-8")
+
+
+def _result(result: Result, digest: Digest | None) -> dict[str, Any]:
+    return {
+        "input": input_object(result.input, digest),
+        "slice": result.slice and asdict(result.slice) | {"compared": is_compared(result)},
+        "metrics": {name: _estimate(estimate) for name, estimate in result.metrics.items()},
+        "verdict": result.verdict and asdict(result.verdict),
+        "infinite_log_loss": result.infinite_log_loss and asdict(result.infinite_log_loss),
+        "recalibration": list(result.recalibration),
+        "decisions": {name: [asdict(row) for row in rows] for name, rows in result.decisions.items()},
+        "per_class": [_class(row) for row in result.per_class],
+        "reliability": [asdict(row) for row in result.reliability],
+        "warnings": [asdict(warning) for warning in result.warnings],
+    }
+
+
+def _worst(parts: Sequence[Result]) -> dict[str, Any]:
+    worst = {column: part.slice.value for column, part in worst_slices(parts).items() if part.slice}
+    return {"worst_slices": worst, "slices_ranked_by": ranked_by(parts[0]) if parts else None}
+
+
+def input_object(summary: Input, digest: Digest | None) -> dict[str, Any]:
+    """Return what was read as JSON values, with the hash of its files."""
+    return asdict(summary) | {"sha256": digest(summary.files) if digest and summary.files else None}
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    found: dict[str, Any] = {"value": estimate.value}
+    if estimate.interval is not None:
+        found |= asdict(estimate.interval)
+    if estimate.sd is not None:
+        found["sd"] = estimate.sd
+    if estimate.parts:
+        found["parts"] = dict(estimate.parts)
+    return found | _null(estimate.if_calibrated) | {"signature": estimate.signature}
+
+
+def _class(row: ClassRow) -> dict[str, Any]:
+    found = asdict(row)
+    del found["if_calibrated"]
+    return found | _null(row.if_calibrated)
+
+
+def _null(null: Null | None) -> dict[str, Any]:
+    if null is None:
+        return {}
+    found = {"if_calibrated": {"mean": null.mean, "sd": null.sd}, "p_value": null.p_value}
+    return found if null.corrected_p is None else found | {"corrected_p": null.corrected_p}
+
+
+def _flat_null(null: Null | None) -> dict[str, float | None]:
+    if null is None:
+        return {}
+    names = ("if_calibrated_mean", "if_calibrated_sd", "p_value", "corrected_p")
+    return dict(zip(names, (null.mean, null.sd, null.p_value, null.corrected_p), strict=True))
 
 
 def _one_by_one(result: Result) -> list[Table]:

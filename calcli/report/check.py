@@ -1,68 +1,73 @@
-"""Checks -> tables, JSON and other forms; a first policy from today's values."""
+"""Checks as shown, and a first policy from today's values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.language.jsonvalues import json_value
-from calcli.core.language.version import __version__
 from calcli.report.annotations import annotations_text
-from calcli.report.forms import tables_text
-from calcli.report.jsonreport import report_text
 from calcli.report.junit import junit_text
-from calcli.report.model import Column, Table
 from calcli.report.numbers import counted, number, span, spread
+from calcli.report.shown import Column, Shown, Table
 from calcli.report.wording import NONE
-
-SCHEMA = "calcli.check/1"
-TITLE = "Check"
-
-CheckFormat = Literal["table", "json", "markdown", "junit", "github"]
 
 COLUMNS = (Column("rule", "left"), Column("value"), Column("limit"), Column("left"), Column("result", "left"))
 
 
-def render_check(
-    checked: Sequence[Checked],
-    policy: Policy,
-    path: str,
-    format: CheckFormat,
-    *,
-    strict: bool = False,
-    color: bool = False,
-) -> str:
-    """Return checks in the form asked for.
+@dataclass(frozen=True)
+class ShownChecks(Shown):
+    """Files judged by a policy.
 
-    Parameters
+    Attributes
     ----------
     checked
         One a file.
     policy, path
         The rules, and the file they are from.
-    format
-        A table, JSON, Markdown, JUnit XML, or the annotations of GitHub's workflows.
     strict
         Whether a warning is an error.
-    color
-        Whether a table may be emphasized.
     """
-    if format == "json":
-        return report_text(check_object(checked, policy, path, strict=strict))
-    if format == "junit":
-        return junit_text(checked, strict=strict)
-    if format == "github":
-        return annotations_text(checked, path, strict=strict)
-    return tables_text(check_tables(checked), format, title=TITLE, color=color)
 
+    checked: Sequence[Checked]
+    policy: Policy
+    path: str
+    strict: bool = False
 
-def check_tables(checked: Sequence[Checked]) -> list[Table]:
-    """Return a table of the rules for each file."""
-    return [_table(one) for one in checked]
+    title = "Check"
+    schema = "calcli.check/1"
+
+    def tables(self) -> list[Table]:
+        """Return a table of the rules for each file."""
+        return [_table(one) for one in self.checked]
+
+    def content(self) -> dict[str, Any]:
+        """Return what became of each rule, and the exit status."""
+        return {
+            "policy": self.path,
+            "settings": asdict(self.policy.settings),
+            "exit_status": exit_status(self.checked, strict=self.strict),
+            "results": [
+                {
+                    "path": one.path,
+                    "rows": one.rows,
+                    "fault": one.fault or None,
+                    "notes": list(one.notes),
+                    "warnings": list(one.warnings),
+                    "rules": [_outcome(outcome) for outcome in one.outcomes],
+                }
+                for one in self.checked
+            ],
+        }
+
+    def verdicts(self, format: Literal["junit", "github"]) -> str:
+        """Return JUnit XML, or the annotations of GitHub's workflows."""
+        if format == "junit":
+            return junit_text(self.checked, strict=self.strict)
+        return annotations_text(self.checked, self.path, strict=self.strict)
 
 
 def _table(one: Checked) -> Table:
@@ -106,31 +111,6 @@ def verdict_sentence(one: Checked) -> str:
     ]
     parts = [f"{count} {what}" for count, what in counts if count]
     return f"{counted(len(one.outcomes), 'rule')}: {', '.join(parts)}."
-
-
-def check_object(
-    checked: Sequence[Checked], policy: Policy, path: str, *, strict: bool = False
-) -> dict[str, Any]:
-    """Return checks as JSON values."""
-    report = {
-        "schema": SCHEMA,
-        "calcli": __version__,
-        "policy": path,
-        "settings": asdict(policy.settings),
-        "exit_status": exit_status(checked, strict=strict),
-        "results": [
-            {
-                "path": one.path,
-                "rows": one.rows,
-                "fault": one.fault or None,
-                "notes": list(one.notes),
-                "warnings": list(one.warnings),
-                "rules": [_outcome(outcome) for outcome in one.outcomes],
-            }
-            for one in checked
-        ],
-    }
-    return json_value(report)
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

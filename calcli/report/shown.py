@@ -1,0 +1,142 @@
+"""What can be shown, and its text in every form; loads without numpy."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from calcli.core.language.jsonvalues import json_value
+from calcli.core.language.version import __version__
+
+Format = Literal["table", "json", "markdown", "csv", "junit", "github"]
+Mark = Literal["best", "second"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    head
+        Its heading; may be empty.
+    align
+        Numbers to the right, words to the left.
+    optional
+        Left out where there is no room for it.
+    """
+
+    head: str
+    align: Literal["left", "right"] = "right"
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table of text cells with sentences below it, that any form of text can show.
+
+    Attributes
+    ----------
+    title
+        What it shows.
+    columns
+        Its columns; the first one names the row and is repeated where a wide table is folded.
+    rows
+        One cell a column.
+    notes
+        Sentences to be read with it.
+    marks
+        Cells that stand out, by row and column: the best, and the second best.
+    """
+
+    title: str
+    columns: tuple[Column, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    marks: Mapping[tuple[int, int], Mark] = field(default_factory=dict)
+
+
+class Shown(ABC):
+    """What a command found out, in the neutral forms from which `render` makes text.
+
+    Attributes
+    ----------
+    title
+        Of a page with its tables.
+    schema
+        Name and version of its JSON object; "" for what is no result and has no version.
+    """
+
+    title: ClassVar[str]
+    schema: ClassVar[str] = ""
+
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """Return its tables."""
+
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """Return everything the tables say as nested values; tuples, inf and nan may be among them."""
+
+    def records(self) -> Iterable[Mapping[str, Any]]:
+        """Return a flat record for each of its numbers, where it has a form as CSV."""
+        raise NotImplementedError
+
+    def verdicts(self, format: Literal["junit", "github"]) -> str:
+        """Return its verdicts for continuous integration, where it has some."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its JSON object: the schema, the version of calcli, and the content.
+
+        Returns
+        -------
+        Dictionaries, lists, strings, numbers, None; inf and nan, which JSON does not have, are strings.
+        """
+        head = {"schema": self.schema, "calcli": __version__} if self.schema else {}
+        found: dict[str, Any] = json_value(head | self.content())
+        return found
+
+
+def render(shown: Shown, format: Format, *, color: bool = False) -> str:
+    """Return results as text in the form asked for.
+
+    Parameters
+    ----------
+    shown
+        What was found out.
+    format
+        Tables for a terminal, JSON, a Markdown page; CSV with a line a record; of checks JUnit XML, or the
+        annotations of GitHub's workflows.
+    color
+        Whether tables for a terminal may be emphasized with escape sequences.
+    """
+    if format == "json":
+        return json.dumps(shown.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if format == "csv":
+        return csv_text(shown.records())
+    if format == "markdown":
+        from calcli.report.markdown import markdown_text
+
+        return markdown_text(shown.tables(), shown.title)
+    if format == "junit" or format == "github":
+        return shown.verdicts(format)
+    from calcli.report.terminal import terminal_text
+
+    return terminal_text(shown.tables(), color=color)
+
+
+def csv_text(records: Iterable[Mapping[str, Any]]) -> str:
+    """Return records as CSV text below the heads that any of them has."""
+    records = list(records)
+    heads = dict.fromkeys(key for record in records for key in record)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, heads, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
