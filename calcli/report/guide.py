@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.markdown import Markdown
 
-from calcli.report.model import Column, Table
+from calcli.report.shown import Column, Table
 from calcli.report.terminal import UNKNOWN
 
 MORE = "calcli guide PAGE prints a page, such as calcli guide metrics."
