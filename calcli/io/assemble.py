@@ -71,6 +71,8 @@ class Found:
         Other columns.
     files
         The files themselves, for their hash.
+    notes
+        How they are read, sentences for the user.
     """
 
     place: Place
@@ -83,6 +85,7 @@ class Found:
     weights: Array | None = None
     columns: LazyColumns = field(default_factory=LazyColumns)
     files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def join(parts: Sequence[Found]) -> Found:
@@ -160,7 +163,7 @@ def assemble(found: Found, path: str, options: ReadOptions) -> Predictions:
     if swapped:
         classes, matched = classes[::-1], 1 - matched
     weights = None if found.weights is None else check_weights(found.weights, rows, place)
-    scores, notes = found.scores, []
+    scores, notes = found.scores, [*found.notes]
     if options.limit is not None and options.limit < rows:
         if options.limit < 1:
             raise UsageError(f"--limit {options.limit}: expected at least 1 row")

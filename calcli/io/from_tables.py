@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.assemble import Found, LazyColumns
-from calcli.io.columns import Holds, find_layout, refuse_duplicates
+from calcli.io.columns import Holds, Layout, find_layout, refuse_duplicates
 from calcli.io.labels import Labels, labels_from_array, missing_label
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place
+from calcli.io.ranked import RankedScores, read_through_ranks
 from calcli.io.rawscores import rows_and_columns
 from calcli.io.tables import Table, read_column
 
@@ -104,17 +105,20 @@ def found_in_table(table: Table, options: ReadOptions) -> Found:
     refuse_duplicates(schema.names, place.parts[0][0])
     holds = contents(schema)
     layout = find_layout(holds, lambda column: _distinct(table, column), options, place.name)
-    taken = {*layout.scores, layout.label}
+    scores = table_scores(table, layout, holds, options)
+    ranked = scores if isinstance(scores, RankedScores) else None
+    taken = {*scores.names, layout.label}
     return Found(
         place,
-        table_scores(table, layout.scores, holds, options),
+        scores,
         None if layout.label is None else _labels(table, layout.label),
         f'column "{layout.label}"',
-        layout.classes,
+        ranked.classes if ranked else layout.classes,
         layout.kind,
         layout.kind_reason,
         None if options.weights is None else column_values(table, options.weights),
         LazyColumns({name: _reader(table, name) for name in schema.names if name not in taken}),
+        notes=(ranked.note,) if ranked else (),
     )
 
 
@@ -155,16 +159,16 @@ def _holds(kind: Any) -> Holds:
 
 
 def table_scores(
-    table: Table, names: tuple[str, ...], holds: dict[str, Holds], options: ReadOptions
-) -> ColumnScores | ListScores:
-    """Return the scores in some columns of a table, unread.
+    table: Table, layout: Layout, holds: dict[str, Holds], options: ReadOptions
+) -> ColumnScores | ListScores | RankedScores:
+    """Return the scores in a table; if they are stored by class, unread.
 
     Parameters
     ----------
     table
         The table.
-    names
-        Columns of numbers, or the one list column.
+    layout
+        What its columns are: the scores are columns of numbers, or one list column.
     holds
         What each column holds.
     options
@@ -173,8 +177,16 @@ def table_scores(
     Raises
     ------
     InputError
-        If a column does not hold numbers.
+        If a column does not hold numbers, or columns of ranks do not name every class.
+    UsageError
+        If `--classes` are others than the ranks name.
     """
+    return read_through_ranks(_stored_scores(table, layout.scores, holds, options), layout, options)
+
+
+def _stored_scores(
+    table: Table, names: tuple[str, ...], holds: dict[str, Holds], options: ReadOptions
+) -> ColumnScores | ListScores:
     place, schema = table.place, table.schema
     rows = sum(count for _, count in place.parts)
     if holds[names[0]] == "list":

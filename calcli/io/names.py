@@ -38,6 +38,8 @@ def class_names(
     expected = max(columns, 2)
     if options.classes is not None:
         _check_option(options.classes, expected, place)
+    if stored is not None and not (columns == 1 and len(stored) == 1):
+        _check_stored(stored, expected, place)
     if options.positive is not None and expected > 2:
         raise UsageError(f"--positive is for two classes, but {place.name} has {columns}; leave it out")
     if columns == 1:
@@ -66,15 +68,30 @@ def _check_option(classes: tuple[str, ...], expected: int, place: Place) -> None
         )
 
 
+def _check_stored(classes: tuple[str, ...], expected: int, place: Place) -> None:
+    repeated = sorted({name for name in classes if classes.count(name) > 1})
+    if repeated:
+        raise InputError(
+            f"{place.name} names the classes {listed(repeated)} more than once; expected "
+            f"{expected} different names; save others"
+        )
+    if len(classes) != expected:
+        raise InputError(
+            f"{place.name} names {len(classes)} classes ({listed(classes)}), but has scores for {expected}; "
+            "expected a name for each; save the names of all classes, in the order of the scores"
+        )
+
+
 def _two_names(
     stored: tuple[str, ...] | None, labels: Labels, options: ReadOptions, place: Place
 ) -> tuple[str, ...]:
     """Name both classes where only the second one has scores."""
-    second = options.positive or (stored[0] if stored else None)
-    if options.classes is not None:
-        first, last = options.classes
-        if options.positive is not None and options.positive not in options.classes:
-            raise UsageError(f"--positive {options.positive}: expected one of --classes, {first} or {last}")
+    second = options.positive or (stored[-1] if stored else None)
+    both = options.classes or (stored if stored and len(stored) == 2 else None)
+    if both is not None:
+        first, last = both
+        if options.positive is not None and options.positive not in both:
+            raise UsageError(f"--positive {options.positive}: expected one of the classes {first} and {last}")
         return (last, first) if options.positive == first else (first, last)
     if labels.names is None:
         if second is None or second == "1":

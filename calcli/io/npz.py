@@ -81,9 +81,36 @@ def open_archive(path: Path, options: ReadOptions) -> Archive:
         )
     shape = rows_and_columns(scores.shape, f"{path}: the array {name}", options.positive)
     listing = next((array for array in CLASS_NAMES if array in names), None)
-    classes = None if listing is None else tuple(map(str, _read(path, listing).tolist()))
+    scores, classes = scores.reshape(shape), None
+    if listing is not None:
+        classes = _class_names(path, listing)
+        scores, classes = _in_order(path, scores, classes, options.classes)
     others = tuple(array for array in names if array not in (name, listing))
-    return Archive(path, name, scores.reshape(shape), classes, others)
+    return Archive(path, name, scores, classes, others)
+
+
+def _class_names(path: Path, listing: str) -> tuple[str, ...]:
+    names = _read(path, listing)
+    if names.ndim != 1 or names.dtype.kind not in "Uiub":
+        raise InputError(
+            f"{path}: the array {listing} has shape {names.shape} and type {names.dtype}; expected the names "
+            "of the classes in a row, as text or integers"
+        )
+    return tuple(map(str, names.tolist()))
+
+
+def _in_order(
+    path: Path, scores: Array, classes: tuple[str, ...], wanted: tuple[str, ...] | None
+) -> tuple[Array, tuple[str, ...]]:
+    """Return scores and class names in the order of `--classes`; one score a row keeps its place."""
+    if wanted is None or wanted == classes:
+        return scores, classes
+    if sorted(wanted) != sorted(classes) or not scores.shape[1] == len(classes) == len(set(classes)):
+        raise UsageError(
+            f"--classes names {listed(wanted)}, but the scores of {path} belong to {listed(classes)}; "
+            "expected the same names, in any order if there is a score for each"
+        )
+    return scores[:, [classes.index(name) for name in wanted]], wanted
 
 
 def found_in_npz(path: Path, options: ReadOptions) -> Found:

@@ -22,6 +22,7 @@ from calcli.io.folder import filled_folder
 from calcli.io.from_tables import ColumnScores, ListScores, contents, table_scores
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
+from calcli.io.ranked import RankedScores
 from calcli.io.read import parts_of
 from calcli.io.sources import CsvTable, Source, open_source
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, Writer, open_writer, output_format
@@ -71,7 +72,7 @@ class Written:
 class _Cursor:
     """Scores of a table as they pass by; `beside` are the kept columns of the block last read."""
 
-    raw: ColumnScores | ListScores
+    raw: ColumnScores | ListScores | RankedScores
     kept: list[str]
     beside: Any = None
 
@@ -88,7 +89,7 @@ class _Cursor:
     def blocks(self, rows: int) -> Iterator[Array]:
         """Yield (n, K) blocks, n <= rows."""
         at = 0
-        for batch in self.raw.table.batches([*self.raw.names, *self.kept]):
+        for batch in self.raw.table.batches(list(dict.fromkeys([*self.raw.names, *self.kept]))):
             for start in range(0, batch.num_rows, rows):
                 part = batch.slice(start, rows)
                 self.beside = part.select(self.kept)
@@ -110,12 +111,15 @@ class _Found:
         What is to be written.
     notes
         Sentences for the user.
+    by_rank
+        The scores, if they are to be written by rank as they are stored.
     """
 
     cursor: _Cursor
     scores: CheckedScores
     frame: Frame
     notes: tuple[str, ...]
+    by_rank: RankedScores | None = None
 
 
 def recalibrate_file(
@@ -211,19 +215,27 @@ def _look(
     columns = table.schema.names
     refuse_duplicates(columns, name)
     layout = find_layout(contents(table.schema), _no_labels, _search(record, columns, options), name)
-    kept = [column for column in columns if column not in layout.scores]
     single = replace(options, positive=record.classes[1])  # the calibrator knows what one score a row is for
-    raw = table_scores(table, layout.scores, contents(table.schema), single)
+    raw = table_scores(table, layout, contents(table.schema), single)
     if table.head(layout.scores) is None:
         raise InputError(f"{name} has no rows; expected at least one")
     if isinstance(table, CsvTable):
-        raw = ColumnScores(
-            _typed(table, layout.scores, as_text=form == "csv"), raw.names, raw.shape, np.dtype(np.float64)
-        )
-    classes, notes = _classes(record, layout.classes or source.classes, raw.shape[1], options, name)
+        typed = _typed(table, layout.scores, raw.names, as_text=form == "csv")
+        raw = table_scores(typed, layout, contents(typed.schema), single)
+    ranked = raw if isinstance(raw, RankedScores) else None
+    by_rank = ranked if ranked and len(ranked.ranks) > 1 and form not in ("npy", "npz") else None
+    gone = raw.names if by_rank is None else layout.scores
+    kept = [column for column in columns if column not in gone]
+    stored = ranked.classes if ranked else layout.classes or source.classes
+    classes, notes = _classes(record, stored, raw.shape[1], options, name)
     kind, sure, reason = judge_kind(raw, layout.kind, layout.kind_reason, options, name)
     record.refuse_kind(kind, name)
-    frame = _frame(record, raw.table.schema, layout.scores, wanted.kind)
+    frame = _frame(record, raw.table.schema, gone, wanted.kind)
+    if by_rank is not None:
+        frame = replace(frame, names=tuple(PREFIXES[wanted.kind] + suffix for suffix in by_rank.suffixes))
+    if ranked is not None:
+        by_class = "" if by_rank else f"; they are written by class, without {listed(ranked.ranks)}"
+        notes = (*notes, f"{ranked.note}{by_class}")
     if twice := set(frame.names) & set(kept):
         raise InputError(
             f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
@@ -234,7 +246,7 @@ def _look(
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form}")
     cursor = _Cursor(raw, kept)
     scores = CheckedScores(cursor, kind, reason, sure, classes, table.place, options.renormalize)
-    return _Found(cursor, scores, frame, notes)
+    return _Found(cursor, scores, frame, notes, by_rank)
 
 
 def _pass_through(
@@ -247,12 +259,17 @@ def _pass_through(
     checked = found.scores
     order = [checked.classes.index(name) for name in record.classes]
     ordered = order == sorted(order)
+    columns = np.argsort(order)  # of what is written, for each class of the file
     rows = changed = 0
     for block in checked.blocks(max(1, PART_BYTES // (8 * len(order)))):
         scores = block if ordered else block[:, order]
         log_probs = recalibrate(record, scores, checked.kind, wanted.shift)
         _refuse_overflow(log_probs, record.calibrator.name, checked.place.name, rows)
-        writer.write(found.cursor.beside, scores_as(wanted.kind, log_probs))
+        written = scores_as(wanted.kind, log_probs)
+        if found.by_rank is not None:
+            ranks = found.by_rank.positions(found.cursor.beside, rows)
+            written = np.take_along_axis(written, columns[ranks], axis=1)
+        writer.write(found.cursor.beside, written)
         changed += int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
         rows += len(scores)
         watch(rows)
@@ -281,12 +298,14 @@ def _search(record: CalibratorRecord, columns: Sequence[str], options: ReadOptio
     return replace(options, classes=classes, labels=elsewhere)
 
 
-def _typed(table: CsvTable, scores: tuple[str, ...], *, as_text: bool) -> CsvTable:
-    """Return CSV with scores that are numbers; other columns as the text they are, or of their own types."""
+def _typed(table: CsvTable, scores: tuple[str, ...], read: tuple[str, ...], *, as_text: bool) -> CsvTable:
+    """Return CSV with scores that are numbers, and others to be read as they are; the rest may stay text."""
     types = {}
     for column in table.schema:
         if column.name in scores:
             types[column.name] = pa.float64()
+        elif column.name in read:
+            continue
         elif as_text or pa.types.is_null(column.type):  # empty in the first block says nothing of the next
             types[column.name] = pa.string()
     return table.with_types(types)
@@ -318,7 +337,7 @@ def _classes(
             f"{listed(known)}"
         )
     if width == 1:
-        second = options.positive or (stored[0] if stored else known[1])
+        second = options.positive or (stored or options.classes or known)[-1]
         if second not in known:
             raise InputError(_other_classes(name, (second,), known))
         return (known[1 - known.index(second)], second), ()
@@ -327,7 +346,7 @@ def _classes(
         numbered = known == tuple(map(str, range(len(known))))
         note = f"{name} has no class names: its scores were taken in the calibrator's order, {listed(known)}"
         return known, () if numbered else (note,)
-    if set(classes) != set(known):
+    if sorted(classes) != sorted(known):
         raise InputError(_other_classes(name, classes, known))
     return classes, ()
 

@@ -49,6 +49,19 @@ def arrow_errors(name: str, what: str) -> Iterator[None]:
         raise InputError(f"{name} is not a complete and valid {what}: {said.rstrip('.')}") from error
 
 
+def sound(data: Any) -> Any:
+    """Return Arrow data after a look at all of it: damaged offsets, codes or text would crash later."""
+    readable(data.schema)
+    data.validate(full=True)
+    return data
+
+
+def readable(schema: Any) -> Any:
+    """Return a schema once its names have been decoded: here what is damaged is told of, later it is not."""
+    tuple(schema.names)
+    return schema
+
+
 @dataclass(frozen=True)
 class MemoryTable:
     """A table that is in memory: text formats and standard input."""
@@ -104,14 +117,14 @@ class ParquetTable:
     def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
         # mapped for one row group only, so that no more than its pages count as our memory
         with pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, memory_map=True) as file:
-            yield from file.read_row_group(group, names).select(names).to_batches()
+            yield from sound(file.read_row_group(group, names)).select(names).to_batches()
 
     def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
         with pq.ParquetFile(
             self.path, metadata=self.metadata, pre_buffer=False, buffer_size=READ_BYTES
         ) as file:
             for batch in file.iter_batches(SLICE_ROWS, [group], names):
-                yield batch.select(names)
+                yield sound(batch).select(names)
 
     def _bytes(self, group: int, names: list[str]) -> float:
         """Estimate the decoded size of some columns of a row group from that of all."""
@@ -143,7 +156,8 @@ class ArrowTable:
         options = pa.ipc.IpcReadOptions(included_fields=fields)
         with arrow_errors(str(self.path), "Arrow file"), pa.OSFile(str(self.path)) as source:
             reader = pa.ipc.open_file(source, options=options)
-            yield from map(reader.get_batch, range(reader.num_record_batches))
+            for number in range(reader.num_record_batches):
+                yield sound(reader.get_batch(number))
 
     def head(self, columns: Sequence[str]) -> Any:
         """Return its first batch."""
@@ -212,7 +226,7 @@ def open_parquet(path: Path) -> Table:
     """
     refuse_wrong_content(path, "parquet")
     with arrow_errors(str(path), "parquet file"), pq.ParquetFile(path) as file:
-        return ParquetTable(path, file.metadata, file.schema_arrow)
+        return ParquetTable(path, file.metadata, readable(file.schema_arrow))
 
 
 def open_arrow(path: Path) -> Table:
@@ -227,9 +241,9 @@ def open_arrow(path: Path) -> Table:
     with arrow_errors(str(path), "Arrow file"), pa.OSFile(str(path)) as source:
         if source.read(6) != b"ARROW1":
             source.seek(0)
-            return MemoryTable(str(path), pa.ipc.open_stream(source).read_all())
+            return MemoryTable(str(path), sound(pa.ipc.open_stream(source).read_all()))
         source.seek(0)
-        return ArrowTable(path, pa.ipc.open_file(source).schema)
+        return ArrowTable(path, readable(pa.ipc.open_file(source).schema))
 
 
 def read_column(table: Table, name: str) -> Any:

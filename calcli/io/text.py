@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from pyarrow import csv, json
 from calcli.core.language.errors import InputError
 from calcli.io.columns import ALONE
 from calcli.io.files import sniff
-from calcli.io.tables import MemoryTable, Table, arrow_errors
+from calcli.io.tables import MemoryTable, Table, arrow_errors, sound
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
+LONGEST_SHOWN = 20  # characters of a line that is refused
 STDIN = "standard input"
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
@@ -81,7 +83,10 @@ def open_jsonl(path: Path) -> Table:
     InputError
         If a line is not a JSON object, or a field is of different types.
     """
-    return MemoryTable(str(path), _parse_json(str(path), str(path)))
+    name = str(path)
+    with arrow_errors(name, "file of JSON lines"), pa.input_stream(name) as stream:
+        _refuse_other_json(io.BufferedReader(stream), name)
+    return MemoryTable(name, _parse_json(name, name))
 
 
 def open_stdin() -> Table:
@@ -99,8 +104,9 @@ def open_stdin() -> Table:
     if found == "arrow":
         with arrow_errors(STDIN, "Arrow stream"):
             opened = pa.ipc.open_file(data) if data.startswith(b"ARROW1") else pa.ipc.open_stream(data)
-            return MemoryTable(STDIN, opened.read_all())
+            return MemoryTable(STDIN, sound(opened.read_all()))
     if found == "jsonl":
+        _refuse_other_json(io.BytesIO(data), STDIN)
         return MemoryTable(STDIN, _parse_json(_native(data), STDIN))
     if found == "csv":
         header = data.split(b"\n", 1)[0]
@@ -165,9 +171,24 @@ def _refuse_bytes(table: Any, name: str) -> Any:
     return table
 
 
+def _refuse_other_json(lines: Iterable[bytes], name: str) -> None:
+    """Refuse a file that does not begin with an object, and a line of null, which would crash the parser."""
+    begun = False
+    for number, line in enumerate(lines, start=1):
+        text = line.removeprefix(codecs.BOM_UTF8).strip(b" \t\r\n")
+        if text and (text.startswith(b"null") or not (begun or text.startswith(b"{"))):
+            shown = " ".join(text[:LONGEST_SHOWN].decode(errors="replace").split())
+            more = "..." if len(text) > LONGEST_SHOWN else ""
+            raise InputError(
+                f"{name}: line {number} is {shown}{more}; expected a JSON object on each line, such as "
+                '{"label": 0, "probs": [0.9, 0.1]}'
+            )
+        begun = begun or bool(text)
+
+
 def _parse_json(source: Any, name: str) -> Any:
     with arrow_errors(name, "file of JSON lines"):
-        return _spread(json.read_json(source, json.ReadOptions(block_size=BLOCK_BYTES)))
+        return _spread(sound(json.read_json(source, json.ReadOptions(block_size=BLOCK_BYTES))))
 
 
 def _spread(table: Any) -> Any:

@@ -84,7 +84,11 @@ def test_names_of_two_classes_with_one_score(labels, options, classes, expected)
             "--classes names 3 classes .a, b, c., but arrays has scores for 2",
         ),
         ([0, 1], {"classes": ("a", "a")}, "--classes names a more than once"),
-        ([0, 1], {"classes": ("a", "b"), "positive": "c"}, "--positive c: expected one of --classes, a or b"),
+        (
+            [0, 1],
+            {"classes": ("a", "b"), "positive": "c"},
+            "--positive c: expected one of the classes a and b",
+        ),
     ],
 )
 def test_two_classes_that_cannot_be_named(labels, options, message):

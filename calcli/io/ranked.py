@@ -1,0 +1,274 @@
+"""Scores sorted by rank: columns such as `index_0` name the class that `prob_0` is the score of.
+
+So are predictions saved after a "top k" of all classes: `index_0.. prob_0..`, or lists `index` and `prob`;
+classes may also be named, as in `label_0..`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from calcli.core.errors import InputError, UsageError
+from calcli.core.predictions import Array
+from calcli.io.columns import PREFIXED, Layout, natural_order
+from calcli.io.options import ReadOptions
+from calcli.io.places import listed
+from calcli.io.tables import Table
+
+if TYPE_CHECKING:
+    from calcli.io.from_tables import ColumnScores, ListScores
+
+RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
+SLICE_BYTES = 1 << 22  # sorted by class at once: what follows finds it in the cache
+
+
+@dataclass(frozen=True)
+class RankedScores:
+    """Scores of which each row has its own order, put in the order of the classes.
+
+    Attributes
+    ----------
+    by_rank
+        The scores as they are stored.
+    ranks
+        Columns with the class of each score: one a score, or one of lists.
+    classes
+        Class names.
+    by_name
+        Whether the ranks are class names; if not, they are numbers counted from 0.
+    """
+
+    by_rank: ColumnScores | ListScores
+    ranks: tuple[str, ...]
+    classes: tuple[str, ...]
+    by_name: bool
+
+    @property
+    def table(self) -> Table:
+        """Where they are."""
+        return self.by_rank.table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns to be read: those of scores, then those of ranks."""
+        return (*self.by_rank.names, *self.ranks)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self.by_rank.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores."""
+        return self.by_rank.dtype
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What the columns of scores are numbered with."""
+        return tuple(_suffix(name) for name in self.by_rank.names)
+
+    @property
+    def note(self) -> str:
+        """How they are read, a sentence for the user."""
+        first, scores = self.ranks[0], self.by_rank.names[0]
+        which = f"the first of {scores}" if len(self.ranks) == 1 else scores
+        return (
+            f"the scores are sorted by rank: {which} is taken for the score of the class that {first} names"
+        )
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield (n, K) blocks, row by row in memory."""
+        at, step = 0, max(1, min(rows, SLICE_BYTES // (self.shape[1] * self.dtype.itemsize)))
+        for batch in self.table.batches(self.names):
+            for start in range(0, batch.num_rows, step):
+                yield self.values(batch.slice(start, step), at + start)
+            at += batch.num_rows
+
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the (n, K) scores of a record batch of the columns `names`, which begins at row `at`.
+
+        Raises
+        ------
+        InputError
+            If the ranks of a row are not each class once.
+        """
+        scores = self.by_rank.values(batch.select(list(self.by_rank.names)), at)
+        found = np.empty(scores.shape, scores.dtype)
+        np.put_along_axis(found, self.positions(batch, at), scores, axis=1)
+        return found
+
+    def positions(self, batch: Any, at: int) -> NDArray[np.intp]:
+        """Return for each score of a row, in the order stored, the position of its class.
+
+        Raises
+        ------
+        InputError
+            If the ranks of a row are not each class once.
+        """
+        columns = batch.select(list(self.ranks)).columns
+        if len(columns) == 1:
+            self._check_lengths(columns[0], at)
+            columns = [columns[0].flatten()]
+        stored = np.stack([self._numbers(column) for column in columns], axis=1)
+        stored = stored.reshape(batch.num_rows, self.shape[1])
+        with np.errstate(invalid="ignore"):  # nan is found in the next line
+            found = stored.astype(np.intp)
+        outside = (found != stored) | (found < 0) | (found >= self.shape[1])
+        if outside.any():
+            self._refuse_outside(batch, at, np.argwhere(outside)[0])
+        seen = np.zeros(found.shape, bool)
+        np.put_along_axis(seen, found, True, axis=1)
+        if not seen.all():
+            row, k = np.argwhere(~seen)[0]
+            names = self.classes if self.by_name else range(self.shape[1])
+            raise InputError(
+                f"{self.table.place.row(at + int(row))} names no score of class {names[k]} and another class "
+                f"twice in {listed(self.ranks)}; expected every class once"
+            )
+        return self._place_of_number[found]
+
+    @cached_property
+    def _place_of_number(self) -> NDArray[np.intp]:
+        """Positions of the numbers 0..K-1: of the classes they name, or themselves."""
+        numbers = tuple(map(str, range(self.shape[1])))
+        if self.by_name or set(self.classes) != set(numbers):
+            return np.arange(self.shape[1])
+        return np.array([self.classes.index(number) for number in numbers])
+
+    def _numbers(self, column: Any) -> Array:
+        """Return (n,) positions of classes: nan or -1 for what is none."""
+        if not self.by_name:
+            return np.asarray(column.to_numpy(zero_copy_only=False))
+        found = pc.index_in(column.cast(pa.large_string()), pa.array(self.classes, pa.large_string()))
+        return np.asarray(pc.fill_null(found, -1).to_numpy())
+
+    def _check_lengths(self, lists: Any, at: int) -> None:
+        different = pc.not_equal(pc.fill_null(pc.list_value_length(lists), 0), self.shape[1])
+        if pc.any(different).as_py():
+            row = pc.index(different, True).as_py()
+            raise InputError(
+                f"{self.table.place.row(at + row)} has {len(lists[row].as_py() or ())} classes in "
+                f"{self.ranks[0]}, but {self.shape[1]} scores in {self.by_rank.names[0]}; expected one for "
+                "each score"
+            )
+
+    def _refuse_outside(self, batch: Any, at: int, where: Array) -> None:
+        row, rank = map(int, where)
+        if len(self.ranks) == 1:
+            found, column = batch.column(self.ranks[0])[row].as_py()[rank], self.ranks[0]
+        else:
+            found, column = batch.column(self.ranks[rank])[row].as_py(), self.ranks[rank]
+        k = self.shape[1]
+        known = listed(self.classes) if self.by_name else f"0 to {k - 1}"
+        raise InputError(
+            f"{self.table.place.row(at + row)} has the class {found} in {column}, but the {k} scores of a "
+            f"row can only be those of the classes {known}; if only the {k} largest scores of more classes "
+            "were saved (a top-k dump), save the scores of all classes"
+        )
+
+
+def read_through_ranks(
+    raw: ColumnScores | ListScores, layout: Layout, options: ReadOptions
+) -> ColumnScores | ListScores | RankedScores:
+    """Return scores in the order of the classes, if there are columns that name the class of each.
+
+    Parameters
+    ----------
+    raw
+        The scores as they are stored.
+    layout
+        What the columns are.
+    options
+        `classes` names classes that are numbered, or orders those that have names.
+
+    Raises
+    ------
+    InputError
+        If not all scores have such a column, or the first row does not have each class once.
+    UsageError
+        If `--classes` are others than the names in the ranks.
+    """
+    ranks = _rank_columns(layout, raw.table)
+    if not ranks:
+        return raw
+    by_name = _is_text(raw.table.schema.field(ranks[0]).type)
+    classes = layout.classes or options.classes or tuple(map(str, range(raw.shape[1])))
+    found = RankedScores(raw, ranks, classes, by_name)
+    head = raw.table.head(found.names)
+    if head is None:
+        return found
+    if by_name:
+        found = replace(found, classes=_named_classes(found, head, options))
+    found.positions(head, 0)
+    return found
+
+
+def _rank_columns(layout: Layout, table: Table) -> tuple[str, ...]:
+    """Return the columns that name the class of each score; none if scores are stored by class."""
+    schema = table.schema
+    lists = len(layout.scores) == 1 and _is_list(schema.field(layout.scores[0]).type)
+    suffixes = [None] if lists else [_suffix(name) for name in layout.scores]
+    groups: dict[str, dict[str | None, str]] = {}
+    for column in schema:
+        match = RANKED.fullmatch(column.name)
+        if match and column.name != layout.label and _names_classes(match[1], column.type, lists):
+            groups.setdefault(match[1].lower(), {})[match[2]] = column.name
+    for group in groups.values():
+        missing = [name for name, suffix in zip(layout.scores, suffixes, strict=True) if suffix not in group]
+        if not missing:
+            return tuple(group[suffix] for suffix in suffixes)
+        if len(missing) < len(suffixes):
+            raise InputError(
+                f"{table.place.name} has {listed(tuple(group.values()))} beside the scores, but none for "
+                f"{listed(missing)}; expected the class of each score, or none; rename or remove the others"
+            )
+    return ()
+
+
+def _suffix(score: str) -> str:
+    prefixed = PREFIXED.fullmatch(score)
+    return prefixed[2] if prefixed else score
+
+
+def _names_classes(stem: str, kind: Any, lists: bool) -> bool:
+    """Return whether a column of such a name can be ranks: `label_0` also stands for an indicator."""
+    if lists != _is_list(kind):
+        return False
+    value = kind.value_type if lists else kind
+    number = pa.types.is_integer(value) or pa.types.is_floating(value)
+    return _is_text(value) or (number and bool(re.search("(?i)ind|idx", stem)))
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _is_text(kind: Any) -> bool:
+    value = kind.value_type if _is_list(kind) or pa.types.is_dictionary(kind) else kind
+    return bool(
+        pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value)
+    )
+
+
+def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tuple[str, ...]:
+    """Return the class names that the first row has, in the order of `--classes`."""
+    first = [head.column(name)[0].as_py() for name in found.ranks]
+    names = tuple(map(str, first[0] if isinstance(first[0], list) else first))
+    if options.classes is None:
+        return tuple(sorted(names[i] for i in natural_order(names)))
+    if sorted(options.classes) != sorted(names):
+        raise UsageError(
+            f"--classes names {listed(options.classes)}, but {listed(found.ranks)} of "
+            f"{found.table.place.name} name {listed(names)}; expected the same names, in any order"
+        )
+    return options.classes

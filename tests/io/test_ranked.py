@@ -1,0 +1,170 @@
+"""Scores sorted by rank are read through the columns that name their classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calcli.api import evaluate
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.temperature import Temperature
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from calcli.io.recalibrating import Wanted, recalibrate_file
+from tests.io.samples import csv_file, random_probs, refused, scores_of
+
+K = 3
+NAMES = ("cat", "dog", "mouse")
+SAMPLE = random_probs(30, K)
+ORDER = np.argsort(-SAMPLE.scores, axis=1)
+SORTED = np.take_along_axis(SAMPLE.scores, ORDER, axis=1)
+
+
+def columns_of(classes=None, stem="index", **others) -> pd.DataFrame:
+    """Return a table as an inference script writes it: a column a rank."""
+    ranks = ORDER if classes is None else np.array(classes)[ORDER]
+    table = {f"{stem}_{j}": ranks[:, j] for j in range(K)} | {f"prob_{j}": SORTED[:, j] for j in range(K)}
+    return pd.DataFrame({"filename": "x.png"} | table | {"target": SAMPLE.labels} | others)
+
+
+def lists_of(**others) -> pd.DataFrame:
+    lists = {"index": list(ORDER), "prob": list(SORTED), "target": SAMPLE.labels}
+    return pd.DataFrame(lists | others)
+
+
+def saved(folder, table: pd.DataFrame, name: str):
+    path = folder / name
+    if name.endswith(".csv"):
+        table.to_csv(path, index=False)
+    elif name.endswith(".parquet"):
+        table.to_parquet(path)
+    else:
+        table.to_json(path, orient="records", lines=True, double_precision=15)
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl"])
+@pytest.mark.parametrize("make", [columns_of, lists_of])
+def test_scores_are_those_before_they_were_sorted(make, name, tmp_path):
+    if make is lists_of and name == "t.csv":
+        pytest.skip("CSV has no lists")
+    predictions = read(saved(tmp_path, make(), name))
+    np.testing.assert_allclose(scores_of(predictions), SAMPLE.scores, atol=1e-15)
+    assert predictions.classes == ("0", "1", "2")
+    assert predictions.labels.tolist() == SAMPLE.labels.tolist()
+    assert not {"index", "index_0"} & set(predictions.columns)
+    first = "index_0" if make is columns_of else "index"
+    assert f"is taken for the score of the class that {first} names" in predictions.provenance.notes[0]
+
+
+def test_accuracy_is_that_of_the_model(tmp_path):
+    labels = np.where(np.arange(30) < 21, ORDER[:, 0], ORDER[:, 1])
+    found = evaluate(read(saved(tmp_path, columns_of(target=labels), "t.csv")), metrics=["accuracy"])
+    assert found.results[0].metrics["accuracy"].value == 0.7
+
+
+@pytest.mark.parametrize(("stem", "as_lists"), [("label", False), ("index", False), ("label", True)])
+def test_classes_may_be_named(stem, as_lists, tmp_path):
+    table = columns_of(NAMES, stem, target=np.array(NAMES)[SAMPLE.labels])
+    if as_lists:
+        table = lists_of(target=table["target"]).rename(columns={"index": "label"})
+        table["label"] = list(np.array(NAMES)[ORDER])
+    path = saved(tmp_path, table, "t.parquet")
+    predictions = read(path, ReadOptions(label_column="target"))
+    assert predictions.classes == NAMES
+    np.testing.assert_array_equal(scores_of(predictions), SAMPLE.scores)
+    turned = read(path, ReadOptions(label_column="target", classes=NAMES[::-1]))
+    np.testing.assert_array_equal(scores_of(turned), SAMPLE.scores[:, ::-1])
+    message = f"--classes names a, b, c, but {stem}.* name .*; expected the same names"
+    refused(path, message, classes=("a", "b", "c"), label_column="target")
+
+
+@pytest.mark.parametrize(("classes", "order"), [(NAMES, [0, 1, 2]), (("2", "1", "0"), [2, 1, 0])])
+@pytest.mark.parametrize("make", [columns_of, lists_of])
+def test_numbers_are_positions_unless_they_are_names(make, classes, order, tmp_path):
+    predictions = read(saved(tmp_path, make(), "t.parquet"), ReadOptions(classes=classes))
+    assert predictions.classes == classes
+    np.testing.assert_array_equal(scores_of(predictions), SAMPLE.scores[:, order])
+
+
+def test_indicators_are_no_ranks(tmp_path):
+    one_hot = {f"label_{k}": (SAMPLE.labels == k).astype(int) for k in range(K)}
+    probs = {f"prob_{k}": SAMPLE.scores[:, k] for k in range(K)}
+    path = saved(tmp_path, pd.DataFrame(one_hot | probs | {"target": SAMPLE.labels}), "t.csv")
+    np.testing.assert_array_equal(scores_of(read(path)), SAMPLE.scores)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            "0,1,.6,.4,0\n0,0,.6,.4,0",
+            "row 1 names no score of class 1 and another class twice in index_0, in",
+        ),
+        (
+            "0,1,.6,.4,0\n0,7,.6,.2,0",
+            r"row 1 has the class 7 in index_1, but the 2 scores .* 0 to 1; if only",
+        ),
+        ("5,9,.6,.3,5", r"row 0 has the class 5 in index_0, but the 2 scores .* save the scores of all"),
+        ("0,1,.6,.4,0\n0,,.6,.2,0", "row 1 has the class None in index_1"),
+        ("0,-1,.6,.4,0", "row 0 has the class -1 in index_1"),
+        ("0,0.5,.6,.4,0", "row 0 has the class 0.5 in index_1"),
+        ("a,b,.6,.4,a\na,c,.6,.4,a", "row 1 has the class c in index_1, .* the classes a, b; if only"),
+        ("a,b,.6,.4,a\na,a,.6,.4,a", "row 1 names no score of class b and another class twice"),
+    ],
+)
+def test_rows_that_do_not_have_every_class_once(rows, message, tmp_path):
+    refused(csv_file(tmp_path, f"index_0,index_1,prob_0,prob_1,target\n{rows}\n"), f"t.csv: {message}")
+
+
+def test_ranks_that_do_not_go_with_the_scores(tmp_path):
+    path = saved(tmp_path, columns_of().drop(columns="index_2"), "t.csv")
+    refused(path, "t.csv has index_0, index_1 beside the scores, but none for prob_2; expected the class of")
+    short = [*ORDER[:-1], ORDER[-1, :2]]
+    path = saved(tmp_path, lists_of(index=short), "t.parquet")
+    refused(path, "row 29 has 2 classes in index, but 3 scores in prob; expected one for each score")
+
+
+FACTORS = np.array([1, 2, 4])  # of the probabilities of each class, besides a temperature of 2
+
+
+def expected() -> np.ndarray:
+    products = np.sqrt(SAMPLE.scores) * FACTORS
+    return products / products.sum(axis=1, keepdims=True)
+
+
+def recalibrated(path, target, classes=("0", "1", "2")):
+    calibrator = Temperature()
+    calibrator.parameters = {"temperature": 2.0}
+    record = CalibratorRecord(calibrator, classes, False, (), {})
+    shift = np.log(FACTORS[[int(name) for name in classes]])
+    return recalibrate_file(record, str(path), str(target), wanted=Wanted(shift=shift))
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [("t.csv", "o.csv"), ("t.csv", "o.parquet"), ("t.parquet", "o.csv")]
+)
+@pytest.mark.parametrize("classes", [("0", "1", "2"), ("2", "0", "1")])
+def test_recalibrated_scores_are_written_by_rank(name, target, classes, tmp_path):
+    written = recalibrated(saved(tmp_path, columns_of(), name), tmp_path / target, classes)
+    assert any(note.startswith("the scores are sorted by rank: prob_0 is taken") for note in written.notes)
+    read_table = pd.read_csv if target.endswith(".csv") else pd.read_parquet
+    table = read_table(tmp_path / target)
+    assert list(table) == list(columns_of())
+    assert table[["index_0", "index_1", "index_2"]].to_numpy().tolist() == ORDER.tolist()
+    by_rank = np.take_along_axis(expected(), ORDER, axis=1)
+    np.testing.assert_allclose(table[["prob_0", "prob_1", "prob_2"]], by_rank, rtol=1e-12)
+    again = read(tmp_path / target)
+    np.testing.assert_allclose(scores_of(again), expected(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "target"), [(columns_of, "o.npz"), (lists_of, "o.parquet"), (lists_of, "o.npz")]
+)
+def test_lists_and_arrays_are_written_by_class(make, target, tmp_path):
+    written = recalibrated(saved(tmp_path, make(), "t.parquet"), tmp_path / target)
+    assert any("they are written by class, without index" in note for note in written.notes)
+    predictions = read(tmp_path / target, ReadOptions(labels="target") if target == "o.npz" else None)
+    np.testing.assert_allclose(scores_of(predictions), expected(), rtol=1e-12)
+    assert "index" not in predictions.columns
