@@ -90,6 +90,11 @@ def _two_names(
     both = options.classes or (stored if stored and len(stored) == 2 else None)
     if both is not None:
         first, last = both
+        if options.positive is None and stored and stored[-1] == first:
+            raise UsageError(
+                f"--classes {first},{last}: the one score a row of {place.name} is named after {first}; "
+                f"expected it last, as in --classes {last},{first}"
+            )
         if options.positive is not None and options.positive not in both:
             raise UsageError(f"--positive {options.positive}: expected one of the classes {first} and {last}")
         return (last, first) if options.positive == first else (first, last)

@@ -105,10 +105,13 @@ def _in_order(
     """Return scores and class names in the order of `--classes`; one score a row keeps its place."""
     if wanted is None or wanted == classes:
         return scores, classes
+    numbered = classes == tuple(map(str, range(len(classes))))
+    if len(wanted) == len(classes) and (numbered or set(wanted).isdisjoint(classes)):
+        return scores, wanted
     if sorted(wanted) != sorted(classes) or not scores.shape[1] == len(classes) == len(set(classes)):
         raise UsageError(
             f"--classes names {listed(wanted)}, but the scores of {path} belong to {listed(classes)}; "
-            "expected the same names, in any order if there is a score for each"
+            "expected the same names, in any order if there is a score for each, or as many others"
         )
     return scores[:, [classes.index(name) for name in wanted]], wanted
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calcli.core.errors import InputError, UsageError
-from calcli.core.predictions import Array
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columns import PREFIXED, Layout, natural_order
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed

@@ -1,0 +1,137 @@
+"""What would crash pyarrow, or Python later, is refused by a sentence; here in processes of their own."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.temperature import Temperature
+from calcli.io.calibrators import save_calibrator
+from calcli.io.read import read
+from tests.io.samples import refused
+
+RECORD = b'{"label": 0, "probs": [0.5, 0.5]}\n'
+NAMES = ["cat", "dog", "cat", "dog"]
+TEXT = {"label": NAMES, "prob_cat": [0.5] * 4, "prob_dog": [0.5] * 4}
+
+
+def status(*arguments) -> tuple[int, str]:
+    ended = subprocess.run(
+        [sys.executable, "-m", "calcli", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in ended.stderr
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("command", ["evaluate", "apply", "check"])
+def test_a_line_of_null_crashes_no_command(command, tmp_path):
+    (tmp_path / "n.jsonl").write_bytes(b"null\n")
+    calibrator = Temperature()
+    calibrator.parameters = {"temperature": 2.0}
+    save_calibrator(CalibratorRecord(calibrator, ("0", "1"), False, (), {}), tmp_path / "c.json")
+    (tmp_path / "p.toml").write_text('[[rules]]\nmetric = "ece"\nmax = 0.5\n')
+    options = {
+        "evaluate": [tmp_path / "n.jsonl"],
+        "apply": [tmp_path / "c.json", tmp_path / "n.jsonl", "-o", tmp_path / "o.jsonl"],
+        "check": [tmp_path / "n.jsonl", "--policy", tmp_path / "p.toml"],
+    }
+    code, said = status(command, *options[command])
+    assert code == 2
+    assert "n.jsonl: line 1 is null; expected a JSON object on each line" in " ".join(said.split())
+    assert not (tmp_path / "o.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"null " + RECORD, 'line 1 is null {"label": 0, "p...; expected a JSON object on each line'),
+        (b"\n \t\nnull\n" + RECORD, "line 3 is null; expected"),
+        (RECORD + b"\nnull\r\n", "line 3 is null; expected"),
+        (b"1\n2\n", "line 1 is 1; expected"),
+        (b'"a"\n', 'line 1 is "a"; expected'),
+        (b"[1, 2]\n", r"line 1 is \[1, 2\]; expected"),
+        (b"[" * 9999, r"line 1 is \[{20}\.\.\.; expected"),
+        (b"\xff\xfe", "line 1 is ��; expected"),
+        (RECORD + b"3\n", "not a complete and valid file of JSON lines"),
+        (RECORD + b'"a"\n', "not a complete and valid file of JSON lines"),
+        (RECORD + b"[1]\n", "not a complete and valid file of JSON lines"),
+        (b'{"label": 0, "probs": [[0.5], [0.5]]}\n', "the lists in column probs hold list"),
+        (b'{"label": 0, "probs": null}\n' + RECORD, "no scores in its rows"),
+        (RECORD + b'{"label": 0, "probs": null}\n', "row 1 has 0 scores in probs; expected 2"),
+        (RECORD + b'{"label": 0, "probs": [0.5, null]}\n', 'row 1: the score of class "1" is missing'),
+        (b'{"label": 0, "probs": [null, null]}\n', "not a complete and valid file of JSON lines"),
+        (b'{"label": "\xff", "prob_a": 0.5, "prob_b": 0.5}\n', "not a complete .*UTF8"),
+        (b'{"label": 0, "prob_\xff": 0.5, "prob_b": 0.5}\n', "not a complete .*utf-8"),
+    ],
+)
+def test_json_that_is_no_lines_of_objects(text, message, tmp_path, monkeypatch):
+    (tmp_path / "t.jsonl").write_bytes(text)
+    refused(tmp_path / "t.jsonl", f"t.jsonl.*{message}")
+    if text.startswith(b"{"):  # what is piped in is known to be JSON by that
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+        refused("-", f"standard input.*{message}")
+
+
+@pytest.mark.parametrize("text", [b"\xef\xbb\xbf" + RECORD, RECORD.replace(b", ", b",\n")])
+def test_objects_with_a_mark_or_on_several_lines(text, tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(text)
+    assert read(tmp_path / "t.jsonl").n_rows == 1
+
+
+def damaged_text() -> pa.Array:
+    """Return text of which the first is not in UTF-8, which Arrow does not look at."""
+    offsets, data = pa.py_buffer(np.array([0, 1, 2, 3, 4], np.int32)), pa.py_buffer(b"\xffaaa")
+    return pa.StringArray.from_buffers(4, offsets, data)
+
+
+def damaged_offsets() -> pa.Array:
+    offsets, data = pa.py_buffer(np.array([0, 1 << 30, 2, 3, 4], np.int32)), pa.py_buffer(b"aaaa")
+    return pa.StringArray.from_buffers(4, offsets, data)
+
+
+def damaged_codes() -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1, 99, 0]), pa.array(["cat", "dog"]), safe=False)
+
+
+def arrow_file(path, table) -> None:
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table)
+
+
+def arrow_stream(path, table) -> None:
+    with pa.ipc.new_stream(path, table.schema) as file:
+        file.write_table(table)
+
+
+@pytest.mark.parametrize("write", [arrow_file, arrow_stream])
+@pytest.mark.parametrize("column", [damaged_text, damaged_offsets, damaged_codes])
+def test_damaged_columns_of_arrow_files(write, column, tmp_path):
+    write(tmp_path / "t.arrow", pa.table(TEXT | {"label": column()}))
+    refused(tmp_path / "t.arrow", "t.arrow is not a complete and valid Arrow file: ")
+    code, said = status("evaluate", tmp_path / "t.arrow")
+    assert code == 2
+    assert "t.arrow is not a complete and valid Arrow file" in said
+
+
+def test_damaged_text_in_parquet(tmp_path):
+    pq.write_table(pa.table(TEXT | {"label": damaged_text()}), tmp_path / "t.parquet")
+    refused(tmp_path / "t.parquet", "t.parquet is not a complete and valid parquet file: .*UTF8")
+
+
+@pytest.mark.parametrize("write", [arrow_file, arrow_stream, pq.write_table])
+def test_damaged_names(write, tmp_path):
+    path = tmp_path / ("t.parquet" if write is pq.write_table else "t.arrow")
+    table = pa.table(TEXT | {"unlike_others": [1] * 4})
+    if write is pq.write_table:
+        pq.write_table(table, path, store_schema=False)
+    else:
+        write(path, table)
+    path.write_bytes(path.read_bytes().replace(b"unlike_others", b"unlike_\xffthers"))
+    refused(path, f"{path.name} is not a complete and valid .*utf-8")
