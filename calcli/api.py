@@ -14,8 +14,9 @@ from calcli.core.data.simulation import Simulation
 from calcli.core.data.simulation import simulate as simulate_system
 from calcli.core.evaluating.calibration_loss import Companions
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
-from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import Settings
 from calcli.io.arrays import from_arrays
 from calcli.io.calibrators import load_calibrator, save_calibrator
 from calcli.io.costs import read_costs, read_priors

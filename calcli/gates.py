@@ -15,8 +15,8 @@ from calcli.core.comparing.comparison import compare as compare_systems
 from calcli.core.comparing.pairing import pair, require_same_classes
 from calcli.core.comparing.policy import Checked, Policy, exit_status
 from calcli.core.data.predictions import Predictions
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import Settings
 from calcli.io.hashing import sha256
 from calcli.io.policy import parse_policy, read_policy
 from calcli.io.reports import read_report

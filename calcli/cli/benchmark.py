@@ -60,8 +60,8 @@ def benchmark(
     calcli benchmark --pair a_val.npy a_test.npy --pair b_val.npy b_test.npy -f markdown
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.core.calibrators.methods import parse_methods
-    from calcli.core.evaluating.results import Settings
     from calcli.core.language.expressions import parse_metrics
+    from calcli.core.language.settings import Settings
     from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, run
     from calcli.report.benchmark import ShownTrials
     from calcli.report.progress import progress

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Plan
     from calcli.core.data.predictions import Predictions
     from calcli.core.evaluating.measure import Watch
-    from calcli.core.evaluating.results import Settings
+    from calcli.core.language.settings import Settings
 
 
 @bundled

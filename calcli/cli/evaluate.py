@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from calcli.core.comparing.limits import Limit
     from calcli.core.data.predictions import Predictions
     from calcli.core.evaluating.calibration_loss import Companions
-    from calcli.core.evaluating.results import Settings
+    from calcli.core.language.settings import Settings
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher
     from calcli.report.summary import Result

@@ -13,7 +13,7 @@ from typer import Option
 
 if TYPE_CHECKING:
     from calcli.core.evaluating.calibration_loss import Companions
-    from calcli.core.evaluating.results import Settings, Training
+    from calcli.core.language.settings import Settings, Training
     from calcli.io.options import ReadOptions
 
 LOSS_RESAMPLES = 200  # of which each trains every fold again
@@ -120,9 +120,9 @@ class Computing:
         InputError
             If a file of class groups, costs or priors is damaged.
         """
-        from calcli.core.evaluating.results import Settings
         from calcli.core.language.errors import UsageError
         from calcli.core.language.expressions import parse_metrics
+        from calcli.core.language.settings import Settings
 
         if not 0 < self.level < 1:
             raise UsageError(f"--level is {self.level:g}; expected a number between 0 and 1, such as 0.95")

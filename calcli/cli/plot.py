@@ -13,8 +13,9 @@ from calcli.cli.options import Computing, Quiet, Reading, bundled, split
 from calcli.cli.output import emit
 
 if TYPE_CHECKING:
-    from calcli.core.evaluating.results import Evaluation, Settings
+    from calcli.core.evaluating.results import Evaluation
     from calcli.core.language.figures import FigureKind
+    from calcli.core.language.settings import Settings
     from calcli.figures import View
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher

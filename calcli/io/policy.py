@@ -11,9 +11,9 @@ from typing import Any, TypeVar, get_args
 
 from calcli.core.comparing.policy import DEFAULTS, Bound, End, NoWorse, Policy, Proof, Rule, Severity
 from calcli.core.estimators.evidence import Margin
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import nearest_name, parse_metric
+from calcli.core.language.settings import Settings
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.named import parse_edges, read_class_groups
 

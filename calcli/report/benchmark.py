@@ -7,8 +7,8 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, cost, like_best, mean_ranks
 from calcli.report.numbers import number
 from calcli.report.shown import Column, Mark, Shown, Table

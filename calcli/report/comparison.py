@@ -9,7 +9,8 @@ from typing import Any
 
 from calcli.core.comparing.comparison import Comparison, Difference, Spread
 from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.settings import Settings
 from calcli.report.evaluation import Digest, input_object
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
 from calcli.report.shown import Column, Shown, Table

@@ -9,8 +9,9 @@ from typing import Any
 
 from calcli.core.estimators.consistency import Null
 from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
-from calcli.core.evaluating.results import ClassRow, Estimate, Settings
+from calcli.core.evaluating.results import ClassRow, Estimate
 from calcli.core.language.figures import FIGURES
+from calcli.core.language.settings import Settings
 from calcli.report.markdown import markdown_text
 from calcli.report.numbers import (
     counted,

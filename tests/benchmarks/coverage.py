@@ -10,8 +10,8 @@ from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.policy import NoWorse, Policy, Rule, exit_status
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.evidence import Margin
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
 from tests.benchmarks.harness import table
 
 CASES = 1_000

@@ -12,7 +12,7 @@ import numpy as np
 
 import calcli
 from calcli.core.calibrators.crossvalidation import Rows
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, Task, run, task_of
 from calcli.report.benchmark import ShownTrials
 from calcli.report.shown import render

@@ -25,7 +25,7 @@ def calcli(metric: str, **settings: Any) -> Callable[[str], Job]:
 
     def contestant(path: str) -> Job:
         from calcli.core.evaluating.evaluate import evaluate
-        from calcli.core.evaluating.results import Settings
+        from calcli.core.language.settings import Settings
         from calcli.io.read import read
 
         chosen = Settings(**settings)

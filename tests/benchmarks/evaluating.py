@@ -43,7 +43,7 @@ def calcli(metrics: tuple[str, ...] = (), **settings: int) -> Callable[[str], Jo
 
     def contestant(path: str) -> Job:
         from calcli.core.evaluating.evaluate import evaluate
-        from calcli.core.evaluating.results import Settings
+        from calcli.core.language.settings import Settings
         from calcli.io.read import read
 
         chosen = Settings(metrics, **settings)

@@ -15,7 +15,7 @@ from calcli.core.estimators.classical import (
 )
 from calcli.core.estimators.debiased import concentration, debiased_square
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 from tests.benchmarks.harness import table
 
 CASES = 1000

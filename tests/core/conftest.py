@@ -7,7 +7,8 @@ import pytest
 
 from calcli.core.data.predictions import ArrayScores, Kind, Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.settings import Settings
 
 
 @pytest.fixture(scope="session")

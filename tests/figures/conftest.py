@@ -9,7 +9,8 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.predictions import ArrayScores, Predictions, Provenance
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.settings import Settings
 from calcli.figures import View
 
 LONG = "a_file_name_that_is_far_too_long_to_stand_above_a_panel_of_a_column.parquet"

@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Affine2D
 
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.figures import FIGURES
+from calcli.core.language.settings import Settings
 from calcli.figures import View, draw, save
 from calcli.figures.reliability import OVERS, UNDERS
 from calcli.io.options import ReadOptions

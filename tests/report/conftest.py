@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.settings import Settings
 from calcli.io.arrays import from_arrays
 from calcli.report.evaluation import ShownResults
 from calcli.report.shown import Table

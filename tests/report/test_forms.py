@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 from calcli.io.hashing import sha256
 from calcli.report.evaluation import RECORD, ShownResults
 from calcli.report.markdown import markdown_text

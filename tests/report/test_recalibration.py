@@ -11,8 +11,9 @@ import pytest
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.estimators.costs import CostWord
 from calcli.core.estimators.interval import Interval
-from calcli.core.evaluating.results import Decision, Estimate, Settings
+from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
 from calcli.report.evaluation import ShownResults
 from calcli.report.recalibration import decision_table, loss_table, parts_table, recalibration_sentences
 from calcli.report.wording import PARTS

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 from calcli.io.arrays import from_arrays
 from calcli.report.evaluation import ShownResults
 from calcli.report.shown import render

@@ -19,9 +19,10 @@ from calcli.core.estimators.evidence import NORMAL, Evidence, Normal, Permuted, 
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Estimate, Settings
+from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.settings import Settings
 
 UNUSED = (
     "the baseline was not used: no rule of the policy compares with it; give it rules with max_increase or "

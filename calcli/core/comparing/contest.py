@@ -29,8 +29,9 @@ from calcli.core.estimators.permutation import (
 )
 from calcli.core.evaluating.evaluate import assess, measure
 from calcli.core.evaluating.measure import Measurements, Watch, from_sums
-from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.expressions import MetricExpression, parse_metrics
+from calcli.core.language.settings import Settings
 from calcli.core.problems.vectors import VectorProblem
 from calcli.core.state.classunits import ClassUnits
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calcli.core.estimators.evidence import Margin
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.settings import Settings
 
 Severity = Literal["error", "warning"]
 End = Literal["value", "lower", "upper"]

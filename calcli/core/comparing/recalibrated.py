@@ -11,8 +11,8 @@ from calcli.core.data.arrays import Array
 from calcli.core.estimators.bootstrap import Sums
 from calcli.core.evaluating.calibration_loss import Companions, Studies
 from calcli.core.evaluating.measure import Measurements
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.settings import Settings
 
 ABSOLUTE, RELATIVE = "calibration_loss", "relative_calibration_loss"
 

@@ -18,8 +18,8 @@ from calcli.core.data.predictions import ArrayScores, Kind, Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.permutation import Swapped, memberships
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.settings import Settings
 
 VISITS = 100_000_000  # scores that all permutations together may look at, before there are fewer of them
 FEWEST_DRAWS = 199

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import SUM_ROUNDING
 from calcli.core.data.predictions import Predictions
+from calcli.core.language.settings import Precision
 
 DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
 BLOCK_BYTES = 512 * 1024  # a block and its temporaries stay in the second-level cache
 CLASS_MAJOR_LIMIT = 256  # numpy reduces over few classes far faster when each class is contiguous
-
-Precision = Literal["auto", "single", "double"]
 
 
 def working_dtype(predictions: Predictions, precision: Precision = "auto") -> np.dtype[Any]:

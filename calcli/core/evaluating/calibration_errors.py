@@ -19,9 +19,9 @@ from calcli.core.estimators.errors import (
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
 from calcli.core.evaluating.classwise import class_wise_null
 from calcli.core.evaluating.measure import Measurements
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
+from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 
 

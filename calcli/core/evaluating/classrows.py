@@ -14,7 +14,8 @@ from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.estimators.multiple import enough_draws, with_holm
 from calcli.core.evaluating.classwise import simulated_class_errors
 from calcli.core.evaluating.measure import Measurements
-from calcli.core.evaluating.results import ClassRow, Settings
+from calcli.core.evaluating.results import ClassRow
+from calcli.core.language.settings import Settings
 
 ENOUGH_OF_CLASS = 30  # rows, by label or by probability, from which a class is judged
 LABELS = 50_000_000  # drawn at most, to have draws enough for many classes

@@ -18,12 +18,13 @@ from calcli.core.evaluating.calibration_loss import Companions
 from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.measure import Measurements, Watch
 from calcli.core.evaluating.parts import decompositions
-from calcli.core.evaluating.results import Estimate, Evaluation, Settings
+from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.evaluating.signatures import signature
 from calcli.core.evaluating.studies import decision_tables, recalibrations
 from calcli.core.evaluating.twoclasses import classical_estimates
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
+from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class

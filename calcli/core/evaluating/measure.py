@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
-from calcli.core.data.blocks import Block, Collector, Precision, sweep, working_dtype
+from calcli.core.data.blocks import Block, Collector, sweep, working_dtype
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import ROW_STATISTICS, RowStatistic, clipped_log_loss
 from calcli.core.estimators.bootstrap import Sums
@@ -21,6 +21,7 @@ from calcli.core.estimators.miscalibration import BinnedError, binned_error, cla
 from calcli.core.estimators.ranking import Area, area_influences, mean_roc_area, roc_area
 from calcli.core.estimators.scores import Score, find_score
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.settings import Precision
 from calcli.core.problems.lenses import Lens, find_lens
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorLens, VectorProblem, canonical_lens, group_members

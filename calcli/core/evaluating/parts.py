@@ -21,11 +21,12 @@ from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losse
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.scoring import Means
 from calcli.core.evaluating.measure import Measurements
-from calcli.core.evaluating.results import Estimate, Settings
+from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import ScoreName
+from calcli.core.language.settings import Settings
 from calcli.core.state.collectors import RowTable
 
 Parts = dict[str, float]

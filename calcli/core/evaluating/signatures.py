@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from calcli.core.evaluating.measure import Measurements
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 
 

@@ -12,9 +12,10 @@ from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.scoring import Means
 from calcli.core.evaluating.calibration_loss import CalibrationLoss, Companions, Studies, Study
 from calcli.core.evaluating.measure import Measurements
-from calcli.core.evaluating.results import Decision, Estimate, Settings
+from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.settings import Settings
 
 
 def recalibrations(

@@ -20,10 +20,11 @@ from calcli.core.estimators.classical import (
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.measure import Measurements
-from calcli.core.evaluating.results import Estimate, Settings
+from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.settings import Settings
 
 Fit = Callable[[Floats, Array, Floats | None, Clusters | None], Coefficient]
 

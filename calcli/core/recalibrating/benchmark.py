@@ -19,10 +19,10 @@ from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
 from calcli.core.estimators.evidence import Resampled
 from calcli.core.estimators.multiple import holm
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import Settings
 
 UNCALIBRATED = "uncalibrated"
 DEFAULT_METRICS = ("log_loss", "brier", "ece", "ks", "cw_ece", "accuracy")

@@ -27,10 +27,11 @@ from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Evaluation, Settings
+from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import ScoreName
+from calcli.core.language.settings import Settings
 
 REPORTED = ("log_loss", "brier", "ece", "accuracy")
 Values = dict[str, float]

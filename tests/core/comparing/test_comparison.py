@@ -14,10 +14,10 @@ from calcli.core.comparing.contest import Contest
 from calcli.core.estimators.evidence import Normal, Resampled
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import Settings
 
 SETTINGS = Settings(metrics=("log_loss", "accuracy"), resamples=200, draws=99)
 

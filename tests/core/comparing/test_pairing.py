@@ -9,8 +9,8 @@ import pytest
 
 from calcli.core.comparing.pairing import pair, require_same_classes
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import Settings
 
 
 @pytest.fixture

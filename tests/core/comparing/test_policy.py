@@ -14,9 +14,9 @@ from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule, exit_stat
 from calcli.core.estimators.evidence import Margin
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
 
 
 def rule(metric, condition, **more) -> Rule:

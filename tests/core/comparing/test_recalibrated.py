@@ -10,8 +10,8 @@ from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.recalibrated import resampled_losses
 from calcli.core.evaluating.calibration_loss import Companions, Studies
 from calcli.core.evaluating.evaluate import measure
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
 
 METRICS = ("calibration_loss", "relative_calibration_loss")
 

@@ -10,8 +10,8 @@ import pytest
 from calcli.core.comparing.recomputed import in_memory, recomputed_differences
 from calcli.core.data.units import Units
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
 
 SETTINGS = Settings(resamples=50, draws=6)
 

@@ -8,7 +8,7 @@ import pytest
 from calcli.core.curves.forest import forest
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from calcli.core.curves.series import courses, score_sets, smooth
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.figures import FIGURES, find_figure
+from calcli.core.language.settings import Settings
 
 
 @pytest.mark.parametrize("name", ["sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn"])

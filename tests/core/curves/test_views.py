@@ -9,9 +9,9 @@ from calcli.core.curves.views import metrics_of, problem_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import find_figures, refuse_more_systems, standard_names
+from calcli.core.language.settings import Settings
 
 
 def some_predictions(n: int = 300, k: int = 4) -> Predictions:

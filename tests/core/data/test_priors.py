@@ -12,8 +12,8 @@ from calcli.core.data.priors import Priors, at_priors
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import Settings
 
 PLAIN = Settings(metrics=("log_loss", "normalized_brier", "error_rate", "ece", "ks"), resamples=0, draws=0)
 

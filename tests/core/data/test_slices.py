@@ -14,9 +14,9 @@ from calcli.core.data.predictions import ArrayScores
 from calcli.core.data.priors import Priors
 from calcli.core.data.slices import select, select_each, slice_numbers, slice_rows
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
 from calcli.core.language.errors import InputError
+from calcli.core.language.settings import Settings
 
 
 @pytest.mark.parametrize("weighted", [False, True])

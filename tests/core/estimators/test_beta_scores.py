@@ -8,8 +8,8 @@ from scipy import integrate, special, stats
 
 from calcli.core.estimators.beta_scores import BetaScore
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import Settings
 
 ODDS = np.concatenate([np.linspace(-45, 45, 1801), [-700.0, 700.0]])
 

@@ -5,7 +5,7 @@ from scipy.stats import binomtest
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.confidence import ConfidenceShare, wilson_interval
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 
 

@@ -15,8 +15,8 @@ from calcli.core.estimators.costs import (
     with_distinct_names,
 )
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import Settings
 
 
 def judged(predictions, *costs):

@@ -11,8 +11,8 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import Settings
 
 BINNED = ("binned_calibration_loss", "binned_refinement_loss")
 ISOTONIC = ("corp_miscalibration", "corp_discrimination", "corp_uncertainty")

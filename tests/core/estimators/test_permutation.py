@@ -20,8 +20,8 @@ from calcli.core.estimators.permutation import (
     swapped_sums,
 )
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.expressions import parse_metric, region_ends
+from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.classunits import ClassUnits
 

@@ -10,8 +10,8 @@ from scipy.stats import bootstrap
 
 from calcli.core.data.priors import Priors
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import Settings
 
 NAMES = ("log_loss", "auroc", "ece:bins=10", "ks", "cw_ece")
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from calcli.core.evaluating.calibration_errors import calibration_errors
 from calcli.core.evaluating.evaluate import evaluate, measure
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metrics
+from calcli.core.language.settings import Settings
 
 
 def errors(predictions, *names, **settings):

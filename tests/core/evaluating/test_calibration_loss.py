@@ -20,8 +20,8 @@ from calcli.core.data.simulation import gaussian_classes
 from calcli.core.evaluating.calibration_loss import Companions, Study, expected_losses
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibration import Recalibration, cross_validation_folds, recalibrator
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import Settings
 
 PLAIN = Settings(resamples=0, draws=0)
 LOSS = "relative_calibration_loss"

@@ -7,7 +7,7 @@ import numpy as np
 from calcli.core.evaluating import classrows
 from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 
 
 def rows_of(predict, probs, labels, **settings):

@@ -9,7 +9,7 @@ from scipy import stats
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
 from calcli.core.evaluating.classwise import class_wise_null, simulated_class_errors
 from calcli.core.evaluating.evaluate import evaluate, measure
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 
 WIDTHS = (*(m / 15 for m in range(15)), 1.0)
 

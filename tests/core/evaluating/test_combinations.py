@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import CHOICES
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import Settings
 
 EDGES = {"mine": (0.0, 0.3, 0.55, 1.0)}
 GROUPS = {"pairs": {"0": "low", "1": "low", "2": "high", "3": "high"}}

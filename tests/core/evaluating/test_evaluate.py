@@ -14,8 +14,8 @@ from sklearn import metrics as sk
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import default_metrics, evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import InputError, ReadAgain, UsageError
+from calcli.core.language.settings import Settings
 
 PLAIN = Settings(resamples=0, draws=0)
 

@@ -10,7 +10,7 @@ import pytest
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.data.predictions import ArrayScores
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 from calcli.report.wording import UNSURE, unsure
 
 METRICS = Settings(metrics=("log_loss", "normalized_log_loss", "normalized_brier"), resamples=300, draws=0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 
 EXACT = "min_rows=1"  # every distinct vector is a bin of its own
 METRICS = ("ece", "ks", "cw_ece", "ks:lens=class-wise", f"expected_miscalibration:{EXACT}")

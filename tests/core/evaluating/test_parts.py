@@ -9,7 +9,7 @@ import pytest
 
 from calcli.core.evaluating.calibration_loss import Companions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 
 REFINEMENT = ("binned_refinement_loss", "binned_refinement_loss:score=log_loss")
 UNCERTAINTY = (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
 from tests.conftest import DATASETS
 
 VECTORS = "expected_miscalibration"

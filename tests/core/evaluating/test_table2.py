@@ -15,7 +15,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibration import Recalibration, recalibrator
-from calcli.core.evaluating.results import Settings
+from calcli.core.language.settings import Settings
 
 RECALIBRATED = {"calt": "temperature", "cal": "dp", "calp": "pav"}
 UNCONVERGED = {  # cells whose fit in the paper had not converged

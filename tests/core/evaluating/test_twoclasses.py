@@ -9,8 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Settings
 from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import Settings
 
 NAMES = ("calibration_in_the_large", "calibration_intercept", "calibration_slope", "spiegelhalter_z")
 
