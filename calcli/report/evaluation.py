@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -39,6 +40,7 @@ from calcli.report.wording import (
     NORMALIZED,
     QUALITY,
     SD,
+    SD_UNDEFINED,
     P,
     error_notes,
     few_draws,
@@ -308,7 +310,8 @@ def _with_sd(table: Table, estimates: Iterable[Estimate]) -> Table:
     cells = [NONE if sd is None else to_decimals(sd, decimals(value)) for sd, value in deviations]
     rows = [(*row[:2], cell, *row[2:]) for row, cell in zip(table.rows, cells, strict=True)]
     columns = (*table.columns[:2], Column("sd"), *table.columns[2:])
-    return replace(table, columns=columns, rows=tuple(rows), notes=(*table.notes, SD))
+    unknown = [SD_UNDEFINED] if any(sd is not None and math.isnan(sd) for sd, _ in deviations) else []
+    return replace(table, columns=columns, rows=tuple(rows), notes=(*table.notes, SD, *unknown))
 
 
 def _per_class(result: Result, name: str) -> Table:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.report.numbers import counted, number, percent, points, some
 
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
@@ -128,13 +128,36 @@ def _clusters(evaluation: Evaluation) -> Iterator[Warning]:
 
 
 def _undefined(evaluation: Evaluation) -> Iterator[Warning]:
-    undefined = {name: found.call for name, found in evaluation.estimates.items() if np.isnan(found.value)}
-    regions = [name for name, call in undefined.items() if call.region != "all"]
-    others = [name for name in undefined if name not in regions]
-    if others:
-        yield Warning("undefined", f"Not defined on these rows and labels: {', '.join(others)}.")
+    undefined = {name: found for name, found in evaluation.estimates.items() if np.isnan(found.value)}
+    regions = [name for name, found in undefined.items() if found.call.region != "all"]
+    names_by_reason: dict[str, list[str]] = {}
+    for name, found in undefined.items():
+        if name not in regions:
+            names_by_reason.setdefault(_why_undefined(found), []).append(name)
+    if names_by_reason:
+        clauses = [f"{', '.join(names)} ({why})" for why, names in names_by_reason.items()]
+        yield Warning("undefined", f"Not defined on these rows and labels: {'; '.join(clauses)}.")
     if regions:
         yield Warning("empty_region", f"No rows, or too few, have a score there: {', '.join(regions)}.")
+
+
+def _why_undefined(found: Estimate) -> str:
+    """Return why a value is nan, as a clause."""
+    family, before = found.call.entry.family, found.parts.get("before")
+    if family == "ranking":
+        return "there are no rows of a class beside rows of another"
+    if family == "classical":
+        return "these probabilities and labels do not determine it"
+    if family == "error":
+        return "there are no pairs of rows"
+    if family == "recalibration":
+        if before is None:
+            return "there are too few rows for two folds of a cross-validation"
+        if before == 0:
+            return "there is no share of a score that is 0"
+    if found.call.entry.name.startswith("normalized_"):
+        return "the best constant answer, which it is divided by, loses nothing"
+    return "a score is infinite"
 
 
 def _few_rows(evaluation: Evaluation) -> Iterator[Warning]:

@@ -34,6 +34,7 @@ ERRORS = (
 )
 TESTED = f"{P} Errors are biased upward near zero and carry no interval."
 SD = "sd: standard deviation over resampled rows; of an error it leaves out the bias, and makes no interval."
+SD_UNDEFINED = "An sd is undefined where resampled values are infinite, or undefined themselves."
 CORRECTED = "It is corrected for how many were tested (Holm)."
 NOT_TESTED = "Class-wise errors are not tested; --test does."
 NONE = "-"

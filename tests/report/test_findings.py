@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from tests.report.conftest import tables_of
+
 
 def codes(result) -> list[str]:
     return [warning.code for warning in result.warnings]
@@ -65,6 +67,54 @@ def test_one_class_only(summarized):
     assert codes(result) == ["one_class", "undefined", "recalibration"]
     assert message(result, "one_class").startswith("Every row has the label 0;")
     assert "auroc" in message(result, "undefined")
+
+
+def test_what_one_row_leaves_undefined_has_a_reason(summarized):
+    metrics = ("normalized_brier", "auroc", "skce", "relative_calibration_loss", "accuracy")
+    result = summarized([[0.9, 0.1]], [0], metrics=metrics)
+    assert [name for name, found in result.metrics.items() if math.isnan(found.value)] == list(metrics[:4])
+    assert message(result, "undefined") == (
+        "Not defined on these rows and labels: "
+        "normalized_brier (the best constant answer, which it is divided by, loses nothing); "
+        "auroc (there are no rows of a class beside rows of another); "
+        "skce (there are no pairs of rows); "
+        "relative_calibration_loss (there are too few rows for two folds of a cross-validation)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("probs", "labels", "metric", "why"),
+    [
+        (
+            [[1.0, 0.0], [0.0, 1.0]] * 3,
+            [0, 1] * 3,
+            "relative_calibration_loss",
+            "no share of a score",
+        ),
+        ([[1.0, 0.0], [0.0, 1.0]] * 3, [1, 1] * 3, "relative_calibration_loss", "a score is infinite"),
+        (
+            [[0.5, 0.5]] * 6,
+            [0, 1] * 3,
+            "calibration_slope",
+            "these probabilities and labels",
+        ),
+        ([[1.0, 0.0]] * 6, [0] * 6, "spiegelhalter_z", "these probabilities and labels"),
+        ([[0.5, 0.5]] * 6, [0] * 6, "normalized_bayes_risk", "the best constant answer, which it is divided"),
+    ],
+)
+def test_what_is_undefined_has_a_reason(summarized, probs, labels, metric, why):
+    result = summarized(probs, labels, metrics=(metric,))
+    assert math.isnan(result.metrics[metric].value)
+    assert f"{metric} (" in message(result, "undefined")
+    assert why in message(result, "undefined")
+
+
+def test_an_undefined_sd_has_a_reason(summarized):
+    tables = tables_of([summarized([[1.0, 0.0]] * 3, [1] * 3, metrics=("log_loss",), sd=True)])
+    notes = [note for table in tables for note in table.notes]
+    assert "An sd is undefined where resampled values are infinite, or undefined themselves." in notes
+    sound = tables_of([summarized([[0.5, 0.5]] * 3, [1] * 3, metrics=("log_loss",), sd=True)])
+    assert not any("sd is undefined" in note for table in sound for note in table.notes)
 
 
 def test_few_rows_for_calibration_errors(summarized, sure):
