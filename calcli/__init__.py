@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from calcli.core.language.methods import METHODS, WRAPPERS
+from calcli.core.language.methods import METHODS
 from calcli.core.language.version import __version__
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _HOMES = dict.fromkeys(["Report", "evaluate", "load", "read", "save", "simulate"], "calcli.api")
 _HOMES |= dict.fromkeys(["CheckReport", "ComparisonReport", "check", "compare"], "calcli.gates")
-for _method in (*METHODS.values(), *WRAPPERS.values()):
+for _method in METHODS.values():
     _module, _class = _method.where.split(":")
     _HOMES[_class] = f"calcli.core.calibrators.{_module}"
 

@@ -1,4 +1,4 @@
-"""`calcli explain`: what the metrics and calibrators are."""
+"""`calcli explain`: what the metrics, calibrators and figures are."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.output import colored, emit
+from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 
-NAMES = (*METRICS, *METHODS)
+NAMES = dict.fromkeys([*METRICS, *METHODS, *FIGURES])
 Format = Literal["table", "json", "markdown"]
 
 
@@ -18,7 +19,7 @@ def explain(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[METRIC|METHOD]",
+            metavar="[METRIC|METHOD|FIGURE]",
             help="What to explain; all in one line each if left out.",
             autocompletion=lambda incomplete: [name for name in NAMES if name.startswith(incomplete)],
         ),
@@ -28,12 +29,13 @@ def explain(
         bool, typer.Option("--no-color", help="No bold text; also if NO_COLOR is set.")
     ] = False,
 ) -> None:
-    """Explain a metric or calibrator: formula, range, source, what it misses.
+    """Explain a metric, calibrator or figure: formula, range, source, what it misses.
 
     \b
     calcli explain
     calcli explain ks
     calcli explain temperature
+    calcli explain preserve-top1
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.explain import ShownEntries
     from calcli.report.shown import render

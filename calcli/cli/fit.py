@@ -13,14 +13,14 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import ScoreName
 
 if TYPE_CHECKING:
-    from calcli.core.calibrators.methods import MethodExpression
+    from calcli.core.language.expressions import MethodExpression
     from calcli.core.recalibrating.fitting import Fit, FitSettings
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher
 
 AUTO = "auto"
 REDUCED = "reduced"
-LENSES = ", ".join(name for name, method in METHODS.items() if "lens" in method.settings)
+LENSES = ", ".join(name for name, method in METHODS.items() if "lens" in method.arguments)
 
 
 @bundled
@@ -135,8 +135,8 @@ def method_calls(
     UsageError
         If a method is unknown, or an option does not go with it.
     """
-    from calcli.core.calibrators.methods import parse_methods
     from calcli.core.language.errors import UsageError
+    from calcli.core.language.expressions import parse_methods
     from calcli.core.recalibrating.fitting import candidates_for
 
     names = [method]
@@ -150,7 +150,7 @@ def method_calls(
     if raw:
         common["input"] = "raw"
     calls = parse_methods(names, common)
-    if lens is not None and not any("lens" in call.entry.settings for call in calls):
+    if lens is not None and not any("lens" in one.arguments for call in calls for one in call.chain):
         raise UsageError(
             f"--lens {lens} is for methods that act on one score, {LENSES}; leave it out with {method}, or "
             f"say --lens {REDUCED}"

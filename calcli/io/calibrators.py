@@ -24,7 +24,7 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.jsonvalues import json_value
-from calcli.core.language.methods import METHODS, WRAPPERS
+from calcli.core.language.methods import METHODS
 from calcli.core.language.version import __version__
 from calcli.io.atomic import atomic_path
 
@@ -108,7 +108,7 @@ def _method(calibrator: Calibrator) -> dict[str, Any]:
 
 
 def _made(document: Mapping[str, Any]) -> Calibrator:
-    method = {**METHODS, **WRAPPERS}[document["method"]]
+    method = METHODS[document["method"]]
     settings: dict[str, Any] = {}
     for name, value in document["settings"].items():
         if name == "calibrator":

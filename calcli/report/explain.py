@@ -1,15 +1,17 @@
-"""The registries -> explanations of metrics and calibrators; loads without numpy."""
+"""The registries -> explanations of metrics, calibrators and figures; loads without numpy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+from calcli.core.language.entries import Entry, FigureKind, Method, Metric, written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
-from calcli.core.language.methods import METHODS, Method
-from calcli.core.language.metrics import METRICS, Metric
+from calcli.core.language.figures import FIGURES
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import METRICS
 from calcli.report.shown import Column, Shown, Table
 
 FAMILIES = {
@@ -33,9 +35,14 @@ SPREAD = {
 }
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": "neither"}
 METHODS_TITLE = "Calibrators"
+FIGURES_TITLE = "Figures"
 SAYS = Column("what it says", "left")
 LEARNS = Column("what it learns", "left")
+SHOWS = Column("what is to be seen", "left")
 MORE = "calcli explain NAME says more, such as calcli explain ks."
+HIDDEN = ("arguments", "count")  # of what JSON shows
+REQUIRED = "METHOD"  # as the default of what has to be given
+REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class ShownEntries(Shown):
     Attributes
     ----------
     name
-        Of a metric or calibrator; an expression stands for what it names. None for all.
+        Of a metric, calibrator or figure; an expression stands for what it names. None for all.
 
     Raises
     ------
@@ -58,16 +65,16 @@ class ShownEntries(Shown):
     title = "What calcli knows"
 
     def tables(self) -> list[Table]:
-        """Return the table of the entry, or all metrics by family and all calibrators."""
-        return _lists() if self.name is None else [_table(_entry(self.name))]
+        """Return the table of each entry of that name, or all metrics by family, calibrators and figures."""
+        return _lists() if self.name is None else list(map(_table, _entries(self.name)))
 
     def content(self) -> dict[str, Any]:
-        """Return the entry, or both registries by name."""
+        """Return the entry, with a figure of the same name, or all registries."""
         if self.name is not None:
-            return _object(_entry(self.name))
+            first, *figures = map(_object, _entries(self.name))
+            return first | {"figure": figures[0]} if figures else first
         return {
-            "metrics": {key: _object(metric) for key, metric in METRICS.items()},
-            "methods": {key: _object(method) for key, method in METHODS.items()},
+            kind: {key: _object(entry) for key, entry in known.items()} for kind, known in REGISTRIES.items()
         }
 
 
@@ -79,25 +86,36 @@ def _lists() -> list[Table]:
             rows = tuple((metric.name, metric.meaning) for metric in members)
             tables.append(Table(title, (Column("metric", "left"), SAYS), rows))
     rows = tuple((method.name, f"{method.title}: {method.learns}") for method in METHODS.values())
-    return [*tables, Table(METHODS_TITLE, (Column("method", "left"), LEARNS), rows, (MORE,))]
+    tables.append(Table(METHODS_TITLE, (Column("method", "left"), LEARNS), rows))
+    rows = tuple((figure.name, figure.meaning) for figure in FIGURES.values())
+    return [*tables, Table(FIGURES_TITLE, (Column("figure", "left"), SHOWS), rows, (MORE,))]
 
 
-def _table(entry: Metric | Method) -> Table:
-    lines = _of_metric(entry) if isinstance(entry, Metric) else _of_method(entry)
-    rows = tuple((key, text) for key, text in lines.items() if text)
+def _table(entry: Entry) -> Table:
+    rows = tuple((key, text) for key, text in _lines(entry).items() if text)
     return Table(f"{entry.title} ({entry.name})", (Column("", "left"), Column("", "left")), rows)
 
 
-def _entry(name: str) -> Metric | Method:
+def _entries(name: str) -> list[Entry]:
     base = name.partition(":")[0]
-    if base in METRICS:
-        return METRICS[base]
-    if base in METHODS:
-        return METHODS[base]
-    raise UsageError(
-        f"no metric or calibrator is called {name!r}{nearest_name(base, [*METRICS, *METHODS])}; calcli "
-        "explain lists them all"
-    )
+    found = [known[base] for known in REGISTRIES.values() if base in known]
+    if not found:
+        nearest = nearest_name(base, [name for known in REGISTRIES.values() for name in known])
+        raise UsageError(
+            f"no metric, calibrator or figure is called {name!r}{nearest}; calcli explain lists them all"
+        )
+    return found
+
+
+def _lines(entry: Entry) -> dict[str, str]:
+    match entry:
+        case Metric():
+            return _of_metric(entry)
+        case Method():
+            return _of_method(entry)
+        case FigureKind():
+            return _of_figure(entry)
+    raise TypeError(entry)
 
 
 def _of_metric(metric: Metric) -> dict[str, str]:
@@ -108,25 +126,40 @@ def _of_metric(metric: Metric) -> dict[str, str]:
         "source": metric.source,
         "misses": metric.misses,
         "comes with": SPREAD.get(metric.family, ""),
-        "arguments": _defaults(metric.arguments),
+        "arguments": _defaults(metric),
     }
 
 
 def _of_method(method: Method) -> dict[str, str]:
+    example = f"{method.name}:calibrator=temperature" if method.family == "wrapper" else method.name
     return {
         "learns": method.learns,
         "parameters": f"{method.parameters} (K: number of classes)",
         "keeps": method.keeps,
         "source": method.source,
-        "settings": _defaults(method.settings),
-        "use": f"calcli fit VALIDATION -m {method.name} -o cal.json",
+        "settings": _defaults(method),
+        "use": f"calcli fit VALIDATION -m {example} -o cal.json",
     }
 
 
-def _defaults(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in values.items())
+def _of_figure(figure: FigureKind) -> dict[str, str]:
+    return {
+        "shows": figure.meaning,
+        "source": figure.source,
+        "metrics": ", ".join(figure.metrics),
+        "use": f"calcli plot FILE --figure {figure.name} -o DIR",
+    }
 
 
-def _object(entry: Metric | Method) -> dict[str, Any]:
-    fields = {key: value for key, value in asdict(entry).items() if not callable(value)}
-    return {"kind": "metric" if isinstance(entry, Metric) else "method", **fields}
+def _defaults(entry: Entry) -> str:
+    given = {key: REQUIRED if value is None else written(value) for key, value in entry.defaults.items()}
+    return ", ".join(f"{key}={text}" for key, text in given.items())
+
+
+def _object(entry: Entry) -> dict[str, Any]:
+    found = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name not in HIDDEN}
+    return {
+        "kind": entry.kind,
+        **found,
+        "settings" if entry.kind == "method" else "arguments": entry.defaults,
+    }

@@ -20,6 +20,11 @@ ROWS_A_PARAMETER = 10
 LISTED = 12  # an array longer than this is shown by its range
 AS_IS = "none (as they are)"
 BETTER = {"log_loss": "lower", "brier": "lower", "ece": "lower", "accuracy": "higher"}
+WRAPPED = {
+    "reduced": "on the confidence alone: of two classes, right and wrong",
+    "per-predicted-class": "one for each class predicted on {min_rows} rows or more",
+    "preserve-top1": "the predicted class is preserved",
+}
 FLATTERED = "after: on the rows of the fit, which flatters it."
 
 
@@ -77,19 +82,15 @@ def fit_warnings(fit: Fit) -> list[Warning]:
 
 def _what(fit: Fit) -> Table:
     rows = fit.predictions
+    *wrappers, learning = fit.settings.wrapped(fit.call).chain
     lines = [
         ("rows", f"{rows.n_rows:,}{'' if rows.weights is None else ', weighted'}"),
         ("classes", f"{rows.n_classes:,}"),
         ("labels", rows.provenance.labels),
         ("scores", f"{rows.kind}: {rows.scores.kind_reason}"),
-        ("method", f"{fit.call}: {fit.call.entry.learns} ({fit.call.entry.source})"),
+        ("method", f"{fit.call}: {learning.entry.learns} ({learning.entry.source})"),
     ]
-    if fit.settings.reduced:
-        lines.append(("", "on the confidence alone: of two classes, right and wrong"))
-    if fit.settings.per_predicted_class:
-        lines.append(("", f"one for each class predicted on {fit.settings.min_rows} rows or more"))
-    if fit.settings.preserve_top1:
-        lines.append(("", "the predicted class is preserved"))
+    lines += [("", WRAPPED[one.entry.name].format(**one.arguments)) for one in reversed(wrappers)]
     learned = [(name, _learned(np.asarray(value))) for name, value in fit.calibrator.parameters.items()]
     shown = [(name, text) for name, text in learned if text]
     lines += shown[:LISTED]
@@ -220,7 +221,7 @@ def _few_rows(fit: Fit) -> Iterator[Warning]:
             "few_rows_a_class",
             f"{counted(len(few), 'class')} on fewer than {ROWS_A_CLASS} rows: {some(few)}.",
         )
-    parameters = fit.call.parameters(2 if fit.settings.reduced else rows.n_classes)
+    parameters = fit.settings.wrapped(fit.call).parameters(rows.n_classes)
     if parameters and total < ROWS_A_PARAMETER * parameters:
         yield Warning(
             "few_rows_a_parameter",

@@ -63,7 +63,7 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
 def assumed_bins(calls: Iterable[MetricExpression]) -> list[str]:
     """Return how many bins there are, where that is neither the usual number nor in the expression."""
     for call in calls:
-        usual, bins = (arguments.get("bins") for arguments in (call.entry.arguments, call.arguments))
+        usual, bins = (arguments.get("bins") for arguments in (call.entry.defaults, call.arguments))
         if bins != usual and "bins=" not in call.asked:
             return [f"{bins:,} bins, unless the name says otherwise."]
     return []

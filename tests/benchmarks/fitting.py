@@ -47,7 +47,8 @@ def calcli(method: str) -> Callable[[str], Job]:
     """Fit a method by its expression."""
 
     def contestant(path: str) -> Job:
-        from calcli.core.calibrators.methods import make, parse_method
+        from calcli.core.calibrators.methods import make
+        from calcli.core.language.expressions import parse_method
 
         logits, labels = arrays(path)
         return lambda: both_losses(path, make(parse_method(method)).fit(logits, labels).apply)
@@ -156,7 +157,8 @@ def torch_lbfgs(method: str) -> Callable[[str], Job]:
     def contestant(path: str) -> Job:
         import torch
 
-        from calcli.core.calibrators.methods import make, parse_method
+        from calcli.core.calibrators.methods import make
+        from calcli.core.language.expressions import parse_method
 
         logits, labels = arrays(path)
         reached = log_loss(path, make(parse_method(method)).fit(logits, labels).apply)

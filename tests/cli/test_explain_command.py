@@ -9,23 +9,27 @@ import sys
 
 import pytest
 
+from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 
 
 def test_everything_is_listed(run):
     out = run("explain").out
-    for name in (*METRICS, *METHODS):
+    for name in (*METRICS, *METHODS, *FIGURES):
         assert f"\n{name} " in out
 
 
-@pytest.mark.parametrize("name", [*METRICS, *METHODS])
-def test_every_entry_is_explained(run, name):
-    done = run("explain", name)
+ENTRIES = [*METRICS.values(), *METHODS.values(), *FIGURES.values()]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.kind} {entry.name}")
+def test_every_entry_is_explained(run, entry):
+    done = run("explain", entry.name)
     assert done.status == 0
-    entry = METRICS.get(name) or METHODS[name]
     said = " ".join(done.out.split())
-    for line in (entry.title, entry.source, getattr(entry, "formula", ""), getattr(entry, "misses", "")):
+    for field in ("title", "source", "formula", "misses", "learns", "meaning"):
+        line = getattr(entry, field, "")
         assert " ".join(line.split()) in said
 
 
@@ -37,7 +41,17 @@ def test_json_is_the_registry(run):
     report = json.loads(run("explain", "--format", "json").out)
     assert list(report["metrics"]) == list(METRICS)
     assert list(report["methods"]) == list(METHODS)
+    assert list(report["figures"]) == list(FIGURES)
+    assert report["metrics"]["ece_l2"]["arguments"]["debiased"] is False
+    assert report["methods"]["per-predicted-class"]["settings"] == {"min_rows": 100, "calibrator": None}
     assert json.loads(run("explain", "ks", "--format", "json").out)["formula"] == METRICS["ks"].formula
+
+
+def test_a_metric_and_a_figure_of_one_name_are_both_explained(run):
+    out = run("explain", "ks").out
+    assert METRICS["ks"].title in out
+    assert FIGURES["ks"].title in out
+    assert json.loads(run("explain", "ks", "--format", "json").out)["figure"]["title"] == FIGURES["ks"].title
 
 
 def test_the_nearest_name_is_suggested(run):

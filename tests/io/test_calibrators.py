@@ -12,13 +12,14 @@ import pytest
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.isotonic import Isotonic
-from calcli.core.calibrators.methods import make, parse_method
+from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.softmax import DPAffine, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
 from calcli.core.language.errors import InputError
+from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS
 from calcli.io.calibrators import READABLE, load_calibrator, save_calibrator
 
@@ -27,7 +28,10 @@ SCORES = RNG.normal(size=(300, 3)) * 2
 LABELS = (SCORES + RNG.gumbel(size=(300, 3))).argmax(1)
 NESTED = PreserveTop1(calibrator=PerPredictedClass(calibrator=Isotonic(interpolation="steps"), min_rows=20))
 CALIBRATORS = {
-    **{name: make(parse_method(name)) for name in METHODS},
+    **{
+        name: make(parse_method(f"{name}:calibrator=dp" if method.family == "wrapper" else name))
+        for name, method in METHODS.items()
+    },
     "empty bins": Histogram(bins=40, binning="equal-width"),
     "raw": VectorScaling(input="raw"),
     "nested": NESTED,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calcli.core.calibrators.crossvalidation import Difference
-from calcli.core.calibrators.methods import parse_methods
+from calcli.core.language.expressions import parse_methods
 from calcli.core.recalibrating.fitting import Candidate, Fit, FitSettings, fit
 from calcli.io.arrays import from_arrays
 from calcli.report.fit import ShownFit, fit_warnings

@@ -14,6 +14,7 @@ from calcli.core.calibrators.fit.training import Parameter as Parameter
 from calcli.core.calibrators.fit.training import Parameters as Parameters
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import UsageError
+from calcli.core.language.methods import METHODS
 
 SHOWN = 6  # a fitted array longer than this is shown by its shape only
 
@@ -40,6 +41,13 @@ class Calibrator(ABC):
 
     parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
     notes: list[str] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that the registry does not allow."""
+        entry = METHODS.get(getattr(self, "name", ""))
+        for name, value in self.get_params().items():
+            if entry and name in entry.arguments:
+                entry.check(name, value)
 
     def fit(
         self,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.logistic import Platt
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
-from calcli.core.calibrators.settings import check_at_least, check_choice, check_smoothing
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import bin_index, equal_mass_cuts, equal_width_edges
 
@@ -54,12 +53,6 @@ class Histogram(OneDimensional):
     bins: int = 15
     binning: Binning = "equal-mass"
     smoothing: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_at_least("bins", self.bins, 1)
-        check_choice("binning", self.binning, Binning)
-        check_smoothing(self.smoothing)
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return the lower edge and the value of each bin; the value of an empty bin is nan."""
@@ -107,10 +100,6 @@ class ScalingBinning(OneDimensional):
     tables: ClassVar[tuple[str, ...]] = ("lower_edges", "log_probs", "log_complements")
 
     bins: int = 15
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_at_least("bins", self.bins, 1)
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return the curve, and of each bin the lower edge in log-odds and the logarithms of the means."""

@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional, interpolated
-from calcli.core.calibrators.settings import check_choice, check_smoothing
 from calcli.core.data.arrays import Array
 from calcli.core.problems.pav import Blocks, pav, pool
 
@@ -41,11 +40,6 @@ class Isotonic(OneDimensional):
 
     smoothing: float = 1.0
     interpolation: Interpolation = "linear"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_smoothing(self.smoothing)
-        check_choice("interpolation", self.interpolation, Interpolation)
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return the corners of the fitted function, as `scores` and `values`."""

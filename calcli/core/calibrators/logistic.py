@@ -11,7 +11,6 @@ import numpy as np
 
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
-from calcli.core.calibrators.settings import check_choice
 from calcli.core.data.arrays import Array, Doubles, Floats
 
 Variant = Literal["abm", "ab", "am"]
@@ -241,10 +240,6 @@ class Beta(Logistic):
     name: ClassVar[str] = "beta"
 
     variant: Variant = "abm"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("variant", self.variant, Variant)
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return `a`, `b` and `c`, and the levels that stand for the logarithm of 0."""

@@ -14,7 +14,7 @@ from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.softmax import MatrixScaling
 from calcli.core.data.arrays import Array
 from calcli.core.data.folds import stratified_folds
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import InputError
 
 ROUGH = 1e-4  # relative gradient that is enough to compare penalties
 
@@ -43,11 +43,6 @@ class MatrixODIR(MatrixScaling):
 
     off_diagonal_penalty: float = 1000.0
     intercept_penalty: float = 0.01
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_penalties("off_diagonal_penalty", (self.off_diagonal_penalty,))
-        _check_penalties("intercept_penalty", (self.intercept_penalty,))
 
     def _penalty(self, classes: int) -> Vector:
         pairs = classes * (classes - 1)
@@ -93,13 +88,6 @@ class Dirichlet(MatrixScaling):
     intercept_penalties: tuple[float, ...] = (1.0, 0.01)
     folds: int = 3
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_penalties("off_diagonal_penalties", self.off_diagonal_penalties)
-        _check_penalties("intercept_penalties", self.intercept_penalties)
-        if self.folds < 2:
-            raise UsageError(f"folds must be 2 or more; got {self.folds!r}")
 
     def learn(
         self,
@@ -147,8 +135,3 @@ class Dirichlet(MatrixScaling):
             if len(path) > 1 and path[-1][0] > path[-2][0]:
                 break
         return path
-
-
-def _check_penalties(setting: str, values: tuple[float, ...]) -> None:
-    if not values or not all(0 <= value < np.inf for value in values):
-        raise UsageError(f"{setting} must be 0 or more and finite; got {values!r}")

@@ -84,6 +84,7 @@ class OneDimensional(Calibrator):
     lens: str = CLASS_WISE
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         within = self.lens.removeprefix(WITHIN_TOP)
         is_within = self.sums and within != self.lens and within.isdecimal() and int(within) > 0
         if self.lens not in (CLASS_WISE, TOP) and not is_within:

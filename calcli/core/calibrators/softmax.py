@@ -21,7 +21,6 @@ from calcli.core.calibrators.fit.linear import (
 )
 from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
 from calcli.core.calibrators.fit.training import Training, lifted, prepare, smallest_log_prob
-from calcli.core.calibrators.settings import check_choice
 from calcli.core.calibrators.temperature import first_guess
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import log_softmax
@@ -185,9 +184,6 @@ class _FeatureSoftmax(LinearSoftmax):
     """What vector and matrix scaling share: features that are log-probabilities, or raw logits if told so."""
 
     input: Input = "log-probs"
-
-    def __post_init__(self) -> None:
-        check_choice("input", self.input, Input)
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
         """Return the rows prepared for the fit."""

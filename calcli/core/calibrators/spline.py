@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional, interpolated
-from calcli.core.calibrators.settings import check_at_least, check_choice, check_smoothing
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.problems.problem import Problem, ordered_problem
 
@@ -53,12 +52,6 @@ class Spline(OneDimensional):
     knots: int = 6
     runout: Runout = "natural"
     smoothing: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_at_least("knots", self.knots, 4)
-        check_choice("runout", self.runout, Runout)
-        check_smoothing(self.smoothing)
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return calibrated `values` at some `scores`, between which the map is linear."""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
-from calcli.core.calibrators.settings import check_at_least
 from calcli.core.data.arrays import Array
 
 HAIR = 1e-12  # by so much, relatively, a class that must stay on top exceeds those it is pooled with
@@ -39,9 +38,6 @@ class PerPredictedClass(Calibrator):
 
     calibrator: Calibrator
     min_rows: int = 100
-
-    def __post_init__(self) -> None:
-        check_at_least("min_rows", self.min_rows, 1)
 
     def learn(
         self,

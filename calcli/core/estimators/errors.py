@@ -156,8 +156,8 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
             )
         return KernelError(**arguments) if call.entry.name == "skce" else VectorMiscalibration(**arguments)
     if "side" in arguments:
-        return ConfidenceShare(**arguments | {"significant": arguments["significant"] == "true"})
-    return BinnedError(**arguments | {"debiased": arguments.get("debiased") == "true"})
+        return ConfidenceShare(**arguments)
+    return BinnedError(**arguments)
 
 
 def _binning(call: MetricExpression, named: str, edges: Edges) -> Any:

@@ -77,7 +77,7 @@ def find_score(call: MetricExpression, predictions: Predictions, costs: Sequence
     if name == "beta_score":
         if predictions.n_classes != 2:
             raise UsageError(f"beta_score is for two classes, these are {predictions.n_classes}")
-        score = BetaScore(float(call.arguments["a"]), float(call.arguments["b"]))
+        score = BetaScore(call.arguments["a"], call.arguments["b"])
         constant = partial(scoring.constant_beta_score, score=score)
         return Score(score.statistics, partial(scoring.beta_score, score=score), constant)
     statistics = {key: ROW_STATISTICS[key] for key in call.entry.statistics}

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import Rows, held_out_folds
 from calcli.core.calibrators.isotonic import Isotonic
-from calcli.core.calibrators.methods import make, parse_method
+from calcli.core.calibrators.methods import make
 from calcli.core.data.arrays import Array, Doubles, Positions
 from calcli.core.data.folds import grouped_folds, stratified_folds
+from calcli.core.language.expressions import parse_method
 from calcli.core.language.metrics import PAV
 
 FOLDS = 5

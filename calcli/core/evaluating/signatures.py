@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calcli.core.evaluating.measure import Measurements
+from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
@@ -19,7 +20,7 @@ def signature(call: MetricExpression, measured: Measurements, settings: Settings
         Resamples, draws and the like, as `key:value`.
     """
     rows, classes = measured.predictions.scores.shape
-    parts = [call.entry.name, *(f"{key}:{value}" for key, value in call.arguments.items())]
+    parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in call.arguments.items())]
     parts += [f"n:{rows}", f"k:{classes}", f"dtype:{measured.dtype}"]
     if measured.predictions.weights is not None:
         parts.append("weighted")

@@ -1,4 +1,8 @@
-"""Metric expressions: `ece:bins=20:binning=equal-mass` parses to a metric with arguments, and prints back."""
+"""Expressions: `ece:bins=20:binning=equal-mass` parses to an entry with its arguments, and prints back.
+
+Metrics and methods are written alike. Values of a list are separated by slashes; and so is a method in a
+wrapper from its own arguments, as in `reduced:calibrator=histogram/bins=15`.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,24 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import cast, get_args
+from typing import Any, Generic, TypeVar, cast
 
+from calcli.core.language.calibrationerrors import REGION
+from calcli.core.language.entries import Argument, Entry, Method, Metric, written
 from calcli.core.language.errors import UsageError
-from calcli.core.language.metrics import AS_SCORE, METRICS, RECALIBRATORS, Metric, ScoreName
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import AS_SCORE, METRICS, ScoreName
 
 CLASS_WISE, WORST_CLASS = "class-wise", "worst-class"
+HINTS = {"debiased": "; what can be debiased is the squared error, as in ece_l2:debiased=true"}
+
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
+AnyExpression = TypeVar("AnyExpression", bound="Expression[Any]")
 
 
 @dataclass(frozen=True)
-class MetricExpression:
-    """A metric with all its arguments.
+class Expression(Generic[AnyEntry]):
+    """An entry with all its arguments.
 
     Attributes
     ----------
@@ -25,12 +36,25 @@ class MetricExpression:
     arguments
         The value of every argument.
     asked
-        The expression as it was given, by which reports name the metric.
+        The expression as it was given, by which reports name it.
     """
 
-    entry: Metric
-    arguments: Mapping[str, str | int]
+    entry: AnyEntry
+    arguments: Mapping[str, Any]
     asked: str = field(compare=False)
+
+    def __str__(self) -> str:
+        """Return the canonical expression: arguments in the registry's order, defaults left out."""
+        given = [
+            f"{key}={written(self.arguments[key]).replace(':', '/')}"
+            for key, argument in self.entry.arguments.items()
+            if self.arguments[key] != argument.default
+        ]
+        return ":".join([self.entry.name, *given])
+
+
+class MetricExpression(Expression[Metric]):
+    """A metric with all its arguments."""
 
     @property
     def lens(self) -> str:
@@ -71,50 +95,116 @@ class MetricExpression:
         score = self.arguments.get("score")
         return self.entry.statistics if score is None else (*self.entry.statistics, str(score))
 
-    def __str__(self) -> str:
-        """Return the canonical expression: arguments in the registry's order, defaults left out."""
-        parts = [self.entry.name]
-        for name, default in self.entry.arguments.items():
-            if self.arguments[name] != default:
-                parts.append(f"{name}={self.arguments[name]}")
-        return ":".join(parts)
+
+class MethodExpression(Expression[Method]):
+    """A method with all its arguments."""
+
+    @property
+    def chain(self) -> tuple[MethodExpression, ...]:
+        """The method, and what it is wrapped around, down to the method that learns."""
+        inner = self.arguments.get("calibrator")
+        return (self, *(inner.chain if inner else ()))
+
+    def parameters(self, classes: int) -> int | None:
+        """Return how many numbers are learned for so many classes; None if there is no fixed number."""
+        each = self.entry.count and self.entry.count(classes, self.arguments)
+        maps = classes if self.arguments.get("lens") == CLASS_WISE and classes > 2 else 1
+        return each and each * maps
+
+    def within(self, wrapper: str, **arguments: Any) -> MethodExpression:
+        """Return a wrapper around the method."""
+        entry = METHODS[wrapper]
+        return MethodExpression(entry, {**entry.defaults, "calibrator": self, **arguments}, self.asked)
 
 
-def parse_metric(text: str, defaults: Mapping[str, str | int] | None = None) -> MetricExpression:
-    """Parse one metric expression.
+def parse_metric(text: str, defaults: Mapping[str, Any] | None = None) -> MetricExpression:
+    """Parse one metric expression; see `_parse`."""
+    return _parse(MetricExpression, METRICS, text, defaults or {})
+
+
+def parse_metrics(texts: Iterable[str], defaults: Mapping[str, Any] | None = None) -> list[MetricExpression]:
+    """Parse several metric expressions; see `_parse_all`."""
+    return _parse_all(MetricExpression, METRICS, texts, defaults or {})
+
+
+def parse_method(text: str, defaults: Mapping[str, Any] | None = None) -> MethodExpression:
+    """Parse one method expression; see `_parse`."""
+    return _parse(MethodExpression, METHODS, text, defaults or {})
+
+
+def parse_methods(texts: Iterable[str], defaults: Mapping[str, Any] | None = None) -> list[MethodExpression]:
+    """Parse several method expressions; see `_parse_all`."""
+    return _parse_all(MethodExpression, METHODS, texts, defaults or {})
+
+
+def _parse(
+    form: type[AnyExpression], known: Mapping[str, Entry], text: str, defaults: Mapping[str, Any]
+) -> AnyExpression:
+    """Parse `name` or `name:argument=value:...`.
 
     Parameters
     ----------
+    form, known
+        What is made, and the entries it may be made of.
     text
-        `name` or `name:argument=value:...`.
+        The expression.
     defaults
-        Values that replace the registry's defaults where the metric has such an argument.
+        Values that replace the registry's defaults where the entry has such an argument.
 
     Raises
     ------
     UsageError
-        If the metric, an argument or a value is unknown; the nearest name is suggested.
+        If the name, an argument or a value is unknown; the nearest name is suggested.
     """
     name, *pairs = text.strip().split(":")
-    if name not in METRICS:
-        nearest = nearest_name(name, METRICS)
-        raise UsageError(f"unknown metric {name!r}{nearest}; `calcli explain` lists them all")
-    metric = METRICS[name]
-    arguments = dict(metric.arguments)
-    arguments |= {key: value for key, value in (defaults or {}).items() if key in arguments}
+    if name not in known:
+        kind = next(iter(known.values())).kind
+        raise UsageError(
+            f"unknown {kind} {name!r}{nearest_name(name, known)}; `calcli explain` lists them all"
+        )
+    entry = known[name]
+    arguments = entry.defaults
+    arguments |= {key: value for key, value in defaults.items() if key in arguments}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or key not in arguments:
-            known = ", ".join(metric.arguments) or "none"
-            hint = DEBIASED if key == "debiased" else ""
-            raise UsageError(f"metric {name!r} has no argument {pair!r}; it takes: {known}{hint}")
-        arguments[key] = _value(name, key, value)
-    return MetricExpression(metric, arguments, text.strip())
+            takes = ", ".join(arguments) or "none"
+            hint = HINTS.get(key, "")
+            raise UsageError(f"{entry.kind} {name!r} has no argument {pair!r}; it takes: {takes}{hint}")
+        arguments[key] = _value(f"{name}: {key}", entry.arguments[key], value, defaults)
+    if missing := [key for key, value in arguments.items() if value is None]:
+        raise UsageError(f"{name} wraps another method; say which, as in {name}:{missing[0]}=temperature")
+    return form(entry, arguments, text.strip())
 
 
-def parse_metrics(
-    texts: Iterable[str], defaults: Mapping[str, str | int] | None = None
-) -> list[MetricExpression]:
+def _value(owner: str, argument: Argument, text: str, defaults: Mapping[str, Any]) -> Any:
+    if argument.default is None:
+        return parse_method(_colons(text), defaults)
+    try:
+        return argument.read(text)
+    except ValueError:
+        nearest = nearest_name(text, argument.choices)
+        raise UsageError(f"{owner} must be {argument.expected}, not {text!r}{nearest}") from None
+
+
+def _colons(text: str) -> str:
+    """Return the expression of a wrapped method, whose arguments stand after slashes, as any other.
+
+    A slash stays one within a list of values, and behind `calibrator=`: what follows is of that method.
+    """
+    name, *parts = text.split("/")
+    pairs: list[str] = []
+    for part in parts:
+        if pairs and ("=" not in part or pairs[-1].startswith("calibrator=")):
+            pairs[-1] += f"/{part}"
+        else:
+            pairs.append(part)
+    return ":".join([name, *pairs])
+
+
+def _parse_all(
+    form: type[AnyExpression], known: Mapping[str, Entry], texts: Iterable[str], defaults: Mapping[str, Any]
+) -> list[AnyExpression]:
     """Parse several expressions and name all faults at once; of several that mean the same the first counts.
 
     Raises
@@ -122,52 +212,17 @@ def parse_metrics(
     UsageError
         If any expression is wrong.
     """
-    calls, faults = [], []
+    different: dict[str, AnyExpression] = {}
+    faults = []
     for text in texts:
         try:
-            calls.append(parse_metric(text, defaults))
+            found = _parse(form, known, text, defaults)
+            different.setdefault(str(found), found)
         except UsageError as fault:
             faults.append(str(fault))
     if faults:
         raise UsageError("; ".join(faults))
-    different: dict[str, MetricExpression] = {}
-    for call in calls:
-        different.setdefault(str(call), call)
     return list(different.values())
-
-
-CHOICES = {
-    "norm": ("1", "2", "max"),
-    "distance": ("tv", "euclidean", "squared-euclidean"),
-    "skce distance": ("tv", "euclidean"),
-    "estimator": ("unbiased", "block"),
-    "debiased": ("true", "false"),
-    "significant": ("true", "false"),
-    "score": get_args(ScoreName),
-    "training": ("cross-validation", "held-out", "test"),
-    "recalibrator": RECALIBRATORS,
-}
-NUMBERS = ("a", "b")
-DEBIASED = "; what can be debiased is the squared error, as in ece_l2:debiased=true"
-MOST_BINS, MOST_ROWS = 100_000, 100_000_000
-GREATEST = 1000.0  # a sharper density of thresholds is one threshold
-
-
-def _value(metric: str, key: str, text: str) -> str | int:
-    if key in ("bins", "min_rows"):
-        most = MOST_BINS if key == "bins" else MOST_ROWS
-        if not text.isdigit() or not 1 <= int(text) <= most:
-            raise UsageError(f"{metric}: {key} must be a whole number from 1 to {most}, not {text!r}")
-        return int(text)
-    if key == "region":
-        return text if text == "all" else checked_region(metric, text)
-    if key in NUMBERS:
-        return _number(metric, key, text)
-    choices = CHOICES.get(f"{metric} {key}", CHOICES.get(key))
-    if choices and text not in choices:
-        nearest = nearest_name(text, choices)
-        raise UsageError(f"{metric}: {key} must be one of {', '.join(choices)}, not {text!r}{nearest}")
-    return text
 
 
 def region_ends(region: str) -> tuple[float, float]:
@@ -186,24 +241,9 @@ def checked_region(owner: str, text: str) -> str:
     UsageError
         If it is none; the owner, a metric or an option, is named.
     """
-    ends = text.split("..")
-    try:
-        low, high = (float(end) for end in ends)
-    except ValueError:
-        low, high = 1.0, 0.0
-    if not 0 <= low < high <= 1:
-        raise UsageError(f"{owner}: region must be two numbers in [0, 1], as in 0.8..1, not {text!r}")
+    if not REGION.holds(text):
+        raise UsageError(f"{owner}: region must be {REGION.expected}, not {text!r}")
     return text
-
-
-def _number(metric: str, key: str, text: str) -> str:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= GREATEST:
-        raise UsageError(f"{metric}: {key} must be a number above 0 and up to {GREATEST:g}, not {text!r}")
-    return f"{value:g}"
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:

@@ -3,126 +3,120 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 
-PANELS = 12  # panels, four in a line; more do not go on a page
 COLUMNS = 4  # panels that cannot be folded into lines
 LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
-
-
-@dataclass(frozen=True)
-class FigureKind:
-    """What is to be known of a figure before it is drawn.
-
-    Attributes
-    ----------
-    name
-        As given on the command line; also the name of its file.
-    meaning
-        One line: what is to be seen.
-    source
-        Where the figure comes from.
-    metrics
-        The metrics that it draws where none are asked for.
-    one_score
-        Whether it looks through a one-dimensional lens, and so at a region of its scores.
-    most_systems
-        How many systems it can show; None for any number.
-    """
-
-    name: str
-    meaning: str
-    source: str
-    metrics: tuple[str, ...] = ()
-    one_score: bool = False
-    most_systems: int | None = PANELS
 
 
 FIGURES: dict[str, FigureKind] = {
     kind.name: kind
     for kind in [
         FigureKind(
-            "reliability",
-            "what was observed against what was predicted, bin by bin, and where the predictions are",
-            "van de Waterlaat 2021, fig. 3.2",
+            name="reliability",
+            title="Reliability diagram",
+            meaning="what was observed against what was predicted, bin by bin, and where the predictions are",
+            source="van de Waterlaat 2021, fig. 3.2",
             one_score=True,
         ),
         FigureKind(
-            "deviation",
-            "the gap of each bin, and how large chance makes it if calibrated",
-            "Vaicenavicius et al. 2019, fig. 4; Broecker & Smith 2007",
-            one_score=True,
-        ),
-        FigureKind("class-wise", "reliability of every class, worst first", "Kull et al. 2019"),
-        FigureKind(
-            "ks",
-            "cumulative score and outcome, without bins: how far apart, and where",
-            "Gupta et al. 2021, fig. 1 and 2",
+            name="deviation",
+            title="Deviation from calibration",
+            meaning="the gap of each bin, and how large chance makes it if calibrated",
+            source="Vaicenavicius et al. 2019, fig. 4; Broecker & Smith 2007",
             one_score=True,
         ),
         FigureKind(
-            "corp",
-            "isotonic reliability curve, without bins",
-            "Dimitriadis, Gneiting & Jordan 2021",
+            name="class-wise",
+            title="Class-wise reliability",
+            meaning="reliability of every class, worst first",
+            source="Kull et al. 2019",
+        ),
+        FigureKind(
+            name="ks",
+            title="Cumulative calibration",
+            meaning="cumulative score and outcome, without bins: how far apart, and where",
+            source="Gupta et al. 2021, fig. 1 and 2",
             one_score=True,
         ),
         FigureKind(
-            "smooth",
-            "kernel reliability curve, without bins",
-            "Blasiok & Nakkiran 2024",
+            name="corp",
+            title="Isotonic reliability (CORP)",
+            meaning="isotonic reliability curve, without bins",
+            source="Dimitriadis, Gneiting & Jordan 2021",
             one_score=True,
         ),
         FigureKind(
-            "simplex",
-            "arrows from prediction to observation, for three outcomes",
-            "Vaicenavicius et al. 2019, fig. 1",
+            name="smooth",
+            title="Smooth reliability",
+            meaning="kernel reliability curve, without bins",
+            source="Blasiok & Nakkiran 2024",
+            one_score=True,
         ),
         FigureKind(
-            "risk",
-            "cost of decisions at every threshold, for two classes: areas are scores",
-            "Ferrer & Ramos 2024, fig. 1",
+            name="simplex",
+            title="Calibration on the simplex",
+            meaning="arrows from prediction to observation, for three outcomes",
+            source="Vaicenavicius et al. 2019, fig. 1",
+        ),
+        FigureKind(
+            name="risk",
+            title="Risk curves",
+            meaning="cost of decisions at every threshold, for two classes: areas are scores",
+            source="Ferrer & Ramos 2024, fig. 1",
             most_systems=LINES,
         ),
         FigureKind(
-            "rejection",
-            "error rate of what is kept when the least sure rows are rejected",
-            "El-Yaniv & Wiener 2010",
+            name="rejection",
+            title="Error rate against rejection",
+            meaning="error rate of what is kept when the least sure rows are rejected",
+            source="El-Yaniv & Wiener 2010",
             most_systems=LINES,
         ),
         FigureKind(
-            "scores",
-            "normalized scores with intervals, a bar a system",
-            "Ferrer & Ramos 2024, fig. 2",
-            ("normalized_log_loss", "normalized_brier", "normalized_error_rate", "relative_calibration_loss"),
+            name="scores",
+            title="Normalized scores",
+            meaning="normalized scores with intervals, a bar a system",
+            source="Ferrer & Ramos 2024, fig. 2",
+            metrics=(
+                "normalized_log_loss",
+                "normalized_brier",
+                "normalized_error_rate",
+                "relative_calibration_loss",
+            ),
             most_systems=LINES,
         ),
         FigureKind(
-            "epochs",
-            "metrics over a series of files, and where each is best",
-            "van de Waterlaat 2021, fig. 5.1",
-            ("log_loss", "brier", "error_rate", "ece_l2", "binned_calibration_loss"),
+            name="epochs",
+            title="Metrics over a series",
+            meaning="metrics over a series of files, and where each is best",
+            source="van de Waterlaat 2021, fig. 5.1",
+            metrics=("log_loss", "brier", "error_rate", "ece_l2", "binned_calibration_loss"),
             most_systems=None,
         ),
         FigureKind(
-            "slices",
-            "a score in every slice of the rows, with intervals",
-            "forest plot; Lewis & Clarke 2001",
-            ("log_loss",),
+            name="slices",
+            title="Scores of slices",
+            meaning="a score in every slice of the rows, with intervals",
+            source="forest plot; Lewis & Clarke 2001",
+            metrics=("log_loss",),
             most_systems=COLUMNS,
         ),
         FigureKind(
-            "temperature",
-            "log-loss against the temperature of the scores",
-            "Guo et al. 2017",
+            name="temperature",
+            title="Log-loss against temperature",
+            meaning="log-loss against the temperature of the scores",
+            source="Guo et al. 2017",
             most_systems=LINES,
         ),
         FigureKind(
-            "calibration-map",
-            "what a calibrator makes of a score, and what was observed",
-            "Kull et al. 2017",
+            name="calibration-map",
+            title="Calibration map",
+            meaning="what a calibrator makes of a score, and what was observed",
+            source="Kull et al. 2017",
         ),
     ]
 }

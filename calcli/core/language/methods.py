@@ -1,120 +1,101 @@
 """Every calibrator calcli knows, as data: what it learns, what it keeps, where it comes from, its settings.
 
 This module loads without numpy, so that help and completion are quick. The methods stand in the order of
-their freedom, the simplest first: of methods that are equally good, `auto` takes the first.
+their freedom, the simplest first: of methods that are equally good, `auto` takes the first. Wrappers, which
+are around any of them, come last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
-
-Family = Literal["softmax", "one score", "wrapper"]
-Settings = Mapping[str, Any]
+from calcli.core.language.entries import Argument, Method
 
 ORDER = "the order of the classes"
 NOTHING = "nothing"
 ROWS = "with two classes, the order of the rows"
 ROWS_OR_TIES = f"{ROWS}, up to ties"
 
-LENS: dict[str, Any] = {"lens": "class-wise"}
-INPUT: dict[str, Any] = {"input": "log-probs"}
-
-
-@dataclass(frozen=True)
-class Method:
-    """What is to be known of a calibrator before it is made.
-
-    Attributes
-    ----------
-    name
-        As written after `-m` and in calibrator files.
-    title
-        In words.
-    where
-        Module in `calcli.core.calibrators` and class, as `module:Class`.
-    family
-        "softmax": a softmax of transformed log-probabilities; "one score": a map of one probability at a
-        time; "wrapper": around any other calibrator.
-    learns
-        One line: the model.
-    parameters
-        How many numbers are learned, as text; K is the number of classes.
-    keeps
-        What the calibrator leaves as it is.
-    source
-        Where it is defined.
-    settings
-        Settings with their defaults.
-    count
-        Returns the number of parameters from the number of classes and the settings; None where the data
-        decide it, or a penalty.
-    quick
-        Whether `auto` tries it unasked.
-    """
-
-    name: str
-    title: str
-    where: str
-    family: Family
-    learns: str
-    parameters: str
-    keeps: str
-    source: str
-    settings: Settings = field(default_factory=dict)
-    count: Callable[[int, Settings], int] | None = None
-    quick: bool = False
+LENS = {"lens": Argument("class-wise")}
+INPUT = {"input": Argument("log-probs", ("log-probs", "raw"))}
+BINS = {"bins": Argument(15, least=1)}
+SMOOTHING = {"smoothing": Argument(1.0, least=0)}  # in rows
+WRAPPED = {"calibrator": Argument(None)}
 
 
 def _softmax() -> list[Method]:
     guo = "Guo et al. 2017"
     return [
         Method(
-            "temperature", "Temperature scaling", "temperature:Temperature", "softmax",
-            "softmax(log q / T), T > 0", "1", ORDER, guo, count=lambda k, s: 1, quick=True,
+            name="temperature", title="Temperature scaling",
+            where="temperature:Temperature", family="softmax", quick=True,
+            learns="softmax(log q / T), T > 0",
+            parameters="1", keeps=ORDER, source=guo,
+            count=lambda k, s: 1,
         ),
         Method(
-            "ensemble-temperature", "Ensemble temperature scaling (Mix-n-Match)",
-            "temperature:EnsembleTemperature", "softmax", "w1 softmax(log q / T) + w2 q + w3 / K", "3", ORDER,
-            "Zhang et al. 2020", count=lambda k, s: 3, quick=True,
+            name="ensemble-temperature", title="Ensemble temperature scaling (Mix-n-Match)",
+            where="temperature:EnsembleTemperature", family="softmax", quick=True,
+            learns="w1 softmax(log q / T) + w2 q + w3 / K",
+            parameters="3", keeps=ORDER, source="Zhang et al. 2020",
+            count=lambda k, s: 3,
         ),
         Method(
-            "bias", "Bias only", "softmax:BiasOnly", "softmax", "softmax(log q + beta)", "K - 1", NOTHING,
-            "Saerens et al. 2002, fitted by log-loss", count=lambda k, s: k - 1, quick=True,
+            name="bias", title="Bias only",
+            where="softmax:BiasOnly", family="softmax", quick=True,
+            learns="softmax(log q + beta)",
+            parameters="K - 1", keeps=NOTHING, source="Saerens et al. 2002, fitted by log-loss",
+            count=lambda k, s: k - 1,
         ),
         Method(
-            "dp", "DP affine", "softmax:DPAffine", "softmax", "softmax(alpha log q + beta)", "K", NOTHING,
-            "Ferrer & Ramos 2024", count=lambda k, s: k, quick=True,
+            name="dp", title="DP affine",
+            where="softmax:DPAffine", family="softmax", quick=True,
+            learns="softmax(alpha log q + beta)",
+            parameters="K", keeps=NOTHING, source="Ferrer & Ramos 2024",
+            count=lambda k, s: k,
         ),
         Method(
-            "vector", "Vector scaling", "softmax:VectorScaling", "softmax", "softmax(w * log q + b)",
-            "2K - 1", NOTHING, guo, INPUT, lambda k, s: 2 * k - 1, quick=True,
+            name="vector", title="Vector scaling",
+            where="softmax:VectorScaling", family="softmax", quick=True,
+            learns="softmax(w * log q + b)",
+            parameters="2K - 1", keeps=NOTHING, source=guo,
+            arguments=INPUT,
+            count=lambda k, s: 2 * k - 1,
         ),
     ]  # fmt: skip
 
 
 def _matrices() -> list[Method]:
     guo, kull = "Guo et al. 2017", "Kull et al. 2019"
-    odir = {**INPUT, "off_diagonal_penalty": 1000.0, "intercept_penalty": 0.01}
+    odir = {
+        **INPUT,
+        "off_diagonal_penalty": Argument(1000.0, least=0),
+        "intercept_penalty": Argument(0.01, least=0),
+    }
     penalties = {
-        "off_diagonal_penalties": (1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01),
-        "intercept_penalties": (1.0, 0.01),
+        "off_diagonal_penalties": Argument((1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01), least=0),
+        "intercept_penalties": Argument((1.0, 0.01), least=0),
     }
     return [
         Method(
-            "matrix-odir", "Matrix scaling with ODIR", "odir:MatrixODIR", "softmax",
-            "softmax(W log q + b), off-diagonal entries and intercepts penalized", "K(K + 1), penalized",
-            NOTHING, kull, odir,
+            name="matrix-odir", title="Matrix scaling with ODIR",
+            where="odir:MatrixODIR", family="softmax",
+            learns="softmax(W log q + b), off-diagonal entries and intercepts penalized",
+            parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
+            arguments=odir,
         ),
         Method(
-            "dirichlet", "Dirichlet calibration", "odir:Dirichlet", "softmax",
-            "as matrix-odir, the penalties chosen by cross-validation", "K(K + 1), penalized", NOTHING, kull,
-            {**INPUT, **penalties, "folds": 3, "seed": 0},
+            name="dirichlet", title="Dirichlet calibration",
+            where="odir:Dirichlet", family="softmax",
+            learns="as matrix-odir, the penalties chosen by cross-validation",
+            parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
+            arguments={**INPUT, **penalties, "folds": Argument(3, least=2), "seed": Argument(0, least=0)},
         ),
         Method(
-            "matrix", "Matrix scaling", "softmax:MatrixScaling", "softmax", "softmax(W log q + b)",
-            "K(K + 1)", NOTHING, guo, INPUT, lambda k, s: k * (k + 1),
+            name="matrix", title="Matrix scaling",
+            where="softmax:MatrixScaling", family="softmax",
+            learns="softmax(W log q + b)",
+            parameters="K(K + 1)", keeps=NOTHING, source=guo,
+            arguments=INPUT,
+            count=lambda k, s: k * (k + 1),
         ),
     ]  # fmt: skip
 
@@ -122,35 +103,61 @@ def _matrices() -> list[Method]:
 def _one_score() -> list[Method]:
     return [
         Method(
-            "platt", "Platt scaling", "logistic:Platt", "one score", "sigmoid(slope * log-odds + intercept)",
-            "2 a class", ROWS, "Platt 1999", {**LENS, "target_smoothing": True}, lambda k, s: 2,
+            name="platt", title="Platt scaling",
+            where="logistic:Platt", family="one score",
+            learns="sigmoid(slope * log-odds + intercept)",
+            parameters="2 a class", keeps=ROWS, source="Platt 1999",
+            arguments={**LENS, "target_smoothing": Argument(True)},
+            count=lambda k, s: 2,
         ),
         Method(
-            "beta", "Beta calibration", "logistic:Beta", "one score",
-            "sigmoid(a ln s - b ln(1 - s) + c), a and b not negative", "3 a class", ROWS, "Kull et al. 2017",
-            {**LENS, "variant": "abm"}, lambda k, s: 3, quick=True,
+            name="beta", title="Beta calibration",
+            where="logistic:Beta", family="one score", quick=True,
+            learns="sigmoid(a ln s - b ln(1 - s) + c), a and b not negative",
+            parameters="3 a class", keeps=ROWS, source="Kull et al. 2017",
+            arguments={**LENS, "variant": Argument("abm", ("abm", "ab", "am"))},
+            count=lambda k, s: 3,
         ),
         Method(
-            "spline", "Spline calibration", "spline:Spline", "one score",
-            "s plus the slope of a cubic spline through the cumulative outcome - s", "6 knots a class",
-            NOTHING, "Gupta et al. 2021", {**LENS, "knots": 6, "runout": "natural", "smoothing": 1.0},
-            lambda k, s: s["knots"], quick=True,
+            name="spline", title="Spline calibration",
+            where="spline:Spline", family="one score", quick=True,
+            learns="s plus the slope of a cubic spline through the cumulative outcome - s",
+            parameters="6 knots a class", keeps=NOTHING, source="Gupta et al. 2021",
+            arguments={
+                **LENS,
+                "knots": Argument(6, least=4),
+                "runout": Argument("natural", ("natural", "quadratic", "cubic")),
+                **SMOOTHING,
+            },
+            count=lambda k, s: s["knots"],
         ),
         Method(
-            "scaling-binning", "Scaling-binning", "histogram:ScalingBinning", "one score",
-            "Platt scaling, then the mean of each equal-mass bin", "2 a class, 15 values", ROWS_OR_TIES,
-            "Kumar et al. 2019", {**LENS, "bins": 15}, lambda k, s: 2,
+            name="scaling-binning", title="Scaling-binning",
+            where="histogram:ScalingBinning", family="one score",
+            learns="Platt scaling, then the mean of each equal-mass bin",
+            parameters="2 a class, 15 values", keeps=ROWS_OR_TIES, source="Kumar et al. 2019",
+            arguments={**LENS, **BINS},
+            count=lambda k, s: 2,
         ),
         Method(
-            "histogram", "Histogram binning", "histogram:Histogram", "one score",
-            "the frequency of the class in each bin of its score", "15 bins a class", NOTHING,
-            "Zadrozny & Elkan 2001", {**LENS, "bins": 15, "binning": "equal-mass", "smoothing": 1.0},
-            lambda k, s: s["bins"],
+            name="histogram", title="Histogram binning",
+            where="histogram:Histogram", family="one score",
+            learns="the frequency of the class in each bin of its score",
+            parameters="15 bins a class", keeps=NOTHING, source="Zadrozny & Elkan 2001",
+            arguments={
+                **LENS,
+                **BINS,
+                "binning": Argument("equal-mass", ("equal-mass", "equal-width")),
+                **SMOOTHING,
+            },
+            count=lambda k, s: s["bins"],
         ),
         Method(
-            "isotonic", "Isotonic regression", "isotonic:Isotonic", "one score",
-            "the nearest non-decreasing function of the score", "decided by the data", ROWS_OR_TIES,
-            "Zadrozny & Elkan 2002", {**LENS, "smoothing": 1.0, "interpolation": "linear"}, quick=True,
+            name="isotonic", title="Isotonic regression",
+            where="isotonic:Isotonic", family="one score", quick=True,
+            learns="the nearest non-decreasing function of the score",
+            parameters="decided by the data", keeps=ROWS_OR_TIES, source="Zadrozny & Elkan 2002",
+            arguments={**LENS, **SMOOTHING, "interpolation": Argument("linear", ("linear", "steps"))},
         ),
     ]  # fmt: skip
 
@@ -158,22 +165,32 @@ def _one_score() -> list[Method]:
 def _wrappers() -> list[Method]:
     return [
         Method(
-            "reduced", "A calibrator of the confidence", "reduced:Reduced", "wrapper",
-            "a calibrator of two classes, the predicted class is wrong or right", "as many as of two classes",
-            NOTHING, "Panchenko et al. 2022", {"calibrator": None},
+            name="reduced", title="A calibrator of the confidence",
+            where="reduced:Reduced", family="wrapper",
+            learns="a calibrator of two classes, the predicted class is wrong or right",
+            parameters="as many as of two classes", keeps=NOTHING, source="Panchenko et al. 2022",
+            arguments=WRAPPED,
+            count=lambda k, s: s["calibrator"].parameters(2),
         ),
         Method(
-            "per-predicted-class", "One calibrator for each predicted class", "wrappers:PerPredictedClass",
-            "wrapper", "a calibrator on the rows of each predicted class", "as many for each predicted class",
-            NOTHING, "Panchenko et al. 2022", {"calibrator": None, "min_rows": 100},
+            name="per-predicted-class", title="One calibrator for each predicted class",
+            where="wrappers:PerPredictedClass", family="wrapper",
+            learns="a calibrator on the rows of each predicted class",
+            parameters="as many for each predicted class", keeps=NOTHING, source="Panchenko et al. 2022",
+            arguments={"min_rows": Argument(100, least=1), **WRAPPED},
+            count=lambda k, s: s["calibrator"].parameters(k),
         ),
         Method(
-            "preserve-top1", "The predicted class preserved", "wrappers:PreserveTop1", "wrapper",
-            "the nearest distribution that keeps the predicted class", "none of its own",
-            "the predicted class", "", {"calibrator": None},
+            name="preserve-top1", title="The predicted class preserved",
+            where="wrappers:PreserveTop1", family="wrapper",
+            learns="the nearest distribution that keeps the predicted class",
+            parameters="none of its own", keeps="the predicted class",
+            arguments=WRAPPED,
+            count=lambda k, s: s["calibrator"].parameters(k),
         ),
     ]  # fmt: skip
 
 
-METHODS: dict[str, Method] = {method.name: method for method in [*_softmax(), *_one_score(), *_matrices()]}
-WRAPPERS: dict[str, Method] = {method.name: method for method in _wrappers()}
+METHODS: dict[str, Method] = {
+    method.name: method for method in [*_softmax(), *_one_score(), *_matrices(), *_wrappers()]
+}

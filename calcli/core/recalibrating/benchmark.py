@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.crossvalidation import Rows, held_out, rows_of
-from calcli.core.calibrators.methods import make, parse_method
+from calcli.core.calibrators.methods import make
 from calcli.core.comparing.contest import Contest
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
 from calcli.core.estimators.evidence import Resampled
 from calcli.core.estimators.multiple import holm
 from calcli.core.language.errors import CalcliError
+from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings

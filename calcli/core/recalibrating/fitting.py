@@ -19,16 +19,16 @@ from calcli.core.calibrators.crossvalidation import (
     rows_of,
     simplest,
 )
-from calcli.core.calibrators.methods import MethodExpression, make
+from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.calibrators.reduced import Reduced
-from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, top1_changes
+from calcli.core.calibrators.wrappers import top1_changes
 from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.expressions import MethodExpression
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import ScoreName
 from calcli.core.language.settings import Settings
@@ -71,13 +71,13 @@ class FitSettings:
     min_rows: int = 100
     preserve_top1: bool = False
 
-    def wrapped(self, calibrator: Calibrator) -> Calibrator:
-        """Return the calibrator within the wrappers asked for."""
+    def wrapped(self, call: MethodExpression) -> MethodExpression:
+        """Return the method within the wrappers asked for."""
         if self.reduced:
-            calibrator = Reduced(calibrator=calibrator)
+            call = call.within("reduced")
         if self.per_predicted_class:
-            calibrator = PerPredictedClass(calibrator=calibrator, min_rows=self.min_rows)
-        return PreserveTop1(calibrator=calibrator) if self.preserve_top1 else calibrator
+            call = call.within("per-predicted-class", min_rows=self.min_rows)
+        return call.within("preserve-top1") if self.preserve_top1 else call
 
 
 @dataclass(frozen=True)
@@ -192,10 +192,8 @@ def fit(
         raise UsageError("to choose among methods takes cross-validation; give --folds 2 or more")
     evaluation = _evaluated(predictions)
     predictions, before = evaluation.predictions, _values(evaluation)
-    if settings.raw and settings.reduced:
-        raise UsageError("a confidence has no raw logits; leave out --input raw, or --lens reduced")
     if settings.raw:
-        _refuse_raw(predictions, calls)
+        _refuse_raw(predictions, [settings.wrapped(call) for call in calls])
     rows = rows_of(predictions)
     if are_probabilities(rows.scores):
         raise InputError(
@@ -290,7 +288,7 @@ class _Trial:
 
     def made(self, call: MethodExpression) -> Calibrator:
         """Return the calibrator to fit."""
-        return self.settings.wrapped(make(call))
+        return make(self.settings.wrapped(call))
 
     def held_out(self, call: MethodExpression) -> _HeldOut:
         """Cross-validate a method."""
@@ -315,9 +313,13 @@ def _choose(
     trial: _Trial, calls: Sequence[MethodExpression], before: Values
 ) -> tuple[MethodExpression, tuple[Candidate, ...]]:
     order = list(METHODS)
+
+    def freedom(call: MethodExpression) -> tuple[int, int]:
+        return order.index(call.chain[-1].entry.name), len(call.chain)
+
     tried: list[tuple[MethodExpression, _HeldOut]] = []
     failed: list[Candidate] = []
-    for call in sorted(calls, key=lambda one: order.index(one.entry.name)):
+    for call in sorted(calls, key=freedom):
         try:
             tried.append((call, trial.held_out(call)))
         except CalcliError as fault:
@@ -333,16 +335,19 @@ def _choose(
 
 
 def _refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:
+    chains = [call.chain for call in calls]
+    if any(one.entry.name == "reduced" for chain in chains for one in chain):
+        raise UsageError("a confidence has no raw logits; leave out --input raw, or --lens reduced")
     if predictions.kind != "logits":
         raise UsageError(
             f"{predictions.provenance.path} has {predictions.kind}, --input raw needs logits; leave it out, "
             "or say --kind logits if they are"
         )
-    for call in calls:
-        if call.entry.family != "softmax":
+    for *_, learning in chains:
+        if learning.entry.family != "softmax":
             raise UsageError(
-                f"{call.entry.name} acts on probabilities; leave out --input raw, which is for the softmax "
-                "methods"
+                f"{learning.entry.name} acts on probabilities; leave out --input raw, which is for the "
+                "softmax methods"
             )
 
 

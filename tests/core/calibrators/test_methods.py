@@ -12,11 +12,17 @@ from hypothesis import strategies as st
 
 from calcli.core import calibrators
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.calibrators.methods import calibrator_class, make, parse_method, parse_methods
+from calcli.core.calibrators.histogram import Histogram
+from calcli.core.calibrators.methods import calibrator_class, make
+from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import UsageError
-from calcli.core.language.methods import METHODS, WRAPPERS
+from calcli.core.language.expressions import parse_method, parse_methods
+from calcli.core.language.methods import METHODS
 
-ALL = {**METHODS, **WRAPPERS}
+EXPRESSIONS = {
+    name: f"{name}:calibrator=temperature" if method.family == "wrapper" else name
+    for name, method in METHODS.items()
+}
 
 
 def subclasses(kind: type) -> set[type]:
@@ -27,20 +33,18 @@ def test_every_calibrator_is_registered():
     for module in pkgutil.iter_modules(calibrators.__path__):
         importlib.import_module(f"{calibrators.__name__}.{module.name}")
     made = {kind for kind in subclasses(Calibrator) if hasattr(kind, "name")}
-    assert made == {calibrator_class(method) for method in ALL.values()}
-    assert all(calibrator_class(method).name == name for name, method in ALL.items())
+    assert made == {calibrator_class(method) for method in METHODS.values()}
+    assert all(calibrator_class(method).name == name for name, method in METHODS.items())
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_settings_are_those_of_the_class(name):
-    assert calibrator_class(METHODS[name])().get_params() == METHODS[name].settings
-    assert make(parse_method(name)).get_params() == METHODS[name].settings
-
-
-@pytest.mark.parametrize("name", WRAPPERS)
-def test_settings_of_wrappers_are_those_of_the_class(name):
-    made = calibrator_class(WRAPPERS[name])(calibrator=make(parse_method("temperature")))
-    assert made.get_params().keys() == WRAPPERS[name].settings.keys()
+    entry = METHODS[name]
+    inner = {"calibrator": Temperature()} if entry.family == "wrapper" else {}
+    assert calibrator_class(entry)(**inner).get_params() == entry.defaults | inner
+    made = make(parse_method(EXPRESSIONS[name])).get_params()
+    assert made.keys() == entry.defaults.keys()
+    assert {**made, **inner} == entry.defaults | inner
 
 
 @pytest.mark.parametrize(
@@ -75,16 +79,22 @@ def test_any_setting_prints_back_to_itself(bins, smoothing):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("temprature", "unknown method 'temprature', did you mean 'temperature'; there are: "),
+        (
+            "temprature",
+            "unknown method 'temprature', did you mean 'temperature'; `calcli explain` lists them all",
+        ),
         ("dp-affine", "unknown method 'dp-affine', did you mean 'dp'"),
         ("Platt", "unknown method 'Platt', did you mean 'platt'"),
-        ("xyz", "unknown method 'xyz'; there are: temperature, .*isotonic"),
-        ("histogram:bin=3", "'histogram' has no setting 'bin=3'; it has: lens, bins"),
-        ("temperature:x=3", "'temperature' has no setting 'x=3'; it has: none"),
-        ("histogram:bins=many", "bins must be a whole number, not 'many'"),
+        ("xyz", "unknown method 'xyz'; `calcli explain`"),
+        ("histogram:bin=3", "'histogram' has no argument 'bin=3'; it takes: lens, bins"),
+        ("temperature:x=3", "'temperature' has no argument 'x=3'; it takes: none"),
+        ("histogram:bins=many", "bins must be a whole number of at least 1, not 'many'"),
         ("platt:target_smoothing=yes", "target_smoothing must be true or false, not 'yes'"),
-        ("isotonic:smoothing=much", "smoothing must be a number, not 'much'"),
-        ("dirichlet:intercept_penalties=1/x", "intercept_penalties must be numbers, as in 1/0.1, not '1/x'"),
+        ("isotonic:smoothing=much", "smoothing must be a number of at least 0, not 'much'"),
+        (
+            "dirichlet:intercept_penalties=1/x",
+            "numbers of at least 0, as in 1/0.1, not '1/x'",
+        ),
     ],
 )
 def test_wrong_expressions_say_what_is_known(text, message):
@@ -92,9 +102,11 @@ def test_wrong_expressions_say_what_is_known(text, message):
         parse_method(text)
 
 
-def test_settings_out_of_range_are_refused_when_made():
+def test_settings_out_of_range_are_refused():
     with pytest.raises(UsageError, match="bins must be a whole number of at least 1"):
-        make(parse_method("histogram:bins=0"))
+        parse_method("histogram:bins=0")
+    with pytest.raises(UsageError, match="bins must be a whole number of at least 1"):
+        Histogram(bins=0)
 
 
 def test_common_settings_go_where_they_are_known_and_give_way():

@@ -10,13 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import CHOICES
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 
 EDGES = {"mine": (0.0, 0.3, 0.55, 1.0)}
 GROUPS = {"pairs": {"0": "low", "1": "low", "2": "high", "3": "high"}}
+DISTANCES = METRICS["expected_miscalibration"].arguments["distance"].choices
+NORMS = METRICS["ece"].arguments["norm"].choices
 SCALAR = ("top-1", "top-2", "within-top-2", "class-1")
 VECTOR = ("canonical", "largest-2", "pairs")
 NAMES = [name for name, metric in METRICS.items() if metric.family in ("error", "classical")]
@@ -103,7 +105,7 @@ def test_lens_binning_norm_and_distance_against_a_twin(predict, four, lens, regi
         vectors, outcomes = vectors[inside], outcomes[inside]
     binnings = ("recursive", "equal-width", "equal-mass", "mine") if vectors.shape[1] == 2 else ("recursive",)
     names, expected = [], []
-    choices = itertools.product(binnings, CHOICES["distance"], CHOICES["norm"])
+    choices = itertools.product(binnings, DISTANCES, NORMS)
     for binning, distance, norm in choices:
         bins = parted(vectors, binning)
         value = twin(vectors, outcomes, bins, distance, norm)
@@ -158,7 +160,8 @@ def expressions(draw):
     }
     for key in metric.arguments:
         if draw(st.booleans()):
-            listed = CHOICES.get(f"{metric.name} {key}", CHOICES.get(key, ()))
+            argument = metric.arguments[key]
+            listed = argument.choices or (("true", "false") if argument.default is False else ())
             text += f":{key}={draw(values.get(key, st.sampled_from(listed)))}"
     return text
 
@@ -187,7 +190,7 @@ def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(
         (estimate,) = evaluate(predict(scores, labels, weights=weights), asked).estimates.values()
     except UsageError:
         return
-    given = [f"{key}:{value}" for key, value in estimate.call.arguments.items()]
+    given = [f"{key}:{written(value)}" for key, value in estimate.call.arguments.items()]
     assert estimate.signature.split("|")[: len(given) + 1] == [estimate.call.entry.name, *given]
     if estimate.call.entry.family == "classical":
         return

@@ -2,29 +2,151 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calcli.core.estimators import scoring
+from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import CHOICES, parse_metric, parse_metrics
+from calcli.core.language.expressions import (
+    MethodExpression,
+    MetricExpression,
+    parse_method,
+    parse_methods,
+    parse_metric,
+    parse_metrics,
+)
+from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 
+ODD = (1 / 3, 1e-7, 123456.789, 2.5)  # what six digits do not hold
 
-@given(st.sampled_from(list(METRICS.values())), st.data())
-def test_an_expression_prints_back(metric, data):
-    text = metric.name
-    for key in metric.arguments:
-        if key in ("bins", "min_rows"):
-            text += f":{key}={data.draw(st.integers(1, 99))}"
-        elif key == "region":
-            text += data.draw(st.sampled_from(["", ":region=0.5..1"]))
-        elif key in CHOICES:
-            choices = CHOICES.get(f"{metric.name} {key}", CHOICES[key])
-            text += f":{key}={data.draw(st.sampled_from(choices))}"
-    call = parse_metric(text)
-    assert parse_metric(str(call)) == call
+
+def values(argument):
+    """Return a strategy of the values that an argument may have, from its declaration."""
+    numbers = argument.default if isinstance(argument.default, tuple) else (argument.default,)
+    least, most = (bound if math.isfinite(bound) else None for bound in (argument.least, argument.most))
+    match numbers[0]:
+        case None:
+            return methods()
+        case bool():
+            return st.booleans()
+        case int():
+            return st.integers(least, most if most else 10**9)
+        case float():
+            many = [x for x in ODD if argument.holds((x,) if isinstance(argument.default, tuple) else x)]
+            floats = st.sampled_from(many) | st.floats(least, most or 1e9, exclude_min=argument.above)
+            return st.lists(floats, min_size=1).map(tuple) if isinstance(argument.default, tuple) else floats
+    if argument.form:
+        return st.sampled_from(["all", "0..0.5", "0.125..1"])
+    return st.sampled_from(argument.choices or ("a-name", "another"))
+
+
+def expressions(known, kind):
+    """Return a strategy of expressions with any values of all arguments."""
+
+    def filled(entry):
+        given = {key: values(argument) for key, argument in entry.arguments.items()}
+        return st.fixed_dictionaries(given).map(lambda found: kind(entry, found, ""))
+
+    return st.sampled_from(list(known.values())).flatmap(filled)
+
+
+@st.composite
+def methods(draw):
+    return draw(expressions(METHODS, MethodExpression))
+
+
+@given(expressions(METRICS, MetricExpression))
+def test_a_metric_prints_back(call):
+    found = parse_metric(str(call))
+    assert found == call
+    assert str(found) == str(call)
+    assert all(type(found.arguments[key]) is type(value) for key, value in call.arguments.items())
+
+
+@given(methods())
+def test_a_method_prints_back_however_deep_it_is_wrapped(call):
+    found = parse_method(str(call))
+    assert found == call
+    assert str(found) == str(call)
+
+
+@pytest.mark.parametrize("call", [parse_metric(name) for name in METRICS], ids=str)
+def test_every_metric_alone_has_its_defaults(call):
+    assert call.arguments == call.entry.defaults
+    assert str(call) == call.entry.name
+
+
+@pytest.mark.parametrize("entry", [*METRICS.values(), *METHODS.values()], ids=lambda entry: entry.name)
+def test_every_default_is_a_value_that_the_argument_may_have(entry):
+    for argument in entry.arguments.values():
+        assert argument.holds(argument.default)
+        if argument.default is not None:
+            assert argument.read(written(argument.default)) == argument.default
+
+
+def test_values_are_typed():
+    assert parse_metric("ece_l2:debiased=true").arguments["debiased"] is True
+    assert parse_metric("beta_score:a=2").arguments["a"] == 2.0
+    assert parse_metric("ece:bins=7").arguments["bins"] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical", "chain"),
+    [
+        ("reduced:calibrator=histogram/bins=15/smoothing=0", "reduced:calibrator=histogram/smoothing=0", 2),
+        (
+            "preserve-top1:calibrator=per-predicted-class/min_rows=5/calibrator=reduced/calibrator=platt/"
+            "target_smoothing=false",
+            None,
+            4,
+        ),
+        (
+            "per-predicted-class:calibrator=dirichlet/intercept_penalties=1/0.5/folds=4:min_rows=7",
+            "per-predicted-class:min_rows=7:calibrator=dirichlet/intercept_penalties=1/0.5/folds=4",
+            2,
+        ),
+    ],
+)
+def test_a_wrapped_method_has_its_arguments_behind_slashes(text, canonical, chain):
+    call = parse_method(text)
+    assert str(call) == (canonical or text)
+    assert len(call.chain) == chain
+
+
+def test_options_and_expressions_wrap_alike():
+    call = parse_method("histogram:bins=20").within("reduced").within("per-predicted-class", min_rows=9)
+    text = "per-predicted-class:min_rows=9:calibrator=reduced/calibrator=histogram/bins=20"
+    assert call == parse_method(text)
+
+
+def test_defaults_reach_a_wrapped_method_and_give_way():
+    given = {"lens": "top-1", "input": "raw"}
+    first, second = parse_methods(
+        ["reduced:calibrator=spline", "reduced:calibrator=beta/lens=class-wise"], given
+    )
+    assert (str(first), str(second)) == ("reduced:calibrator=spline/lens=top-1", "reduced:calibrator=beta")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("reduced", "reduced wraps another method; say which, as in reduced:calibrator=temperature"),
+        ("reduced:calibrator=tempratur", "unknown method 'tempratur', did you mean 'temperature'"),
+        ("reduced:calibrator=histogram/bin=3", "'histogram' has no argument 'bin=3'"),
+        ("reduced:calibrator=preserve-top1", "preserve-top1 wraps another method"),
+        ("reduced:calibrator=", "unknown method ''"),
+        ("reduced:calibrator=dp:calibrator=x/y", "unknown method 'x'"),
+        ("per-predicted-class:calibrator=dp:min_rows=0", "min_rows must be a whole number of at least 1"),
+    ],
+)
+def test_faults_of_wrappers_are_named(text, said):
+    with pytest.raises(UsageError, match=said):
+        parse_method(text)
 
 
 def test_defaults_are_left_out():
@@ -44,9 +166,12 @@ def test_defaults_are_left_out():
         ("ece:bins=0", "whole number"),
         ("ece:bins=100001", "whole number from 1 to 100000, not"),
         ("ece:bins=many", "whole number"),
+        ("ece:bins=1_0", "whole number"),
+        ("beta_score:a=0", "a number above 0 and up to 1000, not '0'"),
+        ("beta_score:b=nan", "a number above 0"),
         ("ece:region=0.9..0.5", "two numbers in"),
         ("ece:debiased=true", "no argument"),
-        ("ece_l2:debiased=yes", "one of true, false"),
+        ("ece_l2:debiased=yes", "debiased must be true or false, not 'yes'"),
         ("skce:distance=squared-euclidean", "one of tv, euclidean"),
         ("ece:norm=3", "one of 1, 2, max"),
         ("log_loss:bins=3", "it takes: none"),
@@ -60,6 +185,8 @@ def test_faults_are_named(text, said):
 def test_all_faults_are_named_at_once():
     with pytest.raises(UsageError, match=r"'ec'.*'brie'"):
         parse_metrics(["ec", "ece", "brie"])
+    with pytest.raises(UsageError, match=r"'platts'.*'bin=3'"):
+        parse_methods(["platts", "dp", "histogram:bin=3"])
 
 
 def test_every_score_has_its_function():

@@ -1,0 +1,258 @@
+"""What can be named: metrics, methods and figures, each an entry of a registry with its arguments."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+from calcli.core.language.errors import UsageError
+
+Direction = Literal["lower", "higher", "zero", "none"]
+MetricFamily = Literal["score", "ranking", "recalibration", "decomposition", "error", "classical"]
+MethodFamily = Literal["softmax", "one score", "wrapper"]
+
+TRUTH = {"true": True, "false": False}
+PANELS = 12  # panels, four in a line; more do not go on a page
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of an entry; its type is that of the default.
+
+    Attributes
+    ----------
+    default
+        True or false, a number, a string or numbers; None for a method, which has to be given.
+    choices
+        The strings that it may be; any if empty.
+    least, most
+        Ends of the range of a number, or of each of several.
+    above
+        Whether the least itself is out of the range.
+    fits, form
+        Which strings it may be, and how to say so, where it is no matter of choices.
+    """
+
+    default: Any
+    choices: tuple[str, ...] = ()
+    least: float = -math.inf
+    most: float = math.inf
+    above: bool = False
+    fits: Callable[[str], bool] | None = None
+    form: str = ""
+
+    @property
+    def expected(self) -> str:
+        """What the value must be, in words."""
+        if isinstance(self.default, bool):
+            return "true or false"
+        if self.choices or self.form:
+            return self.form or f"one of {', '.join(self.choices)}"
+        if isinstance(self.default, tuple):
+            return f"numbers{self._range}, as in 1/0.1"
+        return f"a {'whole ' * isinstance(self.default, int)}number{self._range}"
+
+    @property
+    def _range(self) -> str:
+        if self.above:
+            return f" above {self.least:g} and up to {self.most:g}"
+        if self.most < math.inf:
+            return f" from {self.least:.0f} to {self.most:.0f}"
+        return f" of at least {self.least:g}" if self.least > -math.inf else ""
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text stands for.
+
+        Raises
+        ------
+        ValueError
+            If it is none that the argument may have.
+        """
+        value = self._typed(text)
+        if not self.holds(value):
+            raise ValueError(text)
+        return value
+
+    def _typed(self, text: str) -> Any:
+        if isinstance(self.default, bool):
+            if text not in TRUTH:
+                raise ValueError(text)
+            return TRUTH[text]
+        if isinstance(self.default, int):
+            if not re.fullmatch("-?[0-9]{1,18}", text):
+                raise ValueError(text)
+            return int(text)
+        if isinstance(self.default, tuple):
+            return tuple(map(float, text.split("/")))
+        return type(self.default)(text)
+
+    def holds(self, value: Any) -> bool:
+        """Return whether it may be this value."""
+        if isinstance(self.default, bool) or self.default is None:
+            return True
+        if isinstance(self.default, str):
+            return self.fits(value) if self.fits else not self.choices or value in self.choices
+        if not isinstance(self.default, tuple):
+            return self._in_range(value)
+        return isinstance(value, (tuple, list)) and bool(value) and all(map(self._in_range, value))
+
+    def _in_range(self, value: Any) -> bool:
+        if not isinstance(value, Real) or not math.isfinite(value):
+            return False
+        number = float(value)
+        whole = not isinstance(self.default, int) or number.is_integer()
+        return whole and self.least <= number <= self.most and not (self.above and number == self.least)
+
+
+def written(value: Any) -> str:
+    """Return the text from which `Argument.read` makes the value."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return "/".join(map(written, value))
+    if isinstance(value, float) and float(f"{value:g}") == value:
+        return f"{value:g}"
+    return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What is to be known of something before it is made.
+
+    Attributes
+    ----------
+    name
+        As it is written in expressions and on the command line, and as key of the JSON.
+    title
+        In words, as for the head of a table.
+    source
+        Where it is defined.
+    arguments
+        What an expression may say of it, in the order in which it prints.
+    """
+
+    kind: ClassVar[str]
+
+    name: str
+    title: str
+    source: str = ""
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The value of every argument that an expression leaves out."""
+        return {key: argument.default for key, argument in self.arguments.items()}
+
+    def check(self, key: str, value: Any) -> None:
+        """Raise `UsageError` unless an argument may have this value."""
+        argument = self.arguments[key]
+        if not argument.holds(value):
+            raise UsageError(f"{key} must be {argument.expected}; got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Entry):
+    """A metric. A score has a function of the same name in `calcli.core.estimators.scoring`.
+
+    An error is made of a lens and an estimator by its arguments.
+
+    Attributes
+    ----------
+    family
+        "score": a smooth function of means over rows, with a bootstrap interval; "ranking": a function of
+        the order of the rows, with a normal interval; "recalibration": what recalibrated posteriors say of a
+        score; "decomposition": a part of a score; "error": a calibration error, biased upward near zero,
+        with its value under perfect calibration instead; "classical": a measure of the second of two
+        classes, with a normal interval or test.
+    direction
+        Whether lower, higher or nearest to zero is better; "none" where it is no matter of quality.
+    range
+        Least and greatest possible value, as text.
+    unit
+        "nats", "fraction", "ratio" or `AS_SCORE`.
+    meaning
+        One line: what the number says.
+    formula
+        One line, in plain text.
+    misses
+        What it does not see, and what to use then.
+    fixed
+        Arguments of the estimator that make it this metric and no other.
+    statistics
+        Row statistics a score needs, by name.
+    """
+
+    kind: ClassVar[str] = "metric"
+
+    family: MetricFamily
+    direction: Direction
+    range: str
+    unit: str
+    meaning: str
+    formula: str
+    misses: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    statistics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(Entry):
+    """A calibrator.
+
+    Attributes
+    ----------
+    where
+        Module in `calcli.core.calibrators` and class, as `module:Class`.
+    family
+        "softmax": a softmax of transformed log-probabilities; "one score": a map of one probability at a
+        time; "wrapper": around any other calibrator.
+    learns
+        One line: the model.
+    parameters
+        How many numbers are learned, as text; K is the number of classes.
+    keeps
+        What the calibrator leaves as it is.
+    count
+        Returns the number of parameters from the number of classes and the arguments; None where the data
+        decide it, or a penalty.
+    quick
+        Whether `auto` tries it unasked.
+    """
+
+    kind: ClassVar[str] = "method"
+
+    where: str
+    family: MethodFamily
+    learns: str
+    parameters: str
+    keeps: str
+    count: Callable[[int, Mapping[str, Any]], int | None] | None = None
+    quick: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureKind(Entry):
+    """A figure; its name is also that of its file.
+
+    Attributes
+    ----------
+    meaning
+        One line: what is to be seen.
+    metrics
+        The metrics that it draws where none are asked for.
+    one_score
+        Whether it looks through a one-dimensional lens, and so at a region of its scores.
+    most_systems
+        How many systems it can show; None for any number.
+    """
+
+    kind: ClassVar[str] = "figure"
+
+    meaning: str
+    metrics: tuple[str, ...] = ()
+    one_score: bool = False
+    most_systems: int | None = PANELS
