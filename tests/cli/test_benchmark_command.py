@@ -32,6 +32,17 @@ def test_a_row_for_each_method_with_the_best_marked(run, forest):
     assert lines["dp"][3] == "+0.0050"
 
 
+def test_wrapped_methods_are_benchmarked(run, forest):
+    methods = "temperature,preserve-top1:calibrator=dp"
+    done = run(
+        "benchmark", "--cal", forest[0], "--test", forest[1], "--methods", methods, *QUICK[2:], "-f", "json"
+    )
+    none, _, wrapped = json.loads(done.out)["trials"]
+    assert wrapped["method"] == "preserve-top1:calibrator=dp"
+    assert wrapped["values"]["accuracy"] == none["values"]["accuracy"]
+    assert wrapped["values"]["log_loss"] < none["values"]["log_loss"]
+
+
 def test_several_models_are_ranked(run, forest, bayes):
     done = run("benchmark", "--pair", *forest, "--pair", *bayes, *QUICK, "--format", "markdown")
     assert "| mean rank |" in done.out

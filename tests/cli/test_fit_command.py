@@ -161,6 +161,47 @@ def test_any_method_on_the_confidence(run, digits, tmp_path):
     assert run("apply", saved, digits("test"), "-o", tmp_path / "out.npy").status == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "expression"),
+    [
+        (["--preserve-top1"], "preserve-top1:calibrator=histogram/bins=5"),
+        (["--lens", "reduced"], "reduced:calibrator=histogram/bins=5"),
+        (
+            ["--lens", "reduced", "--per-predicted-class", "--min-rows", "60", "--preserve-top1"],
+            "preserve-top1:calibrator=per-predicted-class/min_rows=60/calibrator=reduced/calibrator=histogram"
+            "/bins=5",
+        ),
+    ],
+)
+def test_a_wrapper_is_an_option_or_in_the_expression(run, digits, tmp_path, options, expression):
+    by_option, by_expression = tmp_path / "option.json", tmp_path / "expression.json"
+    first = run("fit", digits("calibration"), "-m", "histogram:bins=5", *options, "-o", by_option)
+    second = run("fit", digits("calibration"), "-m", expression, "-o", by_expression)
+    assert by_option.read_bytes() == by_expression.read_bytes()
+    shown = "".join(second.out.split()).replace(expression, "histogram:bins=5")
+    assert shown == "".join(first.out.split())
+    assert fitted(run, digits("calibration"), "-m", expression, "--folds", "0")["method"] == expression
+
+
+def test_auto_chooses_among_wrapped_methods(run, digits):
+    candidates = "preserve-top1:calibrator=dp,dp,preserve-top1:calibrator=temperature"
+    found = fitted(run, digits("calibration"), "-m", "auto", "--candidates", candidates)
+    names = [one["method"] for one in found["candidates"]]
+    assert names == [None, "preserve-top1:calibrator=temperature", "dp", "preserve-top1:calibrator=dp"]
+
+
+def test_options_reach_the_wrapped_method(run, digits):
+    method = "preserve-top1:calibrator=vector"
+    found = fitted(run, digits("calibration"), "-m", method, "--input", "raw", "--folds", "0")
+    assert found["method"] == "preserve-top1:calibrator=vector/input=raw"
+    done = run("fit", digits("calibration"), "-m", "reduced:calibrator=vector", "--input", "raw")
+    assert "a confidence has no raw logits" in sentence(done)
+    done = run("fit", digits("calibration"), "-m", "preserve-top1:calibrator=platt", "--input", "raw")
+    assert "platt acts on probabilities" in sentence(done)
+    done = run("fit", digits("calibration"), "-m", "preserve-top1:calibrator=dp", "--lens", "top-1")
+    assert "--lens top-1 is for methods that act on one score" in sentence(done)
+
+
 def test_probabilities_are_not_fitted_as_logits(run, sample):
     done = run("fit", sample / "digits_forest_calibration.parquet", "-m", "temperature", "--kind", "logits")
     assert "has probabilities, which are taken for logits; say --kind probs" in sentence(done)
