@@ -59,8 +59,8 @@ def benchmark(
     calcli benchmark --cal preds.csv --folds 5 --methods temperature,dp,isotonic
     calcli benchmark --pair a_val.npy a_test.npy --pair b_val.npy b_test.npy -f markdown
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.language.settings import Settings
     from calcli.core.language.expressions import parse_methods, parse_metrics
+    from calcli.core.language.settings import Settings
     from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, run
     from calcli.report.benchmark import ShownTrials
     from calcli.report.progress import progress

@@ -14,8 +14,8 @@ from calcli.cli.output import emit
 
 if TYPE_CHECKING:
     from calcli.core.evaluating.results import Evaluation
-    from calcli.core.language.settings import Settings
     from calcli.core.language.entries import FigureKind
+    from calcli.core.language.settings import Settings
     from calcli.figures import View
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher

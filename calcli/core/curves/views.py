@@ -11,11 +11,11 @@ from calcli.core.data.blocks import sweep
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import RECALIBRATION_LIMIT
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
-from calcli.core.language.settings import Settings
-from calcli.core.language.entries import FigureKind
 from calcli.core.language.figures import FIGURES
+from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import find_scalar_lens
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.state.collectors import RowTable

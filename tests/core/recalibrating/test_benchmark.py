@@ -10,8 +10,8 @@ from calcli.core.calibrators.methods import make
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError
-from calcli.core.language.settings import Settings
 from calcli.core.language.expressions import parse_method
+from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, like_best, mean_ranks, run, task_of
 
 SETTINGS = Settings(metrics=("log_loss", "ks"), resamples=0, draws=0)
