@@ -115,6 +115,7 @@ def loaded_after(statement: str) -> set[str]:
         ["--version"],
         ["guide"],
         ["guide", "metrics"],
+        ["explain", "preserve-top1"],
         *([name, "--help"] for name in ("evaluate", "fit", "apply", "plot")),
     ],
 )

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.calibrators.base import Calibrator, Parameter
-from calcli.core.calibrators.methods import new_calibrator
+from calcli.core.calibrators.methods import calibrator_class
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import CalcliError, InputError
@@ -115,7 +115,8 @@ def _made(document: Mapping[str, Any]) -> Calibrator:
             settings[name] = _made(value)
         else:
             settings[name] = tuple(value) if isinstance(value, list) else value
-    return new_calibrator(method, settings)
+    made: Calibrator = calibrator_class(method)(**settings)
+    return made
 
 
 def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> CalibratorRecord:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from calcli.core.language.entries import Method
@@ -24,12 +23,8 @@ def make(call: MethodExpression) -> Calibrator:
     settings = dict(call.arguments)
     if "calibrator" in settings:
         settings["calibrator"] = make(settings["calibrator"])
-    return new_calibrator(call.entry, settings)
-
-
-def new_calibrator(method: Method, settings: Mapping[str, Any]) -> Calibrator:
-    """Return a calibrator with these settings, not fitted."""
-    return calibrator_class(method)(**settings)
+    made: Calibrator = calibrator_class(call.entry)(**settings)
+    return made
 
 
 def calibrator_class(method: Method) -> Any:

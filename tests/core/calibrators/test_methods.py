@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -45,6 +46,14 @@ def test_settings_are_those_of_the_class(name):
     made = make(parse_method(EXPRESSIONS[name])).get_params()
     assert made.keys() == entry.defaults.keys()
     assert {**made, **inner} == entry.defaults | inner
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_choices_are_those_of_the_class(name):
+    arguments = METHODS[name].arguments
+    types = get_type_hints(calibrator_class(METHODS[name]))
+    literal = {key: get_args(types[key]) for key in arguments if get_origin(types[key]) is Literal}
+    assert literal == {key: argument.choices for key, argument in arguments.items() if argument.choices}
 
 
 @pytest.mark.parametrize(
@@ -105,8 +114,10 @@ def test_wrong_expressions_say_what_is_known(text, message):
 def test_settings_out_of_range_are_refused():
     with pytest.raises(UsageError, match="bins must be a whole number of at least 1"):
         parse_method("histogram:bins=0")
-    with pytest.raises(UsageError, match="bins must be a whole number of at least 1"):
-        Histogram(bins=0)
+    for wrong in ({"bins": 0}, {"bins": 2.5}, {"smoothing": float("nan")}, {"binning": "mine"}):
+        with pytest.raises(UsageError, match=f"{next(iter(wrong))} must be "):
+            Histogram(**wrong)
+    assert Histogram(bins=np.int64(7), smoothing=np.float32(0.5)).bins == 7
 
 
 def test_common_settings_go_where_they_are_known_and_give_way():
