@@ -12,8 +12,8 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.data.simulation import Simulation
 from calcli.core.data.simulation import simulate as simulate_system
-from calcli.core.evaluating.calibration_loss import Companions
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
+from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings

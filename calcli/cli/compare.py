@@ -16,7 +16,7 @@ Format = Literal["table", "json", "markdown"]
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Plan
     from calcli.core.data.predictions import Predictions
-    from calcli.core.evaluating.measure import Watch
+    from calcli.core.evaluating.measurements import Watch
     from calcli.core.language.settings import Settings
 
 

@@ -16,7 +16,7 @@ from calcli.cli.output import colored, emit, remark
 if TYPE_CHECKING:
     from calcli.core.comparing.limits import Limit
     from calcli.core.data.predictions import Predictions
-    from calcli.core.evaluating.calibration_loss import Companions
+    from calcli.core.evaluating.recalibrated import Companions
     from calcli.core.language.settings import Settings
     from calcli.io.options import ReadOptions
     from calcli.report.progress import Watcher

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from typer import Option
 
 if TYPE_CHECKING:
-    from calcli.core.evaluating.calibration_loss import Companions
+    from calcli.core.evaluating.recalibrated import Companions
     from calcli.core.language.settings import Settings, Training
     from calcli.io.options import ReadOptions
 
@@ -236,7 +236,7 @@ class Recalibrating:
         InputError
             If one cannot be read.
         """
-        from calcli.core.evaluating.calibration_loss import Companions
+        from calcli.core.evaluating.recalibrated import Companions
         from calcli.io.read import read
 
         calibration = posteriors = None

@@ -8,7 +8,7 @@ from math import isnan
 
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.evaluating.calibration_loss import Companions
+from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
 from calcli.report.numbers import number

@@ -16,7 +16,6 @@ from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.metrics import ScoreName
 
 
 @dataclass(frozen=True)
@@ -134,15 +133,6 @@ def held_out_folds(
         result[own] = fitted.apply(rows.scores.take(own, axis=0))
         watch()
     return result
-
-
-def row_losses(log_probs: Floats, labels: NDArray[np.integer[Any]], score: ScoreName) -> Doubles:
-    """Return the loss of each row, (N,), of (N, K) log-probabilities: in nats, or the Brier score's."""
-    own = log_probs[np.arange(len(labels)), labels]
-    if score == "log_loss":
-        return -own.astype(np.float64, copy=False)
-    probs = np.exp(log_probs, dtype=np.float64)
-    return np.vecdot(probs, probs) - 2 * np.exp(own) + 1
 
 
 @dataclass(frozen=True)

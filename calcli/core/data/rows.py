@@ -12,16 +12,9 @@ from calcli.core.data.blocks import Block
 RowStatistic = Callable[[Block], Array]
 
 ROW_STATISTICS: dict[str, RowStatistic] = {
-    "log_loss": lambda block: -block.log_prob,
-    "brier": lambda block: block.brier,
     "top1_brier": lambda block: np.square(block.confidence - block.hit),
     "confidence": lambda block: block.confidence,
     "hit": lambda block: block.hit,
     "top5_hit": lambda block: block.label_within(5),
 }
-
-
-def clipped_log_loss(least: float) -> RowStatistic:
-    """Return the log-loss of probabilities that are raised to `least` where they are below."""
-    highest = -np.log(least)
-    return lambda block: np.minimum(-block.log_prob, highest)
+LOG_ODDS: dict[str, RowStatistic] = {"log_odds": lambda block: block.log_odds}  # of two classes

@@ -10,18 +10,13 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import Bins
-from calcli.core.language.metrics import ScoreName
+from calcli.core.estimators.rules.base import Decomposable
 from calcli.core.problems.pav import Blocks, pav
 
 
 @dataclass(frozen=True)
 class BinnedLosses:
-    """Calibration and refinement loss over bins of each class's probability.
-
-    For the Brier score they are the expected squared distance between mean probability and frequency, and
-    the score of the frequencies themselves (van de Waterlaat 2021, eq. 4.8 to 4.9 and appendix B.3). For the
-    log-loss they are sum_k c_k ln(c_k / z_k) and -sum_k c_k ln c_k (section 4.3.2), whose class terms are no
-    divergences, so that they may be negative.
+    """Calibration and refinement loss over bins of each class's probability (van de Waterlaat 2021).
 
     Attributes
     ----------
@@ -33,21 +28,14 @@ class BinnedLosses:
     refinement: float
 
 
-def binned_losses(bins: Bins, score: ScoreName) -> BinnedLosses:
-    """Return the losses from the sums over the bins of every class, (K, m)."""
+def binned_losses(bins: Bins, rule: Decomposable) -> BinnedLosses:
+    """Return the losses by a rule from the sums over the bins of every class, (K, m)."""
     full = bins.weight > 0
     share = bins.weight[full] / bins.weight[0].sum()
     # the first bin is what the others leave of a sum, and may be a rounding error below 0
     mean_prob = np.maximum(bins.score[full], 0) / bins.weight[full]
     frequency = bins.outcome[full] / bins.weight[full]
-    if score == "brier":
-        calibration = share @ np.square(mean_prob - frequency)
-        return BinnedLosses(float(calibration), float(share @ (frequency * (1 - frequency))))
-    seen = frequency > 0  # 0 ln 0 = 0
-    share, mean_prob, frequency = share[seen], mean_prob[seen], frequency[seen]
-    with np.errstate(divide="ignore"):
-        calibration = share @ (frequency * (np.log(frequency) - np.log(mean_prob)))
-    return BinnedLosses(float(calibration), float(-share @ (frequency * np.log(frequency))))
+    return BinnedLosses(*rule.binned(share, mean_prob, frequency))
 
 
 @dataclass(frozen=True)
@@ -58,12 +46,12 @@ class RefinedBins:
     ----------
     sums
         (K, m) sums over the bins of every class.
-    score
+    rule
         Which loss.
     """
 
     sums: Bins
-    score: ScoreName
+    rule: Decomposable
 
     @property
     def bins(self) -> int:
@@ -88,10 +76,7 @@ class RefinedBins:
         """
         frequency = np.take_along_axis(self._frequency, cells, axis=1)
         own = frequency[labels, np.arange(len(labels))]
-        if self.score == "brier":
-            return np.square(frequency).sum(axis=0) - 2 * own + 1
-        with np.errstate(divide="ignore"):  # a row without weight may be the only one of its class
-            return frequency.sum(axis=0) - 1 - np.log(own)
+        return self.rule.refined(frequency, own)
 
     def bias(self, share: float = 1.0) -> float:
         """Return by how much the refinement loss of so few rows is expected to miss that of many.
@@ -104,7 +89,7 @@ class RefinedBins:
         several = self.sums.count * share > 1
         frequency, weight = self._frequency[several], self.sums.weight[several]
         spread = (1 - frequency) / (self.sums.count[several] * share - 1)
-        spread *= frequency if self.score == "brier" else 0.5 * (frequency > 0)
+        spread *= self.rule.curvature(frequency)
         return -float(weight @ spread / self.sums.weight[0].sum())
 
 
@@ -137,7 +122,7 @@ class Corp:
         return self.uncertainty - self.recalibrated
 
 
-def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, score: ScoreName) -> Corp:
+def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, rule: Decomposable) -> Corp:
     """Return the decomposition of a binary score.
 
     Parameters
@@ -150,7 +135,7 @@ def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, s
         (N,) loss of each row: natural log-loss, or squared difference of probability and outcome.
     weights
         (N,) row weights, or None.
-    score
+    rule
         Which loss.
     """
     losses = losses.astype(np.float64, copy=False)
@@ -161,19 +146,7 @@ def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, s
     hits, weight = blocks.hits.sum(keepdims=True), blocks.weight.sum(keepdims=True)
     whole = Blocks(order[:1], order[:1], hits, weight)
     mean = float(np.average(losses, weights=weights))
-    return Corp(mean, _score_of_frequencies(blocks, score), _score_of_frequencies(whole, score))
-
-
-def _score_of_frequencies(blocks: Blocks, score: ScoreName) -> float:
-    """Return the mean binary score of answering with each block's own frequency."""
-    frequency, hits, misses = blocks.value, blocks.hits, blocks.weight - blocks.hits
-    if score == "brier":
-        return float((hits * (1 - frequency)).sum() / blocks.weight.sum())
-    losses = [
-        -np.multiply(count, np.log(count / blocks.weight, where=count > 0, out=np.zeros_like(count)))
-        for count in (hits, misses)
-    ]
-    return float((losses[0] + losses[1]).sum() / blocks.weight.sum())
+    return Corp(mean, *(rule.of_frequencies(found.hits, found.weight) for found in (blocks, whole)))
 
 
 def summed(parts: list[Corp]) -> Corp:

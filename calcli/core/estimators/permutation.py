@@ -8,7 +8,7 @@ deals of rows change sides together; the test is as exact, and no row is visited
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,13 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import Bins, bin_index, equal_width_index
 from calcli.core.data.units import Units, deal
-from calcli.core.estimators.decomposition import binned_losses
 from calcli.core.estimators.errors import OfVectors, OneDimensional
 from calcli.core.estimators.miscalibration import (
     BinnedError,
     KolmogorovSmirnov,
     binned_error,
-    class_wise_error,
 )
-from calcli.core.language.expressions import MetricExpression, region_ends
+from calcli.core.language.expressions import region_ends
 
 Statistic = Callable[[Bins], Any]
 
@@ -232,19 +230,3 @@ def _unit_sums(side: Side, index: Positions, cells: int) -> Doubles:
         for values in (weights, weights * side.score, weights * side.outcome)
     ]
     return np.stack(sums, axis=1)
-
-
-def class_wise_statistic(estimator: BinnedError, over: str) -> Statistic:
-    """Return the error over the classes, norm 1, 2 or max, as a function of (..., K, bins) sums."""
-    return lambda bins: class_wise_error(binned_error(bins, estimator.norm), over)
-
-
-def binned_losses_statistic(call: MetricExpression) -> Statistic:
-    """Return a binned calibration or refinement loss as a function of (..., K, bins) sums."""
-    part = "calibration" if call.entry.name == "binned_calibration_loss" else "refinement"
-
-    def statistic(bins: Bins) -> Doubles:
-        each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
-        return np.array([getattr(binned_losses(sums, call.score), part) for sums in each])
-
-    return statistic

@@ -55,8 +55,13 @@ def roc_area(problem: Problem) -> Area:
     return Area(placed.area, math.sqrt(spread) / problem.total_weight)
 
 
-def mean_roc_area(probs: Floats, labels: Array, weights: Floats | None = None) -> Area:
-    """Return the mean area over the classes that occur, each class against the rest.
+def area_influences(
+    probs: Floats, labels: Array, weights: Floats | None = None
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the mean area over the classes that occur, and what each row adds to it (DeLong et al. 1988).
+
+    The squares of the (n,) influences add up to the variance of the area; those of the difference of two
+    systems' influences, on the same rows, to the variance of the difference of their areas.
 
     Parameters
     ----------
@@ -66,19 +71,6 @@ def mean_roc_area(probs: Floats, labels: Array, weights: Floats | None = None) -
         (n,) integers.
     weights
         (n,) row weights, or None.
-    """
-    area, influence = area_influences(probs, labels, weights)
-    return Area(area, float(np.linalg.norm(influence)))
-
-
-def area_influences(
-    probs: Floats, labels: Array, weights: Floats | None = None
-) -> tuple[float, NDArray[np.float64]]:
-    """Return the mean area over the classes that occur, and what each row adds to it (DeLong et al. 1988).
-
-    The squares of the (n,) influences add up to the variance of the area; those of the difference of two
-    systems' influences, on the same rows, to the variance of the difference of their areas. Parameters as for
-    `mean_roc_area`.
     """
     areas = []
     influence = np.zeros(len(labels))

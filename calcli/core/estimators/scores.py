@@ -11,20 +11,18 @@ import numpy as np
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
-from calcli.core.estimators import scoring
+from calcli.core.estimators import rules, scoring
 from calcli.core.estimators.beta_scores import BetaScore
 from calcli.core.estimators.costs import CostMatrix, Costs, find_costs
 from calcli.core.estimators.scoring import Means
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.metrics import PROPER
 
 OfMeans = Callable[[Means], Doubles]
 
-CONSTANTS: dict[str, OfMeans] = {
-    "log_loss": scoring.prior_entropy,
-    "brier": scoring.prior_brier,
-    "error_rate": scoring.constant_error_rate,
-}
+CONSTANTS: dict[str, OfMeans] = {"error_rate": scoring.constant_error_rate}
+NORMALIZED = "normalized_"
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,9 @@ class Score:
     costs: CostMatrix | None = None
 
 
-def find_score(call: MetricExpression, predictions: Predictions, costs: Sequence[Costs] = ()) -> Score:
+def find_score(
+    call: MetricExpression, predictions: Predictions, costs: Sequence[Costs] = (), clip: float = 0.0
+) -> Score:
     """Return the score that a metric expression asks for.
 
     Parameters
@@ -60,6 +60,8 @@ def find_score(call: MetricExpression, predictions: Predictions, costs: Sequence
         What is to be scored.
     costs
         Costs that expressions may name, beside those that every expression may.
+    clip
+        Least probability of a label that rules without bound count with; 0 for no clipping.
 
     Raises
     ------
@@ -80,8 +82,28 @@ def find_score(call: MetricExpression, predictions: Predictions, costs: Sequence
         score = BetaScore(call.arguments["a"], call.arguments["b"])
         constant = partial(scoring.constant_beta_score, score=score)
         return Score(score.statistics, partial(scoring.beta_score, score=score), constant)
+    if (proper := name.removeprefix(NORMALIZED)) in PROPER:
+        return proper_score(proper, name.startswith(NORMALIZED), clip)
     statistics = {key: ROW_STATISTICS[key] for key in call.entry.statistics}
     return Score(statistics, getattr(scoring, name), CONSTANTS.get(name))
+
+
+def proper_score(name: str, normalized: bool, clip: float = 0.0) -> Score:
+    """Return the mean loss of a rule, or what it is of that of the class frequencies."""
+    rule = rules.scoring_rule(name)
+    statistics = {name: rule.statistic(clip)}
+
+    def constant(means: Means) -> Doubles:
+        return rule.constant(means.priors)
+
+    def unbiased(means: Means) -> Doubles:
+        if means.of_sample is None:
+            return constant(means)
+        return scoring.without_bias(constant(means), float(rule.constant(means.of_sample)))
+
+    if normalized:
+        return Score(statistics, lambda means: scoring.ratio(means[name], unbiased(means)))
+    return Score(statistics, lambda means: means[name], constant)
 
 
 def _frequencies(predictions: Predictions) -> Doubles:

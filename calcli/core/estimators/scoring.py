@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,26 +36,6 @@ class Means:
         return self.columns[name]
 
 
-def log_loss(means: Means) -> Doubles:
-    """Mean of -ln of the label's probability, in nats; inf where a label has probability 0."""
-    return means["log_loss"]
-
-
-def normalized_log_loss(means: Means) -> Doubles:
-    """Log-loss over the entropy of the class frequencies (Ferrer & Ramos 2024, section 3.2)."""
-    return _ratio(log_loss(means), _unbiased(prior_entropy, means))
-
-
-def brier(means: Means) -> Doubles:
-    """Mean over rows of the squared distance to the label's indicator, summed over the classes; in [0, 2]."""
-    return means["brier"]
-
-
-def normalized_brier(means: Means) -> Doubles:
-    """Brier score over that of the class frequencies (Ferrer & Ramos 2024, section 3.2)."""
-    return _ratio(brier(means), _unbiased(prior_brier, means))
-
-
 def top1_brier(means: Means) -> Doubles:
     """Mean square of confidence minus hit; in [0, 1] (Gupta et al. 2021, table 7)."""
     return means["top1_brier"]
@@ -73,7 +53,7 @@ def error_rate(means: Means) -> Doubles:
 
 def normalized_error_rate(means: Means) -> Doubles:
     """Error rate over that of always deciding for the most frequent class."""
-    return _ratio(error_rate(means), constant_error_rate(means))
+    return ratio(error_rate(means), constant_error_rate(means))
 
 
 def top5_accuracy(means: Means) -> Doubles:
@@ -98,7 +78,7 @@ def bayes_risk(means: Means, costs: CostMatrix) -> Doubles:
 
 def normalized_bayes_risk(means: Means, costs: CostMatrix) -> Doubles:
     """Bayes risk over that of the best constant decision (Ferrer & Ramos 2024, section 3.1)."""
-    return _ratio(bayes_risk(means, costs), constant_risk(means, costs))
+    return ratio(bayes_risk(means, costs), constant_risk(means, costs))
 
 
 def beta_score(means: Means, score: BetaScore) -> Doubles:
@@ -127,17 +107,6 @@ def constant_beta_score(means: Means, score: BetaScore) -> Doubles:
     return score.constant(means.priors)
 
 
-def prior_entropy(means: Means) -> Doubles:
-    """Log-loss of the best constant system, in nats."""
-    logs = np.log(means.priors, out=np.zeros_like(means.priors), where=means.priors > 0)
-    return 0 - (means.priors * logs).sum(-1)  # one class only has 0, not -0
-
-
-def prior_brier(means: Means) -> Doubles:
-    """Brier score of the best constant system."""
-    return 1 - np.square(means.priors).sum(-1)
-
-
 def without_bias(draws: Doubles, value: float) -> Doubles:
     """Move (B,) resampled values of a biased statistic to where it would lie without its bias.
 
@@ -154,14 +123,7 @@ def without_bias(draws: Doubles, value: float) -> Doubles:
     return draws - 2 * (np.nanmean(draws) - value)
 
 
-def _unbiased(constant: Callable[[Means], Doubles], means: Means) -> Doubles:
-    """Return the score of the class frequencies; of those of resamples without its bias."""
-    if means.of_sample is None:
-        return constant(means)
-    return without_bias(constant(means), float(constant(Means({}, means.of_sample))))
-
-
-def _ratio(value: Doubles, reference: Doubles) -> Doubles:
+def ratio(value: Doubles, reference: Doubles) -> Doubles:
     """Divide; nan where the constant system is perfect (one class only) and nothing can be normalized."""
     out: Any = np.full(np.shape(value), np.nan)
     return np.divide(value, reference, out=out, where=reference > 0)

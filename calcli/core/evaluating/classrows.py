@@ -13,7 +13,7 @@ from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.estimators.multiple import enough_draws, with_holm
 from calcli.core.evaluating.classwise import simulated_class_errors
-from calcli.core.evaluating.measure import Measurements
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import ClassRow
 from calcli.core.language.settings import Settings
 

@@ -1,9 +1,10 @@
-"""What class-wise errors would be if the predictions were calibrated: labels are drawn from them."""
+"""Class-wise errors, and what they would be if calibrated: labels are drawn from the predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,31 @@ from numpy.typing import NDArray
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.drawing import draw_labels
 from calcli.core.estimators.consistency import Null, compare
-from calcli.core.estimators.errors import OneDimensional
+from calcli.core.estimators.errors import OfVectors, OneDimensional
 from calcli.core.estimators.miscalibration import BinnedError, binned_error, class_wise_error
-from calcli.core.evaluating.measure import Measurements, from_sums
-from calcli.core.problems.problem import Problem
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorProblem
 
 CHUNK = 1_000_000  # labels drawn at once
+
+
+def from_sums(estimator: OneDimensional | OfVectors) -> TypeGuard[BinnedError]:
+    """Tell whether sums over equal-width bins are enough, so that no class must be put in order."""
+    if not isinstance(estimator, BinnedError):
+        return False
+    return estimator.binning == "equal-width" and not estimator.debiased
+
+
+def class_wise_value(measured: Measurements, estimator: OneDimensional, over: str) -> float:
+    """Return the mean error over the classes (root mean square for norm 2, largest for max)."""
+    if from_sums(estimator):
+        errors = binned_error(measured.class_bins(estimator.bins), estimator.norm)
+        return float(class_wise_error(errors, over))
+    labels, weights = measured.predictions.labels, measured.predictions.weights
+    problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(measured.class_probs))
+    errors = np.array([estimator.value(problem) for problem in problems])
+    return float(class_wise_error(errors, over))
 
 
 def class_wise_null(

@@ -10,18 +10,15 @@ from numpy.typing import NDArray
 
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.priors import at_priors
+from calcli.core.data.rows import ROW_STATISTICS
 from calcli.core.estimators.costs import Costs
-from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
-from calcli.core.evaluating.calibration_errors import calibration_errors
-from calcli.core.evaluating.calibration_loss import Companions
 from calcli.core.evaluating.classrows import class_rows
-from calcli.core.evaluating.measure import Measurements, Watch
-from calcli.core.evaluating.parts import decompositions
-from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.evaluating.signatures import signature
-from calcli.core.evaluating.studies import decision_tables, recalibrations
-from calcli.core.evaluating.twoclasses import classical_estimates
+from calcli.core.evaluating.families import FAMILIES, by_family
+from calcli.core.evaluating.families.base import Findings
+from calcli.core.evaluating.measurements import Measurements, Pass, UnitsOf, Watch
+from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.settings import Settings
@@ -84,11 +81,20 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
-    return _resampled(assess(measure(predictions, settings, watch), settings, companions))
+    return _resampled(assess(measure(predictions, settings, watch, companions), settings))
 
 
-def measure(predictions: Predictions, settings: Settings, watch: Watch | None = None) -> Measurements:
-    """Return what one pass finds for the metrics of the settings; otherwise as `evaluate`."""
+def measure(
+    predictions: Predictions,
+    settings: Settings,
+    watch: Watch | None = None,
+    companions: Companions | None = None,
+    units_for: UnitsOf | None = None,
+) -> Measurements:
+    """Return what one pass finds for the metrics of the settings.
+
+    Parameters as for `evaluate`, and `units_for` as for `Pass`.
+    """
     if settings.cluster is not None and (settings.test or settings.resample_predictions):
         option = "--test" if settings.test else "--resample-predictions"
         raise UsageError(
@@ -98,20 +104,19 @@ def measure(predictions: Predictions, settings: Settings, watch: Watch | None = 
     calls = _calls(predictions, settings)
     if settings.priors is not None:
         predictions = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
-    return read_through(
-        lambda: Measurements(
-            predictions,
-            calls,
-            settings.bins,
-            settings.precision,
-            watch,
-            costs=settings.costs,
-            clip=settings.clip,
-            groups=settings.groups,
-            edges=settings.edges,
-            tests=settings.test,
-        )
-    )
+
+    def kept() -> Measurements:
+        made = Pass(predictions, settings, companions, units_for)
+        made.keep_rows({"hit": ROW_STATISTICS["hit"]})
+        made.keep_lens("top-1")
+        made.keep_bins(settings.bins)
+        if settings.test:  # of all classes
+            made.keep_probs()
+        for call in calls:
+            FAMILIES[call.entry.family].needs(call, made)
+        return made.run(watch)
+
+    return read_through(kept)
 
 
 def _calls(predictions: Predictions, settings: Settings) -> list[MetricExpression]:
@@ -119,34 +124,28 @@ def _calls(predictions: Predictions, settings: Settings) -> list[MetricExpressio
     return parse_metrics(names, settings.defaults)
 
 
-def assess(measured: Measurements, settings: Settings, companions: Companions | None = None) -> Evaluation:
-    """Return the evaluation of what `measure` found with the same settings; otherwise as `evaluate`."""
+def assess(measured: Measurements, settings: Settings) -> Evaluation:
+    """Return the evaluation of what `measure` found with these settings, or with more resamples and draws."""
     predictions = measured.predictions
     if settings.cluster is not None:
         settings = replace(settings, draws=0)  # dependent outcomes cannot be drawn from the predictions
     calls = _calls(predictions, settings)
-    estimates = _scores(measured, calls, settings)
-    estimates |= _rankings(measured, calls, settings)
-    estimates |= _errors(measured, calls, settings)
-    estimates |= classical_estimates(measured, calls, settings)
-    estimates |= decompositions(measured, calls, settings)
-    recalibrated, notes = recalibrations(measured, calls, settings, companions or Companions())
-    estimates |= recalibrated
+    found = Findings.joined(family.estimates(own, measured, settings) for family, own in by_family(calls))
     confidence = measured.problem("top-1")
     return Evaluation(
         predictions,
         settings,
         measured.dtype,
         measured.facts,
-        {str(call): estimates[str(call)] for call in calls},
+        {str(call): found.estimates[str(call)] for call in calls},
         class_rows(measured, settings),
         confidence,
         confidence.bins("equal-width", settings.bins),
         measured.class_bins(settings.bins),
         *_infinite(measured),
         () if settings.metrics else tuple(default_metrics(predictions, settings.costs)[1]),
-        decision_tables(measured),
-        notes,
+        found.decisions,
+        found.notes,
         _clipped(measured, settings.clip),
     )
 
@@ -177,60 +176,6 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
         for name, sd in bootstrap_sd(evaluation.predictions, values_of(repeated), rng, clusters).items():
             found[name] = replace(found[name], sd=sd)
     return replace(evaluation, estimates=found)
-
-
-def _scores(
-    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
-) -> dict[str, Estimate]:
-    calls = [call for call in calls if call.entry.family == "score"]
-    if not calls:
-        return {}
-    sums = measured.score_sums(settings.clusters(measured.predictions))
-    means = sums.means()
-    resampled = None
-    if settings.resamples and sums.units > 1:
-        resampled = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 1]))
-    estimates = {}
-    for call in calls:
-        score = measured.scores[str(call)]
-        value = float(score.value(means))
-        interval = None
-        if resampled is not None and not np.isnan(value):
-            interval = Interval.of_draws(score.value(resampled), settings.level)
-            if interval is not None and not interval.contains(value):  # its bias is larger than its spread
-                interval = None
-        parts = {"constant": float(score.constant(means))} if score.constant else {}
-        line = signature(call, measured, settings, f"resamples:{settings.resamples}")
-        estimates[str(call)] = Estimate(call, value, line, interval, parts=parts)
-    return estimates
-
-
-def _rankings(
-    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
-) -> dict[str, Estimate]:
-    estimates = {}
-    for call in calls:
-        if call.entry.family == "ranking":
-            area = measured.roc_area(settings.clusters(measured.predictions))
-            ends = area.interval(settings.level)
-            interval = None if ends is None else Interval(*ends, settings.level)
-            line = signature(call, measured, settings, "interval:delong")
-            estimates[str(call)] = Estimate(call, area.value, line, interval)
-    return estimates
-
-
-def _errors(
-    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
-) -> dict[str, Estimate]:
-    calls = [call for call in calls if call.entry.family == "error"]
-    found = calibration_errors(measured, calls, settings)
-    estimates = {}
-    for call in calls:
-        value, null, parts = found[str(call)]
-        scheme = ["predictions:resampled"] if settings.resample_predictions else []
-        line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme)
-        estimates[str(call)] = Estimate(call, value, line, if_calibrated=null, parts=parts)
-    return estimates
 
 
 def _clipped(measured: Measurements, least: float) -> int:

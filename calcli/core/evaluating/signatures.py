@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calcli.core.evaluating.measure import Measurements
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings

@@ -8,8 +8,8 @@ from dataclasses import replace
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice, select, select_each, slice_numbers
 from calcli.core.estimators.multiple import enough_draws, with_holm
-from calcli.core.evaluating.calibration_loss import Companions
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.errors import InputError
 

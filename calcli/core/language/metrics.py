@@ -22,6 +22,7 @@ RECALIBRATED = {
     "training": Argument("cross-validation", ("cross-validation", "held-out", "test")),
 }
 
+PROPER = get_args(ScoreName)  # scores that have a rule in `calcli.core.estimators.rules`
 AS_SCORE = "as the score"  # the unit of what measures a part of any score
 
 BRIER = {"score": Argument("brier", get_args(ScoreName))}

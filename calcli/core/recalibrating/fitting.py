@@ -15,7 +15,6 @@ from calcli.core.calibrators.crossvalidation import (
     Rows,
     held_out,
     paired_difference,
-    row_losses,
     rows_of,
     simplest,
 )
@@ -25,6 +24,7 @@ from calcli.core.calibrators.wrappers import top1_changes
 from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import CalcliError, InputError, UsageError
@@ -296,13 +296,13 @@ class _Trial:
             folds, seed = self.settings.folds, self.settings.seed
             log_probs = held_out(self.made(call), self.rows, folds, seed, self.step)
             values = _values(_evaluated(recalibrated(self._predictions, log_probs)))
-            losses = row_losses(log_probs, self.rows.labels, self.settings.score)
+            losses = scoring_rule(self.settings.score).losses(log_probs, self.rows.labels)
             self._done[str(call)] = _HeldOut(values, losses)
         return self._done[str(call)]
 
     def losses_before(self) -> Doubles:
         """Return the losses of the scores as they are."""
-        return row_losses(log_softmax(self.rows.scores), self.rows.labels, self.settings.score)
+        return scoring_rule(self.settings.score).losses(log_softmax(self.rows.scores), self.rows.labels)
 
     def gain(self, done: _HeldOut) -> Difference:
         """Compare the scores as they are with a method."""

@@ -10,7 +10,6 @@ from calcli.core.calibrators.crossvalidation import (
     Rows,
     held_out,
     paired_difference,
-    row_losses,
     rows_of,
     simplest,
 )
@@ -18,6 +17,7 @@ from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.folds import stratified_folds
+from calcli.core.estimators.rules import scoring_rule
 from calcli.core.language.errors import InputError
 
 
@@ -28,7 +28,7 @@ def test_held_out_gain_is_that_of_other_foldings(golden, dataset, name, short, c
     scores, labels = dataset(name)
     reference = golden[name]
     log_probs = held_out(calibrator, Rows(scores.astype(np.float64), labels), folds=5, seed=0)
-    loss = row_losses(log_probs, labels, "log_loss").mean()
+    loss = scoring_rule("log_loss").losses(log_probs, labels).mean()
     gain = 100 * (reference["ce_nats"] - loss) / reference["ce_nats"]
     spread = reference[f"rcl_xv_{short}_rcl_pct_sd"]
     assert gain == pytest.approx(reference[f"rcl_xv_{short}_rcl_pct_mean"], abs=4 * spread)
@@ -54,9 +54,9 @@ def test_losses_of_a_row():
     with np.errstate(divide="ignore"):
         log_probs = np.log(probs)
     labels = np.array([1, 0])
-    np.testing.assert_allclose(row_losses(log_probs, labels, "log_loss"), [-np.log(0.3), np.inf])
+    np.testing.assert_allclose(scoring_rule("log_loss").losses(log_probs, labels), [-np.log(0.3), np.inf])
     brier = [0.5**2 + 0.7**2 + 0.2**2, 1 + 0.4**2 + 0.6**2]
-    np.testing.assert_allclose(row_losses(log_probs, labels, "brier"), brier)
+    np.testing.assert_allclose(scoring_rule("brier").losses(log_probs, labels), brier)
 
 
 def test_difference_and_its_standard_error():

@@ -10,6 +10,10 @@ from calcli.core.estimators import bootstrap, scoring
 from calcli.core.estimators.bootstrap import DEALS, Sums, deal_sums
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.rules import scoring_rule
+from calcli.core.estimators.scores import proper_score
+
+normalized_log_loss = proper_score("log_loss", normalized=True).value
 
 
 def rows(n, k=3, seed=0):
@@ -34,7 +38,7 @@ def test_means_are_weighted_averages(weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_resamples_are_a_plain_loop(weighted):
+def test_resamples_are_a_plain_loop(weighted, predict):
     columns, labels, weights = rows(60)
     weights = weights if weighted else None
     order = np.argsort(labels, kind="stable")
@@ -47,7 +51,7 @@ def test_resamples_are_a_plain_loop(weighted):
         loss = np.average(columns["log_loss"][units], weights=w[units])
         assert means["log_loss"][b] == pytest.approx(loss, abs=1e-12)
         normalized = loss / (entropies[b] - 2 * excess)
-        assert scoring.normalized_log_loss(means)[b] == pytest.approx(normalized, abs=1e-12)
+        assert normalized_log_loss(means)[b] == pytest.approx(normalized, abs=1e-12)
 
 
 def favourites(rows, classes, sure, rng):
@@ -69,8 +73,8 @@ def test_intervals_of_a_normalized_loss_hold_the_truth(rows, classes, sure):
     for _ in range(trials):
         labels, losses = favourites(rows, classes, sure, rng)
         sums = Sums({"log_loss": losses}, labels, classes)
-        value = float(scoring.normalized_log_loss(sums.means()))
-        interval = Interval.of_draws(scoring.normalized_log_loss(sums.resampled(200, rng)), 0.95)
+        value = float(normalized_log_loss(sums.means()))
+        interval = Interval.of_draws(normalized_log_loss(sums.resampled(200, rng)), 0.95)
         assert interval.contains(value)
         held += interval.low <= truth <= interval.high
     assert held >= binom.ppf(0.001, trials, 0.93)
@@ -80,9 +84,9 @@ def test_the_entropy_of_resamples_is_moved_by_the_bias_that_is_known():
     """(K - 1) / 2N, for the sample and once more for its resamples (Miller 1955)."""
     labels = np.repeat(np.arange(100), 50)
     means = Sums({"log_loss": np.ones(5000)}, labels, 100).resampled(1000, np.random.default_rng(0))
-    moved = scoring.without_bias(scoring.prior_entropy(means), np.log(100))
+    moved = scoring.without_bias(scoring_rule("log_loss").constant(means.priors), np.log(100))
     assert moved.mean() - np.log(100) == pytest.approx(99 / 10_000, rel=0.05)
-    normalized = scoring.normalized_log_loss(means)
+    normalized = normalized_log_loss(means)
     assert normalized == pytest.approx(1 / moved, abs=1e-12)
 
 
@@ -94,7 +98,7 @@ def test_given_priors_have_no_bias():
     )
     entropy_of_priors = entropy(priors)
     expected = means["log_loss"] / entropy_of_priors
-    assert scoring.normalized_log_loss(means) == pytest.approx(expected, abs=1e-12)
+    assert normalized_log_loss(means) == pytest.approx(expected, abs=1e-12)
 
 
 def test_resamples_are_divided_by_the_decision_that_is_best_in_the_sample():
@@ -119,7 +123,7 @@ def test_deals_keep_the_mean_and_its_spread(monkeypatch):
     resampled = dealt.resampled(2000, np.random.default_rng(1))
     for name in columns:
         assert resampled[name].std() == pytest.approx(exact[name].std(), rel=0.1)
-    entropies = scoring.prior_entropy(resampled).std(), scoring.prior_entropy(exact).std()
+    entropies = tuple(scoring_rule("log_loss").constant(one.priors).std() for one in (resampled, exact))
     assert entropies[0] == pytest.approx(entropies[1], rel=0.15)
 
 

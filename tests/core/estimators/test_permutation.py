@@ -8,22 +8,18 @@ import numpy as np
 import pytest
 
 from calcli.core.comparing.contest import Contest
-from calcli.core.data.blocks import sweep
+from calcli.core.data import units
 from calcli.core.data.units import Units, deal
-from calcli.core.estimators import permutation
 from calcli.core.estimators.errors import find_estimator
 from calcli.core.estimators.permutation import (
     Side,
-    class_wise_statistic,
     memberships,
     permuted_differences,
-    swapped_sums,
 )
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import parse_metric, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
-from calcli.core.state.classunits import ClassUnits
 
 METRICS = [
     "ece", "ece:bins=4:norm=2", "mce", "ks", "ece:binning=equal-mass", "ece:binning=mine",
@@ -86,21 +82,17 @@ def test_class_wise_swaps_agree_with_a_loop(predict):
     rng = np.random.default_rng(3)
     tables = [rng.dirichlet(np.ones(3), 60) for _ in range(2)]
     labels = rng.integers(0, 3, 60)
-    units = []
-    for table in tables:
-        collector = ClassUnits(Units.of(60, None), 3, 15)
-        sweep(predict(table, labels), [collector])
-        units.append(collector.sums)
     call = parse_metric("cw_ece_l2")
-    statistic = class_wise_statistic(find_estimator(call), call.over_classes)
-    found = swapped_sums(*units, statistic, 5, np.random.default_rng(4))
+    systems = [predict(table, labels) for table in tables]
+    contest = Contest(systems, Settings(metrics=("cw_ece_l2",), resamples=0, draws=5, seed=4))
+    found = contest.evidence(call, 0, 1).swapped
 
     def value(first, second, kept):
         mixed = np.where(kept[:, None] > 0, first, second)
         settings = Settings(metrics=("cw_ece_l2",), resamples=0, draws=0)
         return evaluate(predict(mixed, labels), settings).estimates["cw_ece_l2"].value
 
-    swaps = np.random.default_rng(4).integers(0, 2, size=(5, 60))
+    swaps = np.random.default_rng([4, 3]).integers(0, 2, size=(5, 60))
     expected = [value(tables[1], tables[0], kept) - value(*tables, kept) for kept in swaps]
     assert found.draws == pytest.approx(expected, abs=1e-12)
 
@@ -134,7 +126,7 @@ def test_units_have_the_same_size_in_files_of_different_length():
     assert few.number == 500
     long, short = deal([Units.of(1_000_000, None), Units.of(50_000, None)], 45)
     assert 1_000_000 / long.number == pytest.approx(50_000 / short.number, rel=0.01)
-    assert long.of_row.max() == long.number - 1 < permutation.ROW_LIMIT
+    assert long.of_row.max() == long.number - 1 < units.ROW_LIMIT
 
 
 @pytest.mark.parametrize("metric", ["ece", "ks", "cw_ece", "skce", "ece:region=0.7..1:binning=equal-mass"])

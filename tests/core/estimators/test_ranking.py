@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from calcli.core.estimators.ranking import Area, mean_roc_area, roc_area
+from calcli.core.estimators.ranking import Area, area_influences, roc_area
 from calcli.core.problems.problem import ordered_problem
 
 
@@ -53,11 +53,13 @@ def test_two_classes_are_one_ranking(weighted):
     score, outcome = ranked(300, rng)
     weights = rng.exponential(size=300) if weighted else None
     single = roc_area(ordered_problem(score, outcome, weights))
-    both = mean_roc_area(np.stack([1 - score, score]), outcome.astype(int), weights)
-    assert (both.value, both.standard_error) == pytest.approx((single.value, single.standard_error), rel=1e-9)
+    both, influences = area_influences(np.stack([1 - score, score]), outcome.astype(int), weights)
+    assert (both, np.linalg.norm(influences)) == pytest.approx(
+        (single.value, single.standard_error), rel=1e-9
+    )
 
 
 def test_a_missing_outcome_has_no_area():
     assert math.isnan(roc_area(ordered_problem(np.array([0.2, 0.4]), np.array([True, True]))).value)
-    assert math.isnan(mean_roc_area(np.ones((2, 3)) / 2, np.array([0, 0, 0])).value)
+    assert math.isnan(area_influences(np.ones((2, 3)) / 2, np.array([0, 0, 0]))[0])
     assert Area(1.0, 0.0).interval(0.95) is None

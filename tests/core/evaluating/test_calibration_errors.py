@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.evaluating.calibration_errors import calibration_errors
 from calcli.core.evaluating.evaluate import evaluate, measure
+from calcli.core.evaluating.families.error import calibration_errors
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.language.settings import Settings

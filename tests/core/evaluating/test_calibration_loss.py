@@ -17,8 +17,9 @@ from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.predictions import Provenance
 from calcli.core.data.simulation import gaussian_classes
-from calcli.core.evaluating.calibration_loss import Companions, Study, expected_losses
+from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.recalibrated import Companions, Recalibrated
 from calcli.core.evaluating.recalibration import Recalibration, cross_validation_folds, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
@@ -256,7 +257,7 @@ def test_a_resample_of_few_clusters_has_rows_to_train_on():
 def test_an_expected_score_is_entropy_plus_divergence(score, predict):
     rng = np.random.default_rng(0)
     p, q = rng.dirichlet(np.ones(4), 50), rng.dirichlet(np.ones(4), 50)
-    expected, entropy = (expected_losses(np.log(one), np.log(p), score) for one in (q, p))
+    expected, entropy = (scoring_rule(score).expected(np.log(one), np.log(p)) for one in (q, p))
     divergence = (p * np.log(p / q)).sum(1) if score == "log_loss" else np.square(p - q).sum(1)
     np.testing.assert_allclose(expected - entropy, divergence, atol=1e-12)
     given = Companions(posteriors=predict(p, np.zeros(50, int)))
@@ -274,9 +275,10 @@ def divergence_of(score):
 
 def test_impossible_classes_cost_nothing_where_they_are_impossible():
     sure, half = np.array([[0.0, -np.inf]]), np.log([[0.5, 0.5]])
-    assert expected_losses(half, sure, "log_loss")[0] == pytest.approx(np.log(2))
-    assert expected_losses(sure, sure, "log_loss")[0] == 0
-    assert expected_losses(sure, half, "log_loss")[0] == np.inf
+    rule = scoring_rule("log_loss")
+    assert rule.expected(half, sure)[0] == pytest.approx(np.log(2))
+    assert rule.expected(sure, sure)[0] == 0
+    assert rule.expected(sure, half)[0] == np.inf
 
 
 def test_at_the_optimum_over_a_scale_the_score_is_expected(predict):
@@ -309,7 +311,7 @@ def test_table_1_of_ferrer_and_ramos(system, training):
     plain["histogram"] = Histogram(bins=15, binning="equal-width", smoothing=0)
     for method, printed in TABLE_1[system].items():
         made_by = Recalibration(plain[method], None if training == "test" else fold)
-        study = Study(np.arange(20_000), rows, made_by.apply(rows), made_by, None, 0.0)
+        study = Recalibrated(np.arange(20_000), rows, made_by.apply(rows), made_by, None, 0.0)
         found = 100 * study.unexplained("log_loss", before)
         assert found == pytest.approx(printed, abs=1.5, rel=0.06), method
 

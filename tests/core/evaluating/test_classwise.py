@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
-from calcli.core.evaluating.classwise import class_wise_null, simulated_class_errors
+from calcli.core.evaluating.classwise import class_wise_null, class_wise_value, simulated_class_errors
 from calcli.core.evaluating.evaluate import evaluate, measure
 from calcli.core.language.settings import Settings
 
@@ -55,7 +55,7 @@ def test_five_percent_of_calibrated_data_are_rejected(predict):
     for _ in range(200):
         measured = measure(predict(*calibrated(rng, 80, 3)), Settings(metrics=("cw_ece",), test=True))
         for number, estimator in enumerate(estimators):
-            value = measured.class_wise(estimator, "1")
+            value = class_wise_value(measured, estimator, "1")
             rejected[number] += class_wise_null(measured, estimator, "1", value, 39, rng).p_value <= 0.05
     low, high = stats.binom.ppf([0.0005, 0.9995], 200, 0.05)
     assert ((rejected >= low) & (rejected <= high)).all()

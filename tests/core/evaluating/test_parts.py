@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.evaluating.calibration_loss import Companions
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.settings import Settings
 
 REFINEMENT = ("binned_refinement_loss", "binned_refinement_loss:score=log_loss")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.estimators import scoring
+from calcli.core.estimators.scores import find_score
+from calcli.core.estimators.scoring import Means
 from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import (
@@ -189,10 +191,13 @@ def test_all_faults_are_named_at_once():
         parse_methods(["platts", "dp", "histogram:bin=3"])
 
 
-def test_every_score_has_its_function():
-    scores = [metric for metric in METRICS.values() if metric.family == "score"]
+def test_every_score_is_found(predict):
+    scores = [parse_metric(name) for name, metric in METRICS.items() if metric.family == "score"]
     assert scores
-    assert all(callable(getattr(scoring, metric.name)) for metric in scores)
+    for call in scores:
+        score = find_score(call, predict([[0.6, 0.4], [0.2, 0.8]], [0, 1]))
+        means = Means(dict.fromkeys(score.statistics, np.float64(0.25)), np.array([0.5, 0.5]))
+        assert np.isfinite(score.value(means))
 
 
 @pytest.mark.parametrize(

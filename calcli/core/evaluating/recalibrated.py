@@ -13,11 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.crossvalidation import Rows, row_losses, rows_of
+from calcli.core.calibrators.crossvalidation import Rows, rows_of
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
-from calcli.core.estimators.scoring import Means, prior_brier, prior_entropy
+from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.recalibration import Recalibration, cross_validation_folds, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression
@@ -68,7 +68,7 @@ class CalibrationLoss:
 
 
 @dataclass(frozen=True)
-class Study:
+class Recalibrated:
     """Rows with their recalibrated posteriors.
 
     Attributes
@@ -139,7 +139,7 @@ class Study:
         (Ferrer & Ramos 2024, section 3.4, table 1).
         """
         log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
-        return expected_losses(log_probs, self.log_probs, score)
+        return scoring_rule(score).expected(log_probs, self.log_probs)
 
     def unexplained(self, score: ScoreName, before: float) -> float:
         """Return what share of the score, normalized, the recalibrated posteriors do not expect.
@@ -150,43 +150,26 @@ class Study:
         """
         counts = np.bincount(self.rows.labels, self.rows.weights, self.log_probs.shape[1])
         expected = np.average(np.exp(self.log_probs), axis=0, weights=self.rows.weights)
-        priors = Means({}, np.stack([counts / counts.sum(), expected]))
-        constant = prior_entropy(priors) if score == "log_loss" else prior_brier(priors)
+        constant = scoring_rule(score).constant(np.stack([counts / counts.sum(), expected]))
         with np.errstate(invalid="ignore", divide="ignore"):
             observed, semi = np.array([before, self.mean(self.expected_losses(score))]) / constant
             return float(1 - semi / observed)
 
     def entropies(self, score: ScoreName) -> Doubles:
         """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
-        return expected_losses(self.log_probs, self.log_probs, score)
+        return scoring_rule(score).expected(self.log_probs, self.log_probs)
 
     def mean(self, losses: Array) -> float:
         """Return the weighted mean over the rows."""
         return _mean(losses, self.rows.weights)
 
     def _losses(self, log_probs: Doubles, labels: Array, score: ScoreName) -> Doubles:
-        losses = row_losses(log_probs, labels, score)
-        if self.clip and score == "log_loss":
-            losses = np.minimum(losses, -np.log(self.clip))
-        return losses
+        rule = scoring_rule(score)
+        losses, greatest = rule.losses(log_probs, labels), rule.greatest(self.clip)
+        return losses if greatest == np.inf else np.minimum(losses, greatest)
 
 
-def expected_losses(log_probs: Doubles, posteriors: Doubles, score: ScoreName) -> Doubles:
-    """Return the expected loss of each row, (N,), under (N, K) log-posteriors of its label.
-
-    It is the entropy of the posterior, where both are the same, plus the divergence between the two: for
-    the log-loss that of Kullback and Leibler, for the Brier score the squared Euclidean distance (Broecker
-    2009; Ferrer & Ramos 2024, eq. 25).
-    """
-    weights = np.exp(posteriors)
-    if score == "log_loss":
-        products = np.multiply(weights, log_probs, out=np.zeros_like(weights), where=weights > 0)
-        return -products.sum(axis=1)
-    probs = np.exp(log_probs)
-    return np.vecdot(probs, probs) - 2 * np.vecdot(weights, probs) + 1
-
-
-class Studies:
+class Recalibrations:
     """The recalibrations of one set of predictions, each done once.
 
     Parameters
@@ -198,7 +181,7 @@ class Studies:
     seed
         Of the folds.
     clip
-        See `Study`.
+        See `Recalibrated`.
     clusters, folds
         (N,) columns: rows that share a value are dependent; rows that share a value form a fold. Or None.
     """
@@ -213,12 +196,13 @@ class Studies:
         folds: Array | None = None,
     ) -> None:
         self._predictions, self._companions, self._clip = predictions, companions, clip
-        weights = predictions.weights
+        weights, self._rows = predictions.weights, rows_of(predictions)
         self._kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
-        self._rows = rows_of(predictions).take(self._kept)
+        if len(self._kept) < predictions.n_rows:
+            self._rows = self._rows.take(self._kept)
         self._clusters = None if clusters is None else clusters[self._kept]
         self._seed, self._given_folds = seed, folds
-        self._done: dict[tuple[str, str], Study] = {}
+        self._done: dict[tuple[str, str], Recalibrated] = {}
 
     @cached_property
     def _folds(self) -> Array:
@@ -227,7 +211,7 @@ class Studies:
         rng = np.random.default_rng([self._seed, 4])
         return cross_validation_folds(self._rows.labels, self._clusters, rng)
 
-    def of(self, call: MetricExpression) -> Study | None:
+    def of(self, call: MetricExpression) -> Recalibrated | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
 
         Raises
@@ -241,16 +225,16 @@ class Studies:
         if method != GIVEN and training == "cross-validation" and not self._folds.any():
             return None
         if (method, training) not in self._done:
-            self._done[method, training] = self._study(method, training)
+            self._done[method, training] = self._recalibrated(method, training)
         return self._done[method, training]
 
     def notes(self) -> Iterable[str]:
         """Yield what the fits want said."""
-        for (method, _), study in self._done.items():
-            if study.recalibration is not None:
-                yield from (f"{method}: {note}" for note in study.recalibration.notes)
+        for (method, _), found in self._done.items():
+            if found.recalibration is not None:
+                yield from (f"{method}: {note}" for note in found.recalibration.notes)
 
-    def _study(self, method: str, training: str) -> Study:
+    def _recalibrated(self, method: str, training: str) -> Recalibrated:
         if method == GIVEN:
             posteriors = self._beside(self._companions.posteriors, "recalibrator=given", "--posteriors")
             if posteriors.n_rows != self._predictions.n_rows:
@@ -260,7 +244,7 @@ class Studies:
                 )
             scores = rows_of(posteriors).scores[self._kept]
             log_probs = log_softmax(scores.astype(np.float64, copy=False))
-            return Study(self._kept, self._rows, log_probs, None, self._clusters, self._clip)
+            return Recalibrated(self._kept, self._rows, log_probs, None, self._clusters, self._clip)
         recalibration = Recalibration(recalibrator(method))
         if training == "cross-validation":
             recalibration.fold = self._folds
@@ -270,7 +254,7 @@ class Studies:
             )
             recalibration.training_rows = rows_of(training_rows)
         log_probs = recalibration.apply(self._rows)
-        return Study(self._kept, self._rows, log_probs, recalibration, self._clusters, self._clip)
+        return Recalibrated(self._kept, self._rows, log_probs, recalibration, self._clusters, self._clip)
 
     def _beside(self, companion: Predictions | None, argument: str, option: str) -> Predictions:
         if companion is None:

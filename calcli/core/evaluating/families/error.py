@@ -1,28 +1,111 @@
-"""Calibration errors of metric expressions: their values, and what they would be if calibrated."""
+"""Calibration errors: biased upward near zero, so that they stand beside their values if calibrated."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.errors import (
+    KernelError,
     OfVectors,
     OneDimensional,
     find_estimator,
     null_distributions,
 )
-from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
-from calcli.core.evaluating.classwise import class_wise_null
-from calcli.core.evaluating.measure import Measurements
+from calcli.core.estimators.kernelswaps import swapped_kernel_error
+from calcli.core.estimators.miscalibration import (
+    BinnedError,
+    KolmogorovSmirnov,
+    binned_error,
+    class_wise_error,
+)
+from calcli.core.estimators.permutation import Side, Swapped, permuted_differences, swapped_sums
+from calcli.core.evaluating.classwise import class_wise_null, class_wise_value, from_sums
+from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
+from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.results import Estimate
+from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
+
+
+class ErrorFamily(Family):
+    """Errors through a lens; differences are tested by swapping predictions."""
+
+    def needs(self, call: MetricExpression, made: Pass) -> None:
+        """Keep scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
+        estimator = find_estimator(call, made.settings.edges)
+        if not call.is_class_wise:
+            made.keep_lens(call.lens)
+        elif from_sums(estimator):
+            made.keep_bins(estimator.bins)
+            made.keep_unit_bins(estimator.bins)
+        else:
+            made.keep_probs()
+
+    def estimates(
+        self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
+    ) -> Findings:
+        """Return the errors and, if there are draws, their distributions if calibrated."""
+        found = calibration_errors(measured, calls, settings)
+        scheme = ["predictions:resampled"] if settings.resample_predictions else []
+        estimates = {}
+        for call in calls:
+            value, null, parts = found[str(call)]
+            line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme)
+            estimates[str(call)] = Estimate(call, value, line, if_calibrated=null, parts=parts)
+        return Findings(estimates)
+
+    def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
+        """Keep what the quickest way to swap predictions needs of each error, if there is one."""
+        measured, kept = system.measured, dict[str, Any]()
+        if not system.settings.draws:
+            return kept
+        for call in calls:
+            estimator = find_estimator(call, system.settings.edges)
+            if isinstance(estimator, KernelError):
+                if system.paired:
+                    kept[str(call)] = measured.vector_problem(call.lens)
+            elif not call.is_class_wise and measured.is_scalar(call.lens):
+                side = (*measured.columns(call.lens), system.units, measured.predictions.weights)
+                kept[str(call)] = Side(*side)
+            elif call.is_class_wise and from_sums(estimator):
+                kept[str(call)] = measured.collected(("unit bins", estimator.bins)).sums
+        return kept
+
+    def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
+        """Swap predictions, by the quickest way there is."""
+        estimator, draws = find_estimator(call, match.settings.edges), match.settings.draws
+        first, second = match.both(call)
+        if isinstance(first, Side) and isinstance(second, Side):
+            sides = first.within(call.region), second.within(call.region)
+            found = permuted_differences(*sides, estimator, draws, match.rng, match.paired)
+            if found is not None:
+                return found
+        if not match.same_classes:
+            return None
+        if isinstance(estimator, KernelError):
+            if not match.paired or call.region != "all":
+                return None  # every permutation would have to look at all pairs of rows
+            return swapped_kernel_error(first, second, estimator, match.baseline.units, draws, match.rng)
+        if call.is_class_wise and from_sums(estimator):
+            norm, over = estimator.norm, call.over_classes
+            return swapped_sums(
+                first,
+                second,
+                lambda bins: class_wise_error(binned_error(bins, norm), over),
+                draws,
+                match.rng,
+                match.paired,
+            )
+        return match.recompute(call)
 
 
 class Found(NamedTuple):
@@ -115,8 +198,11 @@ def _class_wise(
 ) -> Found:
     if call.region != "all":
         raise UsageError(f"{call}: a region is of one score; name the class, as in lens=class-0")
-    value = measured.class_wise(estimator, call.over_classes)
+    value = class_wise_value(measured, estimator, call.over_classes)
     if not (settings.test and settings.draws):
         return Found(value)
     null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
     return Found(value, null)
+
+
+FAMILY = ErrorFamily()

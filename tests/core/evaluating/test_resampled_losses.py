@@ -7,9 +7,11 @@ import pytest
 from sklearn.metrics import log_loss
 
 from calcli.core.comparing.comparison import Plan, compare
-from calcli.core.comparing.recalibrated import resampled_losses
-from calcli.core.evaluating.calibration_loss import Companions, Studies
+from calcli.core.data.units import Units
 from calcli.core.evaluating.evaluate import measure
+from calcli.core.evaluating.families import FAMILIES
+from calcli.core.evaluating.families.base import Entrant
+from calcli.core.evaluating.recalibrated import Companions, Recalibrations
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
@@ -23,10 +25,10 @@ def test_draws_agree_with_a_loop_over_the_resampled_rows(predict):
     settings = Settings(metrics=METRICS, resamples=20)
     measured = measure(predict(logits, labels, "logits"), settings)
     calls = [parse_metric(metric) for metric in METRICS]
-    found = resampled_losses(measured, calls, settings, [7])
-    after = np.exp(Studies(measured.predictions, Companions(), settings.seed).of(calls[0]).log_probs)
+    found = FAMILIES["recalibration"].draws(calls, Entrant(measured, settings, Units.of(90, None), 0, True))
+    after = np.exp(Recalibrations(measured.predictions, Companions(), settings.seed).of(calls[0]).log_probs)
     before = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    drawn = np.random.default_rng([7]).integers(0, 90, size=(20, 90))
+    drawn = np.random.default_rng([0, 1]).integers(0, 90, size=(20, 90))
     losses = np.array(
         [
             [log_loss(labels[rows], table[rows], labels=[0, 1, 2]) for table in (before, after)]
@@ -63,8 +65,9 @@ def test_intervals_cover_the_true_difference(predict):
     assert covered >= 90
 
 
-def test_metrics_of_other_families_are_passed_over(predict):
-    settings = Settings(metrics=("log_loss", "score_divergence"))
+def test_what_is_no_loss_is_not_resampled(predict):
+    settings = Settings(metrics=("score_divergence",))
     measured = measure(predict(np.eye(2), [0, 1]), settings)
     calls = [parse_metric(metric) for metric in settings.metrics]
-    assert resampled_losses(measured, calls, settings, [0]) == {}
+    entrant = Entrant(measured, settings, Units.of(2, None), 0, True)
+    assert FAMILIES["recalibration"].draws(calls, entrant) == {}

@@ -1,4 +1,4 @@
-"""Estimates of the classical measures of calibration, for two classes."""
+"""The classical measures of calibration of the probability of the second of two classes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.rows import LOG_ODDS
 from calcli.core.estimators.classical import (
     Clusters,
     Coefficient,
@@ -19,7 +20,8 @@ from calcli.core.estimators.classical import (
 )
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.interval import Interval
-from calcli.core.evaluating.measure import Measurements
+from calcli.core.evaluating.families.base import Family, Findings
+from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
@@ -28,32 +30,31 @@ from calcli.core.language.settings import Settings
 
 Fit = Callable[[Floats, Array, Floats | None, Clusters | None], Coefficient]
 
-FITS: dict[str, Fit] = {
+MEANS: dict[str, Fit] = {"calibration_in_the_large": in_the_large}  # of the probabilities
+FITS: dict[str, Fit] = {  # to the log-odds
     "calibration_intercept": calibration_intercept,
     "calibration_slope": calibration_slope,
 }
 
 
-def classical_estimates(
-    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
-) -> dict[str, Estimate]:
-    """Return the estimates of the family "classical", of the probability of the second class.
+class ClassicalFamily(Family):
+    """With normal intervals that take dependent rows together, or a test.
 
-    Intervals take dependent rows together; Spiegelhalter's test, whose variance is that of independent
-    outcomes, is left out where there are any.
-
-    Raises
-    ------
-    UsageError
-        If there are more than two classes.
+    Spiegelhalter's test, whose variance is that of independent outcomes, is left out where rows depend.
     """
-    estimates = {}
-    for call in calls:
-        if call.entry.family == "classical":
-            if measured.predictions.n_classes != 2:
-                raise UsageError(f"{call} is for two classes, these are {measured.predictions.n_classes}")
-            estimates[str(call)] = _estimate(measured, call, settings)
-    return estimates
+
+    def needs(self, call: MetricExpression, made: Pass) -> None:
+        """Keep scores and log-odds of the second of two classes."""
+        if made.predictions.n_classes != 2:
+            raise UsageError(f"{call} is for two classes, these are {made.predictions.n_classes}")
+        made.keep_lens("class-1")
+        made.keep_rows(LOG_ODDS)
+
+    def estimates(
+        self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
+    ) -> Findings:
+        """Return the measures with their intervals or tests."""
+        return Findings({str(call): _estimate(measured, call, settings) for call in calls})
 
 
 def _estimate(measured: Measurements, call: MetricExpression, settings: Settings) -> Estimate:
@@ -66,21 +67,21 @@ def _estimate(measured: Measurements, call: MetricExpression, settings: Settings
         counts = weights > 0  # others would hide that the rest have one outcome or one score only
         score, outcome, log_odds, weights = (values[counts] for values in (score, outcome, log_odds, weights))
         clusters = None if clusters is None else np.unique(clusters[counts], return_inverse=True)[1]
-    if call.entry.name == "spiegelhalter_z":
-        test = spiegelhalter_test(score, outcome, weights)
-        line = signature(call, measured, settings)
-        untested = settings.cluster is not None or math.isnan(test.z)
-        null = None if untested else Null(0.0, 1.0, test.p_value)
-        return Estimate(call, test.z, line, if_calibrated=null)
-    if call.entry.name == "calibration_in_the_large":
-        found = in_the_large(score, outcome, weights, clusters)
-        line = signature(call, measured, settings, "interval:wald")
-    else:
+    name = call.entry.name
+    if name in FITS:
         line = signature(call, measured, settings, f"clip:{settings.clip:g}", "interval:wald")
         finite = _finite(log_odds, settings.clip)
         found = Coefficient(math.nan, math.nan)
         if finite is not None:
-            found = FITS[call.entry.name](finite, outcome, weights, clusters)
+            found = FITS[name](finite, outcome, weights, clusters)
+    elif name in MEANS:
+        found = MEANS[name](score, outcome, weights, clusters)
+        line = signature(call, measured, settings, "interval:wald")
+    else:
+        test = spiegelhalter_test(score, outcome, weights)
+        untested = settings.cluster is not None or math.isnan(test.z)
+        null = None if untested else Null(0.0, 1.0, test.p_value)
+        return Estimate(call, test.z, signature(call, measured, settings), if_calibrated=null)
     interval = None
     if not math.isnan(found.standard_error):
         interval = Interval(*found.interval(settings.level), settings.level)
@@ -94,3 +95,6 @@ def _finite(log_odds: Floats, clip: float) -> NDArray[np.float64] | None:
         most = math.log1p(-clip) - math.log(clip)
         return np.clip(values, -most, most)
     return values if np.isfinite(values).all() else None
+
+
+FAMILY = ClassicalFamily()

@@ -1,0 +1,64 @@
+"""The Brier score: the squared distance to the label's indicator, summed over the classes (Brier 1950)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.blocks import Block
+from calcli.core.estimators.rules.base import Decomposable
+
+
+class Brier(Decomposable):
+    """In [0, 2]. Its divergence is the squared Euclidean distance."""
+
+    outcomes = 2
+    additive = True
+
+    def of_block(self, block: Block) -> Array:
+        """Return the (n,) losses of the rows of a block."""
+        return block.brier
+
+    def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
+        """Return the (N,) losses of (N, K) log-probabilities."""
+        probs = np.exp(log_probs, dtype=np.float64)
+        return np.vecdot(probs, probs) - 2 * np.exp(log_probs[np.arange(len(labels)), labels]) + 1
+
+    def expected(self, log_probs: Doubles, posteriors: Doubles) -> Doubles:
+        """Return the (N,) expected losses."""
+        weights, probs = np.exp(posteriors), np.exp(log_probs)
+        return np.vecdot(probs, probs) - 2 * np.vecdot(weights, probs) + 1
+
+    def constant(self, priors: Doubles) -> Doubles:
+        """Return the score of the class frequencies."""
+        return 1 - np.square(priors).sum(-1)
+
+    def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[float, float]:
+        """Return the mean squared distance of mean probability and frequency, and the score of frequencies.
+
+        They are those of van de Waterlaat 2021, eq. 4.8 to 4.9 and appendix B.3.
+        """
+        calibration = share @ np.square(mean_prob - frequency)
+        return float(calibration), float(share @ (frequency * (1 - frequency)))
+
+    def refined(self, frequency: Doubles, own: Doubles) -> Doubles:
+        """Return (n,) losses of rows whose mean is the refinement loss."""
+        return np.square(frequency).sum(axis=0) - 2 * own + 1
+
+    def curvature(self, frequency: Doubles) -> Doubles:
+        """Return the frequency itself."""
+        return frequency
+
+    def of_frequencies(self, hits: Doubles, weight: Doubles) -> float:
+        """Return the mean squared error of answering with each block's frequency, for one outcome."""
+        return float((hits * (1 - hits / weight)).sum() / weight.sum())
+
+    def binary(self, prob: Array, outcome: Array) -> Array:
+        """Return (n,) squared errors of the probabilities of one of two outcomes."""
+        return np.square(prob - outcome)
+
+
+RULE = Brier()

@@ -1,0 +1,208 @@
+"""Parts of scores, with intervals for those whose bias can be taken off.
+
+Binned refinement loss and uncertainty are smooth functions of frequencies, and slightly too small on few
+rows; their intervals are corrected for that. A binned calibration loss and a CORP miscalibration are biased
+upward near zero, and the isotonic fit behind a CORP discrimination learns from the rows it is judged on:
+percentile intervals of them cover too rarely, and they have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.binning import Bins
+from calcli.core.data.rows import LOG_ODDS
+from calcli.core.estimators.bootstrap import Sums, effective_number
+from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.permutation import Swapped, swapped_sums
+from calcli.core.estimators.rules import decomposable_rule
+from calcli.core.estimators.scoring import Means, without_bias
+from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
+from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.results import Estimate
+from calcli.core.evaluating.signatures import signature
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import Settings
+
+Parts = dict[str, float]
+
+PARTS = {
+    "binned_calibration_loss": "calibration",
+    "binned_refinement_loss": "refinement",
+    "corp_miscalibration": "miscalibration",
+    "corp_discrimination": "discrimination",
+    "corp_uncertainty": "uncertainty",
+}
+WITH_INTERVAL = ("refinement", "uncertainty")
+GATHER = 1 << 20  # bins of probabilities looked up at once
+
+
+class DecompositionFamily(Family):
+    """Parts over equal-width bins of every class, or by isotonic fits."""
+
+    def needs(self, call: MetricExpression, made: Pass) -> None:
+        """Keep the losses, and the bins or what must be put in order."""
+        made.keep_rows({call.score: decomposable_rule(call.score).statistic(made.settings.clip)})
+        if "bins" in call.arguments:
+            made.keep_bins(_bins(call))
+            made.keep_unit_bins(_bins(call))
+            if PARTS[call.entry.name] == "refinement" and _resamples(made):
+                made.keep_cells(_bins(call))
+        elif not call.is_class_wise:
+            made.keep_lens(call.lens)
+        elif made.predictions.n_classes == 2:
+            made.keep_rows(LOG_ODDS)
+        else:
+            made.keep_probs()
+
+    def estimates(
+        self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
+    ) -> Findings:
+        """Return the parts, each with all of those it stands among."""
+        estimates = {}
+        for call in calls:
+            parts = _binned(call, measured) if "bins" in call.arguments else _isotonic(call, measured)
+            value = parts[PARTS[call.entry.name]]
+            interval, repeats = None, []
+            if PARTS[call.entry.name] in WITH_INTERVAL and settings.resamples and _resamples(measured):
+                interval = _interval(call, value, measured, settings)
+                repeats = [f"resamples:{settings.resamples}"]
+            line = signature(call, measured, settings, *repeats)
+            estimates[str(call)] = Estimate(call, value, line, interval, parts=parts)
+        return Findings(estimates)
+
+    def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
+        """Keep the sums over the bins of every unit."""
+        binned = [call for call in calls if "bins" in call.arguments and system.settings.draws]
+        return {str(call): system.measured.collected(("unit bins", _bins(call))).sums for call in binned}
+
+    def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
+        """Swap units of sums, where there are any."""
+        first, second = match.both(call)
+        if first is None or not match.same_classes:
+            return super().swapped(call, match)
+        part, rule = PARTS[call.entry.name], decomposable_rule(call.score)
+
+        def statistic(bins: Bins) -> Doubles:
+            each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
+            return np.array([getattr(binned_losses(sums, rule), part) for sums in each])
+
+        return swapped_sums(first, second, statistic, match.settings.draws, match.rng, match.paired)
+
+
+def _bins(call: MetricExpression) -> int:
+    return int(call.arguments["bins"])
+
+
+def _resamples(found: Pass | Measurements) -> bool:
+    """Tell whether there are rows enough for resamples of them, and these are wanted."""
+    return bool(found.settings.resamples) and found.predictions.n_rows > 1
+
+
+def _interval(
+    call: MetricExpression, value: float, measured: Measurements, settings: Settings
+) -> Interval | None:
+    """Return a bootstrap interval of the value without its bias; None where that leads too far from it."""
+    rows = measured.predictions
+    clusters = settings.clusters(rows)
+    rng = np.random.default_rng([settings.seed, 7])
+
+    def resampled(column: Array) -> Means:
+        sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, clusters)
+        return sums.resampled(settings.resamples, rng)
+
+    if "bins" in call.arguments:
+        refined = RefinedBins(measured.class_bins(_bins(call)), decomposable_rule(call.score))
+        share = effective_number(rows.n_rows, rows.weights, clusters) / rows.n_rows
+        draws = resampled(_refined_losses(refined, measured))["value"] - refined.bias(share)
+    else:
+        draws = _uncertainty(call, resampled(_outcome(call, measured)))
+        draws = without_bias(draws, value)
+    interval = Interval.of_draws(draws, settings.level)
+    if interval is None or interval.low == interval.high or not interval.contains(value):
+        return None
+    return interval
+
+
+def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
+    """Return the (N,) losses of the rows if each probability were the frequency of its bin."""
+    cells: Array = measured.collected(("cells", refined.bins)).cells
+    labels = measured.predictions.labels
+    step = max(1, GATHER // len(cells))
+    starts = range(0, len(labels), step)
+    parts = [refined.losses(cells[:, at : at + step], labels[at : at + step]) for at in starts]
+    return np.concatenate(parts)
+
+
+def _outcome(call: MetricExpression, measured: Measurements) -> Array:
+    """Return the (N,) outcomes of a lens; of all classes nothing is needed but their frequencies."""
+    return measured.rows["hit"] if call.is_class_wise else measured.columns(call.lens)[1]
+
+
+def _uncertainty(call: MetricExpression, means: Means) -> Doubles:
+    rule, priors = decomposable_rule(call.score), means.priors
+    if call.is_class_wise:
+        return rule.constant(priors)
+    outcomes = means["value"]
+    return rule.constant(np.stack([1 - outcomes, outcomes], axis=-1)) / rule.outcomes
+
+
+def _binned(call: MetricExpression, measured: Measurements) -> Parts:
+    found = binned_losses(measured.class_bins(_bins(call)), decomposable_rule(call.score))
+    losses, weights = measured.rows[call.score].astype(np.float64, copy=False), measured.predictions.weights
+    if weights is not None:  # rows without weight do not count, whatever their loss
+        losses, weights = losses[weights > 0], weights[weights > 0]
+    mean = float(np.average(losses, weights=weights))
+    remainder = mean - found.calibration - found.refinement
+    return {
+        "score": mean,
+        "calibration": found.calibration,
+        "refinement": found.refinement,
+        "remainder": remainder,
+    }
+
+
+def _isotonic(call: MetricExpression, measured: Measurements) -> Parts:
+    found = _corp(call, measured)
+    return {
+        "score": found.score,
+        "miscalibration": found.miscalibration,
+        "discrimination": found.discrimination,
+        "uncertainty": found.uncertainty,
+    }
+
+
+def _corp(call: MetricExpression, measured: Measurements) -> Corp:
+    rule = decomposable_rule(call.score)
+    labels, weights = measured.predictions.labels, measured.predictions.weights
+    if not call.is_class_wise:
+        if not measured.is_scalar(call.lens):
+            raise UsageError(f"{call}: the lens {call.lens} has several outcomes; expected one such as top-1")
+        score, outcome = measured.columns(call.lens)
+        score = score.astype(np.float64)
+        return corp(score, outcome, rule.binary(score, outcome), weights, rule)
+    if measured.predictions.n_classes == 2:
+        # the log-odds tell rows apart whose probabilities both round to 1
+        one = corp(measured.rows["log_odds"], labels == 1, measured.rows[call.score], weights, rule)
+        return Corp(one.score, rule.outcomes * one.recalibrated, rule.outcomes * one.uncertainty)
+    if not rule.additive:
+        raise UsageError(
+            f"{call}: the {METRICS[call.score].title.lower()} of more than two classes is no sum over "
+            "classes; say score=brier or lens=top-1"
+        )
+    parts = []
+    for k, probs in enumerate(measured.class_probs):
+        outcome = labels == k
+        parts.append(corp(probs, outcome, rule.binary(probs, outcome), weights, rule))
+    return summed(parts)
+
+
+FAMILY = DecompositionFamily()

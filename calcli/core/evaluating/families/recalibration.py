@@ -1,0 +1,138 @@
+"""What recalibrated posteriors say of a score: what miscalibration costs, and what is to be expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.estimators.bootstrap import Sums
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.rules import scoring_rule
+from calcli.core.estimators.scoring import Means
+from calcli.core.evaluating.families.base import Entrant, Family, Findings
+from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated, Recalibrations
+from calcli.core.evaluating.results import Estimate
+from calcli.core.evaluating.signatures import signature
+from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.settings import Settings
+
+LOSSES: dict[str, Callable[[CalibrationLoss], float]] = {
+    "calibration_loss": lambda loss: loss.absolute,
+    "relative_calibration_loss": lambda loss: loss.relative,
+}
+
+OF_MEANS: dict[str, Callable[[Means], Doubles]] = {
+    "calibration_loss": lambda means: means["before"] - means["after"],
+    "relative_calibration_loss": lambda means: (means["before"] - means["after"]) / means["before"],
+    "expected_score": lambda means: means["expected"],
+    "score_divergence": lambda means: means["expected"] - means["entropy"],
+}
+
+
+class RecalibrationFamily(Family):
+    """With intervals under given posteriors; of calibration losses also by fits to resamples."""
+
+    def needs(self, call: MetricExpression, made: Pass) -> None:
+        """Keep the losses of the rows."""
+        made.keep_rows({call.score: scoring_rule(call.score).statistic(made.settings.clip)})
+
+    def estimates(
+        self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
+    ) -> Findings:
+        """Return the estimates, and what the fits want said."""
+        every = _recalibrations(measured)
+        estimates = {}
+        for call in calls:
+            found, before = every.of(call), measured.rows[call.score]
+            value, parts = float("nan"), dict[str, float]()
+            interval, resamples = None, settings.loss_resamples
+            if found is not None:
+                value, parts = _finding(call, found, before)
+                if found.recalibration is None:
+                    resamples = settings.resamples
+                    interval = _given_interval(call, found, before, measured, settings)
+                elif call.entry.name in LOSSES and resamples:
+                    interval = _trained_interval(call, found, before, settings)
+            note = signature(call, measured, settings, f"resamples:{resamples}")
+            estimates[str(call)] = Estimate(call, value, note, interval, parts=parts)
+        return Findings(estimates, tuple(every.notes()))
+
+    def draws(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Doubles]:
+        """Resample the calibration losses.
+
+        Rows are resampled with the recalibrated posteriors they have; no transform is fitted again. As the
+        score after recalibration is at its least over the parameters of the transform, what these vary by
+        changes it in second order only.
+        """
+        measured, resamples, drawn = system.measured, system.settings.resamples, dict[str, Doubles]()
+        if not resamples or measured.predictions.n_rows < 2:
+            return drawn
+        for call in calls:
+            found = _recalibrations(measured).of(call) if call.entry.name in LOSSES else None
+            if found is None:
+                continue
+            columns = {"before": measured.rows[call.score][found.kept], "after": found.losses(call.score)}
+            rows, n_classes = found.rows, measured.predictions.n_classes
+            sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.clusters)
+            means = sums.resampled(resamples, np.random.default_rng(system.seed))
+            with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
+                drawn[str(call)] = OF_MEANS[call.entry.name](means)
+        return drawn
+
+
+def _recalibrations(measured: Measurements) -> Recalibrations:
+    """Return the recalibrations of the measured rows, of which each is done once."""
+    rows, settings = measured.predictions, measured.settings
+    columns = settings.clusters(rows), settings.given_folds(rows)
+    return measured.once(
+        "recalibrations",
+        lambda: Recalibrations(rows, measured.companions, settings.seed, settings.clip, *columns),
+    )
+
+
+def _finding(call: MetricExpression, found: Recalibrated, before: Array) -> tuple[float, dict[str, float]]:
+    """Return the value of a metric and the numbers to read it with."""
+    score = call.score
+    loss = found.calibration_loss(score, before)
+    if call.entry.name in LOSSES:
+        parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
+        parts["standard_error"] = loss.standard_error
+        return LOSSES[call.entry.name](loss), parts
+    expected, entropy = found.mean(found.expected_losses(score)), found.mean(found.entropies(score))
+    if call.entry.name == "expected_score":
+        return expected, {"score": loss.before, "unexplained": found.unexplained(score, loss.before)}
+    return expected - entropy, {"expected_score": expected, "entropy": entropy}
+
+
+def _given_interval(
+    call: MetricExpression, found: Recalibrated, before: Array, measured: Measurements, settings: Settings
+) -> Interval | None:
+    """Return the interval under posteriors that depend on no row: all is made of means over rows."""
+    if not settings.resamples or len(found.kept) < 2:
+        return None
+    columns = {
+        "before": before[found.kept],
+        "after": found.losses(call.score),
+        "expected": found.expected_losses(call.score),
+        "entropy": found.entropies(call.score),
+    }
+    rows, predictions = found.rows, measured.predictions
+    sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.clusters)
+    means = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 5]))
+    with np.errstate(invalid="ignore", divide="ignore"):  # of infinite scores nothing is won
+        return Interval.of_draws(OF_MEANS[call.entry.name](means), settings.level)
+
+
+def _trained_interval(
+    call: MetricExpression, found: Recalibrated, before: Array, settings: Settings
+) -> Interval | None:
+    rng = np.random.default_rng([settings.seed, 5])
+    losses = found.resampled_losses(call.score, before, settings.loss_resamples, rng)
+    value = LOSSES[call.entry.name]
+    return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level)
+
+
+FAMILY = RecalibrationFamily()
