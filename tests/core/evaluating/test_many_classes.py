@@ -52,7 +52,7 @@ def test_frequencies_of_classes_with_hardly_a_row_give_no_interval(favouring):
 
 def test_differences_of_normalized_scores_have_the_same_interval_or_none(favouring):
     sure = favouring(400, 2000, 0.9)
-    guessing = replace(sure, scores=ArrayScores(np.full((400, 2000), 1 / 2000)))
+    guessing = replace(sure, scores=ArrayScores(np.full((400, 2000), 1 / 2000), sure.kind))
     (found,) = compare([sure, guessing], METRICS, Plan())
     plain, normalized = (found.differences[0][name] for name in ("log_loss", "normalized_log_loss"))
     assert plain.verdict == normalized.verdict == "worse"
