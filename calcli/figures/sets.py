@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -25,6 +24,7 @@ from calcli.core.curves.series import courses, score_sets
 from calcli.core.curves.simplex import SimplexBinning, simplexes
 from calcli.core.curves.views import problem_of
 from calcli.core.data.predictions import require_classes
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.errors import find_estimator
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
@@ -230,7 +230,7 @@ def _cumulative(evaluation: Evaluation, view: View, problem: Problem) -> Cumulat
 
 def _curve(kind: Callable[..., Curve]) -> Callable[[Evaluation, View, Problem], Curve]:
     def compute(evaluation: Evaluation, view: View, problem: Problem) -> Curve:
-        rng = np.random.default_rng([evaluation.settings.seed, 4])
+        rng = generator(evaluation.settings.seed, Stream.CURVES)
         return kind(problem, view.lens, CURVE_DRAWS, rng)
 
     return compute

@@ -15,6 +15,7 @@ from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import InputError, UsageError
 
 
@@ -98,7 +99,7 @@ def held_out(
             f"cross-validation in {folds} folds needs at least {folds} rows, there are {len(rows.labels)}; "
             "choose fewer with --folds, or --folds 0 for none"
         )
-    fold = stratified_folds(rows.labels, folds, np.random.default_rng(seed))
+    fold = stratified_folds(rows.labels, folds, generator(seed, Stream.FITS))
     return held_out_folds(calibrator, rows, fold, watch=watch)
 
 

@@ -14,6 +14,7 @@ from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.softmax import MatrixScaling
 from calcli.core.data.arrays import Array
 from calcli.core.data.folds import stratified_folds
+from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import InputError
 
 ROUGH = 1e-4  # relative gradient that is enough to compare penalties
@@ -119,7 +120,7 @@ class Dirichlet(MatrixScaling):
         self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array, mu: float
     ) -> list[tuple[float, float, float]]:
         """Return (held-out log-loss, lambda, mu) from the strongest lambda to the first that is worse."""
-        fold = stratified_folds(labels, self.folds, np.random.default_rng(self.seed))
+        fold = stratified_folds(labels, self.folds, generator(self.seed, Stream.FITS))
         kept = [np.flatnonzero(fold != i) for i in range(self.folds)]
         rows = [self.training(scores[k], labels[k], weights[k]) for k in kept]
         fits: list[Parameters | None] = [None] * self.folds

@@ -7,11 +7,10 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
 from calcli.core.comparing.recomputed import Held, in_memory, recomputed_differences
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.evidence import Evidence
 from calcli.core.estimators.permutation import Swapped
@@ -120,7 +119,7 @@ class Contest:
         )
 
     def _recomputed(self, baseline: int, candidate: int, call: MetricExpression) -> Swapped:
-        held, rng = self._held, np.random.default_rng([self.settings.seed, 3])
+        held, rng = self._held, generator(self.settings.seed, Stream.SWAPS)
         return recomputed_differences(held[baseline], held[candidate], call, self.settings, rng, self._paired)
 
 

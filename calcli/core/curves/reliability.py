@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import Bins, equal_width_edges
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null, outcome_sums
 from calcli.core.estimators.errors import null_distributions
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
@@ -173,7 +174,7 @@ def reliability(
         edges = _edges_between(problem.score, cuts) if equal_mass else np.array(estimator.binning, np.float64)
         share_edges = equal_width_edges(HISTOGRAM_BINS)
         share = problem.bins("equal-width", HISTOGRAM_BINS).weight / problem.total_weight
-    low, high = consistency_band(problem, cuts, draws, np.random.default_rng([seed, 3]))
+    low, high = consistency_band(problem, cuts, draws, generator(seed, Stream.BANDS))
     binning = estimator.binning if isinstance(estimator.binning, str) else "explicit"
     ece = f"ece:binning={binning}:bins={estimator.bins}:norm={estimator.norm}"
     errors = []
@@ -218,7 +219,7 @@ def _error(
     value = estimator.value(problem)
     if not draws:
         return Error(call, value, None)
-    rng = np.random.default_rng([seed, 2])  # as in an evaluation
+    rng = generator(seed, Stream.OUTCOMES)
     return Error(call, value, null_distributions(problem, [estimator], [value], draws, rng)[0])
 
 

@@ -13,6 +13,7 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.data.drawing import draw_labels
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Kind
+from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 
@@ -240,7 +241,8 @@ def simulate(
         if name in ("intercept", "slope") and not np.isfinite(value):
             raise UsageError(f"{option} is {value:g}; expected a finite number")
     if not exact:
-        return SYSTEMS[system](ROWS if rows is None else rows, rng=np.random.default_rng(seed), **parameters)
+        rng = generator(seed, Stream.SIMULATION)
+        return SYSTEMS[system](ROWS if rows is None else rows, rng=rng, **parameters)
     if system not in EXACT:
         raise UsageError(f"--exact is for {' and '.join(EXACT)}, not for {system}; leave it out")
     if rows is not None:

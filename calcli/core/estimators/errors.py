@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.confidence import ConfidenceShare
 from calcli.core.estimators.consistency import Null, binned_nulls, ks_null
 from calcli.core.estimators.kernels import (
@@ -107,7 +108,7 @@ class KernelError:
 
     @property
     def _shuffle(self) -> np.random.Generator:
-        return np.random.default_rng(self.seed)
+        return generator(self.seed, Stream.PAIRS)
 
 
 OfBins = BinnedError | ConfidenceShare

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
+from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.errors import KernelError
 from calcli.core.estimators.kerneldraws import CHUNK as PAIRS
@@ -91,7 +92,7 @@ def swap_shares(
 def _tiles(n: int, estimator: KernelError) -> Iterator[Tile]:
     """Yield rows with their partners, and whether these are the same: every pair twice, once for each row."""
     if estimator.estimator == "block":  # the disjoint pairs of `kernels.skce_blocks`
-        pairs = np.random.default_rng(estimator.seed).permutation(n)[: n // 2 * 2].reshape(-1, 2)
+        pairs = generator(estimator.seed, Stream.PAIRS).permutation(n)[: n // 2 * 2].reshape(-1, 2)
         for start in range(0, len(pairs), PAIRS):
             part = pairs[start : start + PAIRS]
             yield part, part, True

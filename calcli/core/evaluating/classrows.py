@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.estimators.multiple import enough_draws, with_holm
@@ -58,7 +59,7 @@ def _nulls(
 ) -> list[Null | None]:
     if not (settings.test and settings.draws):
         return [None] * len(errors)
-    rng = np.random.default_rng([settings.seed, 4])
+    rng = generator(settings.seed, Stream.CLASS_OUTCOMES)
     affordable = min(enough_draws(len(errors)), LABELS // measured.predictions.n_rows)
     draws = max(settings.draws, affordable)
     drawn = simulated_class_errors(measured, BinnedError(bins=settings.bins), draws, rng)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.priors import at_priors
 from calcli.core.data.rows import ROW_STATISTICS
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.costs import Costs
 from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
@@ -165,14 +166,14 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
     if settings.resample_predictions:
         errors = {name: e for name, e in found.items() if e.call.entry.family == "error"}
         tested = {name: e.value for name, e in errors.items() if e.if_calibrated is not None}
-        rng = np.random.default_rng([settings.seed, 6])
+        rng = generator(settings.seed, Stream.RESAMPLED_PREDICTIONS)
         nulls = resampled_nulls(evaluation.predictions, values_of(tested), tested, settings.draws, rng)
         for name, null in nulls.items():
             found[name] = replace(found[name], if_calibrated=null)
     repeated = [name for name, e in found.items() if e.call.entry.family != "recalibration"]
     if settings.sd and repeated:
         clusters = settings.clusters(evaluation.predictions)
-        rng = np.random.default_rng([settings.seed, 5])
+        rng = generator(settings.seed, Stream.SPREAD)
         for name, sd in bootstrap_sd(evaluation.predictions, values_of(repeated), rng, clusters).items():
             found[name] = replace(found[name], sd=sd)
     return replace(evaluation, estimates=found)

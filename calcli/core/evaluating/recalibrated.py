@@ -17,6 +17,7 @@ from calcli.core.calibrators.crossvalidation import Rows, rows_of
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.recalibration import Recalibration, cross_validation_folds, recalibrator
 from calcli.core.language.errors import InputError, UsageError
@@ -208,7 +209,7 @@ class Recalibrations:
     def _folds(self) -> Array:
         if self._given_folds is not None:
             return np.unique(self._given_folds[self._kept], return_inverse=True)[1]
-        rng = np.random.default_rng([self._seed, 4])
+        rng = generator(self._seed, Stream.FOLDS)
         return cross_validation_folds(self._rows.labels, self._clusters, rng)
 
     def of(self, call: MetricExpression) -> Recalibrated | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.evidence import Evidence, Permuted, Resampled, Untested
 from calcli.core.estimators.permutation import Swapped
@@ -77,10 +78,9 @@ class Entrant:
     paired: bool
 
     @property
-    def seed(self) -> list[int]:
-        """Of its resamples, which are the same for paired systems."""
-        seed = self.settings.seed
-        return [seed, 1] if self.paired else [seed, 1, self.number]
+    def rng(self) -> np.random.Generator:
+        """Source of chance of its resamples, which are the same for paired systems."""
+        return generator(self.settings.seed, Stream.RESAMPLES, 0 if self.paired else self.number)
 
     @property
     def clusters(self) -> Array | None:
@@ -152,7 +152,7 @@ class Match:
     @property
     def rng(self) -> np.random.Generator:
         """Source of chance of the permutations, the same for every metric."""
-        return np.random.default_rng([self.settings.seed, 3])
+        return generator(self.settings.seed, Stream.SWAPS)
 
 
 class Family(ABC):

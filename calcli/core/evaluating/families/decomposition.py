@@ -17,6 +17,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.rows import LOG_ODDS
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.bootstrap import Sums, effective_number
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
 from calcli.core.estimators.interval import Interval
@@ -113,7 +114,7 @@ def _interval(
     """Return a bootstrap interval of the value without its bias; None where that leads too far from it."""
     rows = measured.predictions
     clusters = settings.clusters(rows)
-    rng = np.random.default_rng([settings.seed, 7])
+    rng = generator(settings.seed, Stream.DECOMPOSITIONS)
 
     def resampled(column: Array) -> Means:
         sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, clusters)

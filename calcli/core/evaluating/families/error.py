@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.errors import (
     KernelError,
@@ -163,7 +164,7 @@ def _parts(estimator: OneDimensional, problem: Problem) -> dict[str, float]:
 
 
 def _rng(settings: Settings) -> np.random.Generator:
-    return np.random.default_rng([settings.seed, 2])
+    return generator(settings.seed, Stream.OUTCOMES)
 
 
 def _problem(measured: Measurements, call: MetricExpression) -> Problem:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.bootstrap import Sums
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.rules import scoring_rule
@@ -77,7 +78,7 @@ class RecalibrationFamily(Family):
             columns = {"before": measured.rows[call.score][found.kept], "after": found.losses(call.score)}
             rows, n_classes = found.rows, measured.predictions.n_classes
             sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.clusters)
-            means = sums.resampled(resamples, np.random.default_rng(system.seed))
+            means = sums.resampled(resamples, system.rng)
             with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
                 drawn[str(call)] = OF_MEANS[call.entry.name](means)
         return drawn
@@ -121,7 +122,7 @@ def _given_interval(
     }
     rows, predictions = found.rows, measured.predictions
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.clusters)
-    means = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 5]))
+    means = sums.resampled(settings.resamples, generator(settings.seed, Stream.RECALIBRATED_RESAMPLES))
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite scores nothing is won
         return Interval.of_draws(OF_MEANS[call.entry.name](means), settings.level)
 
@@ -129,7 +130,7 @@ def _given_interval(
 def _trained_interval(
     call: MetricExpression, found: Recalibrated, before: Array, settings: Settings
 ) -> Interval | None:
-    rng = np.random.default_rng([settings.seed, 5])
+    rng = generator(settings.seed, Stream.RECALIBRATED_RESAMPLES)
     losses = found.resampled_losses(call.score, before, settings.loss_resamples, rng)
     value = LOSSES[call.entry.name]
     return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.bootstrap import Sums
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.estimators.interval import Interval
@@ -39,7 +40,7 @@ class ScoreFamily(Family):
         means = sums.means()
         resampled = None
         if settings.resamples and sums.units > 1:
-            resampled = sums.resampled(settings.resamples, np.random.default_rng([settings.seed, 1]))
+            resampled = sums.resampled(settings.resamples, generator(settings.seed, Stream.RESAMPLES))
         estimates = {}
         for call, score in zip(calls, scores.values(), strict=True):
             value = float(score.value(means))
@@ -64,7 +65,7 @@ class ScoreFamily(Family):
             return {}
         scores = {str(call): _score(call, measured) for call in calls}
         sums = _sums(measured, scores.values(), system.clusters)
-        means = sums.resampled(resamples, np.random.default_rng(system.seed))
+        means = sums.resampled(resamples, system.rng)
         return {name: score.value(means) for name, score in scores.items()}
 
     def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:

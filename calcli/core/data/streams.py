@@ -1,0 +1,31 @@
+"""Random streams: what draws from a seed, each from a stream of its own."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Stream(IntEnum):
+    """Uses of chance. Those that share a number never meet in one estimate: they need not be independent."""
+
+    FITS = 0  # cross-validation inside a fit
+    SIMULATION = 0  # data from nothing
+    PAIRS = 0  # of rows, for a kernel error that looks at few of them
+    RESAMPLES = 1  # of rows: the same for paired systems, and for all scores
+    OUTCOMES = 2  # of calibrated predictions, for errors; the same in tables and figures
+    SWAPS = 3  # of predictions between systems
+    BANDS = 3  # around figures
+    CLASS_OUTCOMES = 4  # as `OUTCOMES`, of all classes
+    CURVES = 4  # resampled for figures
+    FOLDS = 4  # of the rows that are recalibrated
+    RECALIBRATED_RESAMPLES = 5  # of rows with their recalibrated posteriors
+    SPREAD = 5  # standard deviations of any metric
+    RESAMPLED_PREDICTIONS = 6  # for errors if calibrated
+    DECOMPOSITIONS = 7  # resampled
+
+
+def generator(seed: int, stream: Stream, *more: int) -> np.random.Generator:
+    """Return the generator of a stream, or of a numbered part of it."""
+    return np.random.default_rng([seed, int(stream), *more])
