@@ -271,7 +271,7 @@ def save(
     if not calibrator.parameters:
         raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, labels) first")
     if len(priors) not in (0, len(names)):
-        raise UsageError(f"{len(priors)} priors are given for {len(names)} classes; expected one a class")
+        raise UsageError(f"{len(priors)} priors are given for {len(names)} classes; expected one per class")
     record = CalibratorRecord(calibrator, names, _takes_raw(calibrator), tuple(map(float, priors)), {})
     save_calibrator(record, path)
 

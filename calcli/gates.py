@@ -189,7 +189,7 @@ def check(
     Raises
     ------
     InputError
-        If the policy is none, or baseline and predictions do not fit together.
+        If the policy is not valid, or baseline and predictions do not fit together.
     """
     rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(policy)
     against = None

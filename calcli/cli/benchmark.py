@@ -43,7 +43,7 @@ def benchmark(
     ] = 15,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds and of the tests.")] = 0,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processes at once; one a processor by default.")
+        int | None, typer.Option(metavar="N", min=1, help="Processes at once; one per processor by default.")
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
     reading: Reading,

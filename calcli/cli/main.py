@@ -107,4 +107,4 @@ def _sentence(fault: Exception) -> str:
     if isinstance(fault, MemoryError):
         return "not enough memory for this; try --limit or --precision single"
     fault_text = f"{type(fault).__name__}: {fault}"
-    return f"this is a mistake in calcli itself ({fault_text}); please report it, with what {DEBUG}=1 shows"
+    return f"this is a bug in calcli ({fault_text}); please report it, with what {DEBUG}=1 shows"

@@ -37,7 +37,7 @@ class ReadingScores:
     ] = None
     positive: Annotated[
         str | None,
-        Option(metavar="NAME", help="Of two classes, the second one: that which a single score is for."),
+        Option(metavar="NAME", help="Of two classes, the one that a single score is for."),
     ] = None
     renormalize: Annotated[
         bool, Option("--renormalize", help="Divide rows of probabilities by their sum, however far from 1.")
@@ -77,7 +77,7 @@ class Computing:
     ] = 1000
     draws: Annotated[
         int,
-        Option(metavar="N", min=0, help="Simulated data sets a p-value, more for many slices; 0 for none."),
+        Option(metavar="N", min=0, help="Simulated data sets per p-value, more for many slices; 0 for none."),
     ] = 999
     seed: Annotated[int, Option(metavar="N", min=0, help="Seed of intervals and tests.")] = 0
     precision: Annotated[
@@ -99,9 +99,7 @@ class Computing:
             help="Costs of decisions: zero-one, balanced, abstain:0.1, imbalanced:CLASS:10, or files.",
         ),
     ] = None
-    clip: Annotated[
-        float, Option(metavar="P", help="Least probability of a label that the log-loss counts with.")
-    ] = 0.0
+    clip: Annotated[float, Option(metavar="P", help="Smallest probability of a label in the log-loss.")] = 0.0
     priors: Annotated[
         str | None,
         Option(metavar="PRIORS", help="Weight rows to these class priors: uniform, 0.9,0.1 or a file."),
@@ -132,7 +130,7 @@ class Computing:
             raise UsageError("--shift-to-priors moves to the priors of --priors; give them as well")
         metrics = split(self.metrics)
         if self.metrics is not None and not metrics:
-            raise UsageError("--metrics names none; leave it out for the usual ones")
+            raise UsageError("--metrics is empty; leave it out for the usual ones")
         parse_metrics(metrics)  # refuses what is wrong before anything is read
         given = vars(self) | {"metrics": metrics, "costs": (), "priors": None}
         if self.costs or self.priors:

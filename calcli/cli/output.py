@@ -9,7 +9,7 @@ from calcli.core.language.errors import InputError
 
 
 def emit(text: str) -> None:
-    """Write results to standard output; a reader that has seen enough, such as `head`, is no error."""
+    """Write results to standard output; a reader that has seen enough, such as `head`, is not an error."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -155,7 +155,7 @@ def assemble(found: Found, path: str, options: ReadOptions) -> Predictions:
             )
         raise InputError(
             f"{place.name} has {rows} rows of {columns} scores, but {found.labels_from} has {len(labels)} "
-            f"labels; expected one label a row; {mend}"
+            f"labels; expected one label per row; {mend}"
         )
     classes = class_names(found.classes, columns, labels, options, place)
     matched = match(labels, classes, place)
@@ -230,7 +230,7 @@ def check_weights(weights: Array, rows: int, place: Place) -> Floats:
         raise InputError(f"{place.name}: the weights are of type {weights.dtype}; expected numbers")
     if weights.shape != (rows,):
         raise InputError(
-            f"{place.name} has {rows} rows, but weights of shape {weights.shape}; expected one a row"
+            f"{place.name} has {rows} rows, but weights of shape {weights.shape}; expected one per row"
         )
     weights = weights.astype(np.float64)
     wrong = ~(np.isfinite(weights) & (weights >= 0))

@@ -30,7 +30,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     with _told(path):
         target, found = _followed(path)
         sent = found is not None and (not stat.S_ISREG(found.st_mode) or not target.exists())
-        folder = None if sent else target.parent  # a folder of devices is no place for a temporary file
+        folder = None if sent else target.parent  # a folder of devices is not the place for a temporary file
         handle, name = tempfile.mkstemp(Path(path).suffix, f".{Path(path).stem}-", folder)
     os.close(handle)
     temporary = Path(name)

@@ -174,7 +174,7 @@ def _encoded_array(array: Array) -> Any:
 def _decoded(value: Any) -> Parameter:
     if isinstance(value, dict):
         dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "if":  # such bytes are no numbers
+        if dtype.kind not in "if":  # such bytes are not numbers
             raise ValueError(f"an array of type {dtype}")
         data = base64.b64decode(value["base64"], validate=True)
         if zlib.crc32(data) != value["crc32"]:

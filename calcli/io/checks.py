@@ -185,7 +185,7 @@ class CheckedScores:
 
 
 def _is_turn(off: Array) -> bool:
-    """Return whether most rows from here on are no distributions: not a few errors among those that are."""
+    """Return whether most rows from here on are not distributions: not a few errors among those that are."""
     return int(np.count_nonzero(off)) > max(FEW_ERRORS, len(off) / 2)
 
 

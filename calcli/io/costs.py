@@ -49,8 +49,8 @@ def read_priors(text: str) -> Priors:
             return Priors(tuple(float(part) for part in text.split(",")))
         except ValueError:
             raise UsageError(
-                f"{text!r} are no priors; expected uniform, numbers such as 0.9,0.1, or a file that ends in "
-                f"{listed(ENDINGS)}"
+                f"{text!r} is not a list of priors; expected uniform, numbers such as 0.9,0.1, or a file "
+                f"that ends in {listed(ENDINGS)}"
             ) from None
     path = Path(text)
     found = pairs(path, CSV_PRIORS, head="prior") if path.suffix.lower() == ".csv" else tree(path)
@@ -61,7 +61,9 @@ def read_priors(text: str) -> Priors:
 def _cost_table(text: str) -> CostTable:
     path = Path(text)
     if not is_keyed_file(text):
-        raise UsageError(f"{text!r} are no costs; expected {FORMS}, or a file that ends in {listed(ENDINGS)}")
+        raise UsageError(
+            f"{text!r} is not a list of costs; expected {FORMS}, or a file that ends in {listed(ENDINGS)}"
+        )
     rows = _csv_costs(path) if path.suffix.lower() == ".csv" else tree(path)
     for name, row in rows.items():
         if not isinstance(row, Mapping) or not row:

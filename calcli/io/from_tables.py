@@ -250,8 +250,8 @@ def _labels(table: Table, name: str) -> Labels:
     if holds == "list":
         raise InputError(
             f"{place.name}: the label column {name} holds lists: these are one-hot or multi-label "
-            "indicators; expected one class a row; where several classes may be true at once, evaluate each "
-            "class by itself"
+            "indicators; expected one class per row; where several classes may be true at once, evaluate "
+            "each class by itself"
         )
     if holds == "other":
         raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")

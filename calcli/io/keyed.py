@@ -73,7 +73,7 @@ def tree(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             found = json.load(file) if path.suffix.lower() == ".json" else tomllib.load(file)
     except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-        raise InputError(f"{path} is no {path.suffix[1:].upper()}: {fault}") from fault
+        raise InputError(f"{path} is not valid {path.suffix[1:].upper()}: {fault}") from fault
     if not isinstance(found, dict):
         raise InputError(f"{path} holds a {type(found).__name__}; expected an object with a key a class")
     return found

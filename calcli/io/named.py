@@ -29,7 +29,7 @@ def read_class_groups(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     UsageError
         If a name cannot be used, or a class is in two groups.
     InputError
-        If a file is damaged, or a group is no text or number.
+        If a file is damaged, or a group is neither text nor a number.
     """
     found: dict[str, dict[str, str]] = {}
     for text in texts:

@@ -109,7 +109,7 @@ def _two_names(
         return f"not {second}", second
     if second is None:
         raise InputError(
-            f"{place.name} has one score a row and the labels {listed(labels.names)}; "
+            f"{place.name} has one score per row and the labels {listed(labels.names)}; "
             "say with --positive which of them the score belongs to"
         )
     return _with_other(tuple(name for name in labels.names if name != second), second, place)
@@ -123,6 +123,6 @@ def _with_other(others: tuple[str, ...], second: str, place: Place) -> tuple[str
             f'{place.name}: all labels are "{second}"; name both classes with --classes OTHER,{second}'
         )
     raise InputError(
-        f'{place.name} has one score a row, that of class "{second}", but {len(others)} other labels '
+        f'{place.name} has one score per row, that of class "{second}", but {len(others)} other labels '
         f"({listed(others)}); expected one other; choose with --positive, or save the scores of all classes"
     )

@@ -136,7 +136,7 @@ def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None) -> Labe
     """
     if known_format(path) != "npy":
         raise InputError(
-            f"{path}: expected a .npy file of labels; of a table the column is named by --label-column"
+            f"{path}: expected a .npy file of labels; for a table, name the column with --label-column"
         )
     refuse_wrong_content(path, "npy")
     with path.open("rb") as file:
@@ -160,6 +160,6 @@ def refuse_indicators(values: Array, scores_shape: tuple[int, ...] | None, name:
     if values.ndim > 1 and values.shape[-1] > 1 and values.shape == scores_shape:
         raise InputError(
             f"{name} has labels of shape {values.shape}, one for each score: these are one-hot or "
-            "multi-label indicators; expected one class a row, such as labels.argmax(-1); where several "
+            "multi-label indicators; expected one class per row, such as labels.argmax(-1); where several "
             "classes may be true at once, evaluate each class by itself as a two-class file"
         )

@@ -84,7 +84,7 @@ def rows_and_columns(shape: tuple[int, ...], name: str, positive: str | None) ->
     Parameters
     ----------
     shape
-        Of the array; one axis means one score a row, that of the second class of two.
+        Of the array; one axis means one score per row, that of the second class of two.
     name
         Of the file, for messages.
     positive
@@ -96,7 +96,7 @@ def rows_and_columns(shape: tuple[int, ...], name: str, positive: str | None) ->
         If there are no rows, or there is only one class.
     """
     if not shape:
-        raise InputError(f"{name} holds a single number; expected an array of scores, a row each")
+        raise InputError(f"{name} holds a single number; expected an array of scores, a row per case")
     columns = shape[-1] if len(shape) > 1 else 1
     rows = int(np.prod(shape[:-1])) if len(shape) > 1 else shape[0]
     if rows == 0:

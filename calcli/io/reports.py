@@ -31,7 +31,7 @@ def read_report(path: str | Path) -> StoredReport:
     Raises
     ------
     InputError
-        If it is no such report, of another version, or on several data sets.
+        If it is not such a report, of another version, or on several data sets.
     """
     try:
         if str(path) == "-":

@@ -230,7 +230,9 @@ def output_format(target: str, stored: str) -> str:
     if target == "-":
         form = STREAMED.get(stored, STREAM)
         if form == STREAM and sys.stdout.isatty():
-            raise UsageError("an Arrow stream is nothing for a terminal; name a file with -o, or pipe it on")
+            raise UsageError(
+                "an Arrow stream cannot be shown on a terminal; name a file with -o, or pipe it on"
+            )
         return form
     path = Path(target)
     if path.is_dir():

@@ -15,7 +15,7 @@ def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = 
     checked
         One a file.
     policy
-        Path of the policy, which the annotations are attached to; `-` is none.
+        Path of the policy, which the annotations are attached to; not to `-`.
     strict
         Whether a warning is an error.
     """

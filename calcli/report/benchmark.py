@@ -17,11 +17,11 @@ from calcli.report.wording import NONE
 FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
 ALIKE = (
-    "~: not to be told from the best, by a paired bootstrap over the rows with Holm's correction; only "
+    "~: cannot be told from the best, by a paired bootstrap over the rows with Holm's correction; only "
     "scores are tested."
 )
 CHANGE = "Change: accuracy minus that of the uncalibrated scores."
-TIMES = "Times are seconds of the processor."
+TIMES = "Times are CPU seconds."
 RANKS = "Mean rank: over the models, 1 for the best; equal values share theirs."
 
 SETTINGS = ("metrics", "bins", "level", "resamples", "seed")

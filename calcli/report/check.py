@@ -140,7 +140,7 @@ HEAD = """\
 # and perhaps slice = "column=value", severity = "warning", min_rows, name.
 
 level = 0.95  # of every interval and proof
-min_rows = {min_rows}  # fewer rows are no ground for a judgment
+min_rows = {min_rows}  # with fewer rows nothing is judged
 """
 BASELINE = """\
 # Against a baseline: calcli check NEW --baseline OLD; rows are paired by their order, or with --key COLUMN.

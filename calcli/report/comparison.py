@@ -32,7 +32,7 @@ WITHOUT_INTERVAL = (
 )
 VERDICTS = {
     "equivalent": "equivalent: the whole interval lies within the margin.",
-    "different": "different: proven to differ, in a metric that is neither better high nor low.",
+    "different": "different: proven to differ, in a metric of which neither high nor low values are better.",
     "untested": "untested: the change is undefined, or the systems cannot be swapped.",
 }
 
@@ -169,7 +169,7 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
             cells += [signed(found), ends(found), shown_p(found.corrected_p), _verdict(found)]
         rows.append((*cells, *([number(estimates["accuracy"].value)] if accurate else [])))
     notes = [selection_sentence(whole, names)] if selecting else []
-    notes.append("p is corrected for the number of systems (Holm); ~: not to be told from the best.")
+    notes.append("p is corrected for the number of systems (Holm); ~: cannot be told from the best.")
     return Table(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
 
 
@@ -181,7 +181,7 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
     parts = [f"Ship {names[best]}: the {order} {whole.ranked_by.asked}, {number(value)}."]
     like = [names[ranked.system] for ranked in whole.ranking[1:] if ranked.among_best]
     if like:
-        parts.append(f"Not to be told from it: {', '.join(like)}.")
+        parts.append(f"Cannot be told from it: {', '.join(like)}.")
     cost = whole.accuracy_cost
     if cost is not None and whole.most_accurate != best:
         accuracy = f"Its accuracy of {percent(cost.candidate)} is {points(-cost.value)} points below that of"
@@ -213,7 +213,7 @@ def _notes(
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
     if idle := dict.fromkeys(one.call.asked for one in every if one.margin and one.interval is None):
         without = ", ".join(idle)
-        notes.append(f"The margin of {without} does not count: there is no interval to lie within it.")
+        notes.append(f"The margin of {without} is not used: there is no interval to compare it with.")
     for name, count in zip(names, unmatched, strict=True):
         if count:
             notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")

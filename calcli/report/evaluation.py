@@ -229,7 +229,7 @@ def _read(result: Result) -> Table:
     else:
         worst = f"{read.worst_row_sum:.7g}"
         divided = "" if worst == "1" else "; each row is divided by its sum"
-        rows.append(("row sums", f"{worst} is the one farthest from 1{divided}"))
+        rows.append(("row sums", f"the farthest from 1 is {worst}{divided}"))
         rows.append(("exact", f"{read.zeros:,} probabilities of 0, {counted(read.ones, 'row')} with a 1"))
     rows.append(("ties", f"{counted(read.tied_rows, 'row')} with more than one most probable class"))
     rows += [("note", note) for note in read.notes]

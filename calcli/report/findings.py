@@ -58,7 +58,7 @@ def verdict(evaluation: Evaluation) -> Verdict | None:
     hits = evaluation.reliability.outcome.sum() / evaluation.reliability.weight.sum()
     facts = f"mean confidence {percent(hits + gap.value)}, accuracy {percent(hits)}"
     if gap.interval is None:
-        return Verdict("untested", gap.value, f"Not tested, for want of an interval: {facts}.")
+        return Verdict("untested", gap.value, f"Not tested, as there is no interval: {facts}.")
     low, high, level = gap.interval.low, gap.interval.high, gap.interval.level
     if low <= 0 <= high:
         interval = f"({level:.0%} interval {points(low)} to {points(high)})"
@@ -123,7 +123,7 @@ def _clusters(evaluation: Evaluation) -> Iterator[Warning]:
         yield Warning(
             "untested",
             f"Rows of one {cluster} depend on each other: intervals take them together, and calibration is "
-            "not tested, because the tests take outcomes for independent.",
+            "not tested, because the tests assume independent outcomes.",
         )
 
 

@@ -197,9 +197,7 @@ def _losses(fit: Fit) -> Iterator[Warning]:
             f"{name} {number(fit.before[name])} to {number(judged[name])}" for name in worse
         )
         if fit.gain is not None and abs(fit.gain.mean) <= fit.gain.standard_error:
-            yield Warning(
-                "no_gain", f"The fit wins nothing that can be told from chance; {how} {changes}: leave it be."
-            )
+            yield Warning("no_gain", f"The fit wins nothing beyond chance; {how} {changes}: do not use it.")
         else:
             yield Warning("worse", f"The fit makes things worse {how}: {changes}.")
     if judged["accuracy"] < fit.before["accuracy"]:

@@ -66,7 +66,7 @@ def decimals(value: float) -> int:
 
 
 def to_decimals(value: float, digits: int) -> str:
-    """Return a value with that many decimals; `inf` or `undefined` where it is no number."""
+    """Return a value with that many decimals; `inf` or `undefined` where it is not a number."""
     if math.isnan(value):
         return "undefined"
     return f"{value:z.{digits}f}"  # z: what rounds to zero has no sign

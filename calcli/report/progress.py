@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where somebody is watching."""
+"""A progress bar on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def progress(shown: bool) -> Iterator[Watcher | None]:
     Parameters
     ----------
     shown
-        Whether a bar is wanted; none is shown either if standard error is no terminal.
+        Whether a bar is wanted; none is shown if standard error is not a terminal.
     """
     if not shown or not sys.stderr.isatty():
         yield None

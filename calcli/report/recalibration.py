@@ -52,7 +52,7 @@ def _of_infinite(estimate: Estimate) -> str:
     by, score, change = _terms(estimate)
     if isinf(estimate.parts["after"]):
         return f"{_capitalized(by)} leaves the {score} infinite: no share is won. --clip makes it finite."
-    return f"{_capitalized(by)} makes the infinite {score} finite {change}, of which no share can be named."
+    return f"{_capitalized(by)} makes the infinite {score} finite {change}, so there is no share to name."
 
 
 def _sentence(estimate: Estimate, all_right: bool) -> str:

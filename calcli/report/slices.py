@@ -20,7 +20,7 @@ from calcli.report.wording import CORRECTED, P, few_draws
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
 USUALLY_RANKED_BY = "log_loss"
 FEW = " *"
-EXCESS = "An error is worst where it is most above that of calibrated probabilities in as many rows."
+EXCESS = "The worst error is the one farthest above that of calibrated probabilities in as many rows."
 
 
 def summarize_slices(
@@ -151,7 +151,7 @@ def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> li
         if worst.metrics[name].if_calibrated:
             notes.append(EXCESS)
     if not all(map(is_compared, parts)):
-        notes.append(f"{FEW.strip()} not compared with others, for which {ENOUGH_ROWS} rows would be enough.")
+        notes.append(f"{FEW.strip()} not compared with others; {ENOUGH_ROWS} rows would be enough.")
     notes += half_width([whole])
     if any(whole.metrics[metric].call.entry.family == "error" for metric in metrics):
         notes.append(f"{P} {CORRECTED}")

@@ -64,9 +64,9 @@ def test_every_command_has_help_with_an_example(run, command):
         (["evaluate", "x.npy", "--bins", "many"], "--bins"),
         (["evaluate", "x.npy", "--kind", "odds"], "'odds' is not one of"),
         (["evaluate", "x.npy", "--level", "95"], "--level is 95; expected a number between 0 and 1"),
-        (["evaluate", "x.npy", "--metrics", ""], "--metrics names none; leave it out"),
+        (["evaluate", "x.npy", "--metrics", ""], "--metrics is empty; leave it out"),
         (["evaluate", "x.npy", "--metrics", "ecee,brierr"], "'ece'.*'brier'"),
-        (["evaluate", "x.npy", "--fail-if", "log_loss=1"], "'log_loss=1' is no limit"),
+        (["evaluate", "x.npy", "--fail-if", "log_loss=1"], "'log_loss=1' is not a limit"),
         (["evaluate", "x.npy"], "x.npy: no such file"),
     ],
 )
@@ -84,7 +84,7 @@ def test_a_fault_of_the_program_is_one_sentence_too(run, monkeypatch, preds):
 
     monkeypatch.setattr("calcli.core.evaluating.evaluate.evaluate", broken)
     sentence = one_sentence(run("evaluate", preds))
-    assert "mistake in calcli itself (ZeroDivisionError: division by zero); please report it" in sentence
+    assert "bug in calcli (ZeroDivisionError: division by zero); please report it" in sentence
     monkeypatch.setenv(main.DEBUG, "1")
     with pytest.raises(ZeroDivisionError):
         run("evaluate", preds)

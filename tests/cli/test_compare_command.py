@@ -119,8 +119,8 @@ def test_other_classes_only_when_told(run, sample, releases):
         (["release_2.parquet", "--unpaired", "--key", "id"], "--key id pairs rows and --unpaired does not"),
         (["release_2.parquet", "--by", "country"], "country"),
         (["release_2.parquet", "--cluster", "country"], "country"),
-        (["release_2.parquet", "--margin", "log_loss"], "is no margin"),
-        (["release_2.parquet", "--select", "mean_gap"], "ranks nothing"),
+        (["release_2.parquet", "--margin", "log_loss"], "is not a margin"),
+        (["release_2.parquet", "--select", "mean_gap"], "rank by log_loss"),
         (["none.parquet"], "no such file"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_narrow_terminal_is_enough(run, releases, monkeypatch):
 def test_a_margin_that_nothing_can_prove_is_told(run, releases):
     options = ("--metrics", "ece,accuracy", "--margin", "ece=0.5", "--margin", "accuracy=0.5", "--draws", "9")
     out = " ".join(run("compare", *releases, *options).out.split())
-    assert "The margin of ece does not count: there is no interval to lie within it." in out
+    assert "The margin of ece is not used: there is no interval to compare it with." in out
     assert "equivalent" in out
 
 

@@ -161,14 +161,14 @@ def test_given_posteriors(metrics, sample):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--costs", "nonsense"), "'nonsense' are no costs; expected zero-one"),
+        (("--costs", "nonsense"), "'nonsense' is not a list of costs; expected zero-one"),
         (("--costs", "imbalanced:cat:3"), "imbalanced costs name the class 'cat'; the classes are"),
         (
             ("--metrics", "bayes_risk:costs=abstain"),
             "no costs are called 'abstain'; define them with --costs",
         ),
         (("--priors", "0.5,0.6"), "2 priors for 3 classes"),
-        (("--priors", "half"), "'half' are no priors"),
+        (("--priors", "half"), "'half' is not a list of priors"),
         (("--shift-to-priors",), "--shift-to-priors moves to the priors of --priors"),
         (("--clip", "1"), "--clip is 1; expected a small probability"),
         (("--recalibrator", "dpp"), "recalibrator must be one of"),

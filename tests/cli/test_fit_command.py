@@ -252,7 +252,8 @@ def test_wrong_calls_of_fit(run, digits, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("priors", "message"), [("0.5,0.5", "one a class"), ("some", "expected uniform"), ("no.json", "no.json")]
+    ("priors", "message"),
+    [("0.5,0.5", "one per class"), ("some", "expected uniform"), ("no.json", "no.json")],
 )
 def test_wrong_priors(run, cal, digits, priors, message):
     assert message in sentence(run("apply", cal, digits("test"), "--shift-to-priors", priors))

@@ -201,7 +201,7 @@ def test_no_labels_or_too_many(tmp_path):
             ["a", "b", "a", "b"],
             "the labels are text .a, b., but the scores have no class names; .* --classes",
         ),
-        (np.zeros((4, 12), int), "one-hot or multi-label indicators; expected one class a row"),
+        (np.zeros((4, 12), int), "one-hot or multi-label indicators; expected one class per row"),
     ],
 )
 def test_labels_in_numpy_files(labels, message, tmp_path):

@@ -59,7 +59,7 @@ def test_words_and_tables_together(tmp_path):
         ("a.csv", ",x\ncat,much\n", "cat / x is 'much'; expected a finite number"),
         ("a.csv", ",x\ncat,inf\n", "cat / x is 'inf'; expected a finite number"),
         ("a.csv", ",x\n", "a.csv has no costs; expected a row for each class"),
-        ("a.json", "{", "a.json is no JSON"),
+        ("a.json", "{", "a.json is not valid JSON"),
         ("a.json", "[1]", "a.json holds a list; expected an object with a key"),
         ("a.json", '{"cat": 1}', "class 'cat' has no costs by decision"),
         ("a.json", '{"cat": {"x": true}}', "cat / x is True; expected a finite number"),
@@ -68,7 +68,7 @@ def test_words_and_tables_together(tmp_path):
             '{"cat": {"x": 1}, "dog": {"y": 1}}',
             "only one of the classes 'cat' and 'dog' has a cost",
         ),
-        ("a.toml", "cat = ", "a.toml is no TOML"),
+        ("a.toml", "cat = ", "a.toml is not valid TOML"),
     ],
 )
 def test_damaged_tables(name, text, match, tmp_path):
@@ -77,7 +77,9 @@ def test_damaged_tables(name, text, match, tmp_path):
 
 
 def test_what_is_neither_word_nor_file():
-    with pytest.raises(UsageError, match=r"'nonsense' are no costs; expected zero-one, balanced, .*\.csv"):
+    with pytest.raises(
+        UsageError, match=r"'nonsense' is not a list of costs; expected zero-one, balanced, .*\.csv"
+    ):
         read_costs(("nonsense",))
 
 
@@ -89,7 +91,9 @@ def test_priors_in_every_format(name, tmp_path):
 def test_priors_in_words_and_numbers():
     assert read_priors("uniform") == Priors()
     assert read_priors("0.9, 0.1") == Priors((0.9, 0.1))
-    with pytest.raises(UsageError, match=r"'half' are no priors; expected uniform, numbers such as 0.9,0.1"):
+    with pytest.raises(
+        UsageError, match=r"'half' is not a list of priors; expected uniform, numbers such as 0.9,0.1"
+    ):
         read_priors("half")
 
 

@@ -59,7 +59,7 @@ def test_wrong_groups(texts, message):
         ("k.csv", "\n", "is empty"),
         ("k.json", '{"pet": ["cat", "dog"]}', r"group of class 'pet' is \['cat', 'dog'\]; expected text"),
         ("k.json", '["cat"]', "holds a list"),
-        ("k.toml", "cat: pet", "is no TOML"),
+        ("k.toml", "cat: pet", "is not valid TOML"),
     ],
 )
 def test_damaged_files(tmp_path, name, text, message):

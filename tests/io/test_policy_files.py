@@ -161,7 +161,7 @@ def test_costs_that_metrics_may_name():
     assert [(one.name, one.amount) for one in found.settings.costs] == [("abstain", 0.1), ("balanced", 1.0)]
     with pytest.raises(InputError, match=r"costs is 'abstain:0.1'; expected a list of text"):
         policy('costs = "abstain:0.1"\n[[rules]]\nmetric = "log_loss"\nmax = 1')
-    with pytest.raises(InputError, match="'nonsense' are no costs"):
+    with pytest.raises(InputError, match="'nonsense' is not a list of costs"):
         policy('costs = ["nonsense"]\n[[rules]]\nmetric = "log_loss"\nmax = 1')
 
 

@@ -80,7 +80,7 @@ def test_infinite_losses_in_words():
         "An affine recalibration leaves the log-loss infinite: no share is won. --clip makes it finite."
     )
     assert sentence(inf, 0.5, "calibration_loss:recalibrator=pav:training=test") == (
-        "The isotonic fit makes the infinite log-loss finite (inf -> 0.500), of which no share can be named."
+        "The isotonic fit makes the infinite log-loss finite (inf -> 0.500), so there is no share to name."
     )
     assert sentence(0.5, inf, "calibration_loss:recalibrator=pav") == (
         "The isotonic fit gives labels probability 0, which makes the log-loss infinite (0.500 -> inf)."

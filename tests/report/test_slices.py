@@ -53,7 +53,7 @@ def test_a_row_a_slice_with_the_worst_named(sliced):
     # Holm: twice 1 / (199 + 1) for two slices; Iceland has too few rows to be judged
     assert [row[5] for row in table.rows] == ["0.2000 p 0.010", "0.4429 p 0.010", "0.2000", "0.1600 p 0.005"]
     assert table.notes[0].startswith("The worst by log_loss is country=fr: ")
-    assert "* not compared with others, for which 100 rows would be enough." in table.notes
+    assert "* not compared with others; 100 rows would be enough." in table.notes
     halves = of_title(results, "Slices by half")
     assert [row[0] for row in halves.rows] == ["2", "10", "all rows"]
     assert not any(note.startswith("*") for note in halves.notes)

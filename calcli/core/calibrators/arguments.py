@@ -25,13 +25,13 @@ def checked_scores(scores: ArrayLike) -> Array:
     table: Array = np.asarray(scores)
     if table.ndim == 1:
         raise InputError(
-            f"the scores are of shape {table.shape}; expected a column a class: of two classes 0 and the "
+            f"the scores are of shape {table.shape}; expected a column per class, for two classes 0 and the "
             "log-odds, or log(1 - p) and log(p)"
         )
     if table.ndim != 2 or table.dtype.kind not in "iufb" or table.shape[0] < 1 or table.shape[1] < 2:
         raise InputError(
-            f"the scores are of shape {table.shape} and type {table.dtype}; expected numbers, with a "
-            "row each and a column a class"
+            f"the scores are of shape {table.shape} and type {table.dtype}; expected numbers, a row "
+            "per case and a column per class"
         )
     if not table.max() < np.inf:  # nan is not below either
         row, k = np.argwhere(~(table < np.inf))[0]
@@ -88,7 +88,7 @@ def checked_weights(weights: ArrayLike | None, rows: int) -> Floats | None:
         return None
     values: Floats = np.asarray(weights, np.float64)
     if values.shape != (rows,):
-        raise InputError(f"the weights are of shape {values.shape}; expected {rows} numbers, one a row")
+        raise InputError(f"the weights are of shape {values.shape}; expected {rows} numbers, one per row")
     if not (np.isfinite(values).all() and values.min() >= 0 and values.any()):
         raise InputError("the weights must be finite numbers of at least 0, and not all 0")
     return values

@@ -45,7 +45,7 @@ class CalibratorRecord:
         if self.raw and kind != "logits":
             raise InputError(
                 f"{path} has {kind}, but the calibrator was fitted on raw logits (--input raw), which cannot "
-                "be had from them; give logits, or fit without --input raw"
+                "be computed from them; give logits, or fit without --input raw"
             )
 
 
@@ -107,7 +107,7 @@ def prior_shift(record: CalibratorRecord, priors: Priors) -> Floats:
     if not old.all():
         name = record.classes[int(old.argmin())]
         raise UsageError(
-            f"class {name!r} had no row in the fit, so that there is no prior to move from; fit on rows of "
+            f"class {name!r} had no row in the fit, so there is no prior to move from; fit on rows of "
             "every class"
         )
     return np.log(new) - np.log(old)

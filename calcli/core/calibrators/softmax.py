@@ -111,7 +111,7 @@ def fit_or_guard(
         objective.penalty = objective.penalty + rows.ridge
         best = minimize(objective, theta, tolerance)
         notes.append(
-            f"{reason}, so that no finite optimum exists: the parameters are drawn towards the identity "
+            f"{reason} and no finite optimum exists: the parameters are drawn towards the identity "
             "by the weight of one row"
         )
     if not best.converged:

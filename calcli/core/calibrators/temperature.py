@@ -182,7 +182,7 @@ def solve_temperature(rows: Training, alpha: float, tolerance: float) -> tuple[f
     else:
         notes = [f"the temperature stopped at a relative gradient of {abs(slope) / at.loss:.1e}"]
     if at.all_hit:
-        notes = ["every label has the largest score, so that the temperature would run to 0: "
+        notes = ["every label has the largest score and the temperature would run to 0: "
                  "1/T is drawn towards 1 by the weight of one row"]  # fmt: skip
     return alpha, notes
 

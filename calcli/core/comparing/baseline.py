@@ -89,7 +89,7 @@ class Against:
         InputError
             If classes or rows differ and that is not allowed.
         UsageError
-            If the key is no column.
+            If the key is not a column.
         """
         reference = self.reference
         if not self.allow_other_classes:

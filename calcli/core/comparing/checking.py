@@ -107,7 +107,7 @@ def _notes(baseline: Baseline | None) -> tuple[str, ...]:
             f"The baseline {baseline.reference.path} is a report: it holds no rows to pair, so that only "
             "large differences can be proven.",
         )
-    return ("Unpaired: the baseline holds other cases, so that only large differences can be proven.",)
+    return ("Unpaired: the baseline holds other cases, so only large differences can be proven.",)
 
 
 class _Judge:

@@ -163,7 +163,7 @@ def compare(
     """
     ranked_by = parse_metric(plan.ranked_by, settings.defaults)
     if not SIGNS[ranked_by.entry.direction]:
-        raise UsageError(f"{ranked_by} is neither better high nor low, and ranks nothing; rank by log_loss")
+        raise UsageError(f"neither high nor low values of {ranked_by} are better; rank by log_loss")
     metrics = settings.metrics or default_metrics(systems[0], settings.costs)
     names = dict.fromkeys([*metrics, *(plan.margins or {}), ranked_by.asked])
     settings = replace(settings, metrics=tuple(names))
@@ -195,7 +195,7 @@ def parse_margins(texts: Sequence[str]) -> dict[str, float]:
     Raises
     ------
     UsageError
-        If a metric is unknown, or a margin is no number above 0.
+        If a metric is unknown, or a margin is not a number above 0.
     """
     margins = {}
     for text in texts:
@@ -206,7 +206,7 @@ def parse_margins(texts: Sequence[str]) -> dict[str, float]:
             margin = math.nan
         if not equals or not 0 < margin < math.inf:
             raise UsageError(
-                f"{text!r} is no margin; expected a metric and a number above 0, as in 'log_loss=0.01'"
+                f"{text!r} is not a margin; expected a metric and a number above 0, as in 'log_loss=0.01'"
             )
         parse_metric(metric)  # refuses what is unknown
         margins[metric] = margin

@@ -78,11 +78,11 @@ def parse_limit(text: str, defaults: Mapping[str, str | int] | None = None) -> L
     Raises
     ------
     UsageError
-        If it is no such condition.
+        If it is not such a condition.
     """
     found = FORM.fullmatch(text)
     if not found:
-        raise UsageError(f"{text!r} is no limit; expected metric, comparison and number, as in {EXAMPLE}")
+        raise UsageError(f"{text!r} is not a limit; expected metric, comparison and number, as in {EXAMPLE}")
     try:
         bound = float(found["bound"])
     except ValueError:

@@ -57,7 +57,7 @@ def pair(
     InputError
         If rows, labels, weights or classes differ, or a key repeats.
     UsageError
-        If the key is no column.
+        If the key is not a column.
     """
     require_same_classes(systems)
     if key is None:

@@ -84,7 +84,7 @@ class Rule:
     severity
         Whether breaking it fails the check.
     min_rows
-        Fewer rows are no ground for a judgment.
+        With fewer rows nothing is judged.
     name
         A title of the user's own; "" for none.
 
@@ -111,11 +111,11 @@ class Rule:
                 )
             return
         if self.call.entry.direction not in ("lower", "higher"):
-            raise UsageError(f"{self.call} is neither better high nor low; give it max and min")
+            raise UsageError(f"neither high nor low values of {self.call} are better; give it max and min")
         if self.condition.prove == "not worse":
             if self.call.entry.family in WITHOUT_INTERVAL:
                 raise UsageError(
-                    f"a difference of {self.call} has no interval, so that nothing can prove it small; leave "
+                    f"a difference of {self.call} has no interval, so nothing can prove it small; leave "
                     'out prove = "not worse", or take a score such as log_loss'
                 )
             if self.condition.margin == Margin():
@@ -159,7 +159,7 @@ class Outcome:
     rule
         Which.
     status
-        "not judged" is no pass.
+        "not judged" is not a pass.
     reason
         A sentence with the numbers.
     value, limit

@@ -1,6 +1,6 @@
 """Permutation test of the difference of two systems in any metric: it is computed again after every swap.
 
-For metrics that are no sums over fixed cells. Nothing is assumed of the metric; it costs its own time twice
+For metrics that are not sums over fixed cells. Nothing is assumed of the metric; it costs its own time twice
 for every permutation.
 """
 

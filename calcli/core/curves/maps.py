@@ -101,7 +101,7 @@ def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bo
     predictions
         Scores and labels.
     raw
-        Whether it takes raw logits, of which the calibrated score of two classes is no function.
+        Whether it takes raw logits, of which the calibrated score of two classes is not a function.
     """
     scores, labels, weights = thinned_rows(predictions, ROWS)
     probs = np.exp(log_softmax(scores))

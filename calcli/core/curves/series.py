@@ -128,9 +128,7 @@ def courses(series: Sequence[Mapping[str, Estimate]]) -> dict[str, Course]:
             if np.isfinite(smoothed).any():
                 found[name] = Course(estimate.call, value, smoothed, _best(smoothed, estimate.call))
     if not found:
-        raise UsageError(
-            "the files have no metric in common of which some values are better; name some with --metrics"
-        )
+        raise UsageError("the files share no metric that says which is better; name some with --metrics")
     return found
 
 

@@ -44,7 +44,7 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
         return evaluation.confidence.in_region(region, owner)
     if lens in evaluation.settings.groups:
         raise UsageError(
-            f"the lens {lens} has several outcomes; of three of them there is the figure simplex"
+            f"the lens {lens} has several outcomes; for three of them there is the figure simplex"
         )
     found = find_scalar_lens(lens, predictions.n_classes)
     rows = RowTable(predictions.n_rows, found.statistics)

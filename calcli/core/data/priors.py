@@ -37,12 +37,12 @@ class Priors:
         Raises
         ------
         UsageError
-            If they are not for those classes, or are no probabilities.
+            If they are not for those classes, or are not probabilities.
         """
         if not self.values:
             return np.full(len(classes), 1 / len(classes))
         if len(self.values) != len(classes):
-            raise UsageError(f"{len(self.values)} priors for {len(classes)} classes; expected one a class")
+            raise UsageError(f"{len(self.values)} priors for {len(classes)} classes; expected one per class")
         if self.classes and set(self.classes) != set(classes):
             missing = next(name for name in classes if name not in self.classes)
             raise UsageError(f"no prior is given for class {missing!r}; expected one for every class")
@@ -127,7 +127,7 @@ def at_priors(predictions: Predictions, priors: Priors, *, shift: bool) -> Predi
     if len(absent):
         name = predictions.classes[absent[0]]
         raise InputError(
-            f"{predictions.provenance.path}: class {name!r} has no rows, so that no weights give it the "
+            f"{predictions.provenance.path}: class {name!r} has no rows, so no weights give it the "
             f"prior {wanted[absent[0]]:g}; give it 0"
         )
     ratio = np.divide(wanted, frequency, out=np.zeros_like(wanted), where=frequency > 0)

@@ -13,7 +13,7 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Scores
 from calcli.core.language.errors import InputError
 
-MOST = 1_000  # values of a column beyond which it is no column to slice by
+MOST = 1_000  # values of a column above which it is not a column to slice by
 ENOUGH_ROWS = 100  # rows from which a slice's figures are compared with others
 HELD_BYTES = 1 << 28  # scores of slices that are held in memory together
 READ_ROWS = 4096  # rows read at once on the way there

@@ -105,7 +105,7 @@ class Sums:
     ) -> None:
         n = len(labels)
         self._names = list(columns)
-        # rows of infinite loss are counted apart: a count of 0 times infinity is no number
+        # rows of infinite loss are counted apart: a count of 0 times infinity is not a number
         infinite = {name: np.isinf(values) for name, values in columns.items() if np.isinf(values.max())}
         self._infinite = list(infinite)
         finite = [np.where(infinite[n], 0, v) if n in infinite else v for n, v in columns.items()]
@@ -141,7 +141,7 @@ class Sums:
     def resampled(self, resamples: int, rng: np.random.Generator) -> Means:
         """Return the means of `resamples` samples drawn with replacement, on a leading axis.
 
-        Shares of rows that are exactly 0 or 1 are no means of resamples: see `certain_shares`.
+        Shares of rows that are exactly 0 or 1 are not means of resamples: see `certain_shares`.
         """
         parts = []
         step = max(1, CHUNK // self.units)

@@ -13,7 +13,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.problems.problem import Binning, Problem
 
 LEVEL = 0.95  # of the interval that makes a bin's gap significant
-ROUNDING = 1e-12  # a gap below it is none
+ROUNDING = 1e-12  # a smaller gap counts as none
 
 
 @dataclass(frozen=True)

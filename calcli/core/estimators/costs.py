@@ -201,7 +201,7 @@ def parse_cost_word(text: str) -> CostWord | None:
         return CostWord(word, word, _amount(text, rest[-1]), ":".join(rest[:-1]))
     if word in ("zero-one", "balanced") and not rest:
         return CostWord(word, word)
-    raise UsageError(f"{text!r} are no costs; expected one of {FORMS}, or a file")
+    raise UsageError(f"{text!r} is not a list of costs; expected one of {FORMS}, or a file")
 
 
 def with_distinct_names(costs: Sequence[Costs]) -> tuple[Costs, ...]:
@@ -249,7 +249,9 @@ def _amount(text: str, amount: str) -> float:
     except ValueError:
         value = np.nan
     if not 0 <= value < np.inf:
-        raise UsageError(f"{text!r}: the cost {amount!r} is no number of 0 or more; expected one of {FORMS}")
+        raise UsageError(
+            f"{text!r}: the cost {amount!r} is not a number of 0 or more; expected one of {FORMS}"
+        )
     return value
 
 

@@ -74,7 +74,9 @@ class VectorMiscalibration:
         if self.binning == "recursive":
             return recursive_partition(problem.probs, self.min_rows, problem.weights)
         if problem.probs.shape[1] > 2:
-            raise UsageError("vectors of several outcomes take binning=recursive; others are of one score")
+            raise UsageError(
+                "vectors of several outcomes take binning=recursive; other binnings need one score"
+            )
         first = problem.probs[:, 0]
         order = np.argsort(first, kind="stable")
         weights = None if problem.weights is None else problem.weights[order]

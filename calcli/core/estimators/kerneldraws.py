@@ -52,7 +52,7 @@ class DrawnSums:
         common = probs.mean(0) >= COMMON
         self._common = {k: probs[:, k] for k in np.flatnonzero(common).tolist()}
         self._others = np.where(common, 0, probs)
-        self._is_other = np.append(~common, False)  # the last one is that which two classes leave out
+        self._is_other = np.append(~common, False)  # the last one is the one that two classes leave out
         self._total = np.zeros(draws)
         self._expected = np.zeros((n, len(common) + 1))  # kernel-weighted sums of the partners' probabilities
 

@@ -166,7 +166,7 @@ class _Cells:
 
     @classmethod
     def of(cls, estimator: OneDimensional | OfVectors, baseline: Side, candidate: Side) -> _Cells | None:
-        """Return the cells; None where the estimator is no function of such sums."""
+        """Return the cells; None where the estimator is not a function of such sums."""
         scores = (baseline.score, candidate.score)
         if isinstance(estimator, KolmogorovSmirnov):
             return cls._steps(scores, CELLS, _largest_cumulative_gap)

@@ -94,7 +94,7 @@ def resampled_nulls(
 def _drawer(whole: Predictions, clusters: Array | None = None) -> Callable[[np.random.Generator], Rows]:
     """Return what draws as many rows as there are, or as many clusters, with replacement.
 
-    Where rows may have weight 0, draws without any weight are repeated: they are no data.
+    Where rows may have weight 0, draws without any weight are repeated: they are not data.
     """
     n, weights = whole.n_rows, whole.weights
     members: list[Rows] = []

@@ -239,7 +239,7 @@ def checked_region(owner: str, text: str) -> str:
     Raises
     ------
     UsageError
-        If it is none; the owner, a metric or an option, is named.
+        If it is not one; the owner, a metric or an option, is named.
     """
     if not REGION.holds(text):
         raise UsageError(f"{owner}: region must be {REGION.expected}, not {text!r}")

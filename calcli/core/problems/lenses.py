@@ -91,7 +91,7 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     if kind == "largest" and 1 <= number < n_classes:
         return largest_lens(number)
     if name in WHOLE:
-        raise UsageError(f"the lens {name} is of no single problem here; expected one such as class-0")
+        raise UsageError(f"the lens {name} is not a single problem here; expected one such as class-0")
     named = "".join(f", {group}" for group in groups or ())
     last = n_classes - 1
     raise UsageError(

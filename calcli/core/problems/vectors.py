@@ -118,7 +118,7 @@ def group_members(name: str, group_of: Mapping[str, str], classes: Sequence[str]
     """
     strangers = [member for member in group_of if member not in classes]
     missing = [member for member in classes if member not in group_of]
-    for faults, what in [(strangers, "is no class of these predictions"), (missing, "is in no group")]:
+    for faults, what in [(strangers, "is not a class of these predictions"), (missing, "is in no group")]:
         if faults:
             known = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
             raise UsageError(f"--class-groups {name}: {faults[0]!r} {what}; expected each of {known} once")

@@ -183,13 +183,13 @@ def fit(
     Raises
     ------
     InputError
-        If the rows do not do for the method.
+        If the rows are unsuitable for the method.
     UsageError
         If the method does not go with the rows or the settings.
     """
     settings = settings or FitSettings()
     if len(calls) > 1 and not settings.folds:
-        raise UsageError("to choose among methods takes cross-validation; give --folds 2 or more")
+        raise UsageError("choosing among methods takes cross-validation; give --folds 2 or more")
     evaluation = _evaluated(predictions)
     predictions, before = evaluation.predictions, _values(evaluation)
     if settings.raw:

@@ -45,7 +45,7 @@ def test_a_shift_to_the_same_priors_changes_nothing():
 @pytest.mark.parametrize(
     ("priors", "of_fit", "message"),
     [
-        (Priors((0.5, 0.5)), (0.5, 0.25, 0.25), "one a class"),
+        (Priors((0.5, 0.5)), (0.5, 0.25, 0.25), "one per class"),
         (Priors((0.5, 0.5, 0.0)), (0.5, 0.25, 0.25), "the prior of class 'c' is 0"),
         (Priors(), (0.5, 0.5, 0.0), "class 'c' had no row in the fit"),
         (Priors(), (), "does not say which priors"),

@@ -220,14 +220,14 @@ def test_a_metric_without_direction_differs_but_is_not_worse():
 
 
 def test_a_ranking_needs_a_direction(systems):
-    with pytest.raises(UsageError, match="ranks nothing"):
+    with pytest.raises(UsageError, match="rank by log_loss"):
         compare(systems, SETTINGS, Plan(ranked_by="mean_gap"))
 
 
 def test_margins_are_metrics_with_positive_numbers():
     assert parse_margins(["log_loss=0.01", "ece:bins=20=0.1"]) == {"log_loss": 0.01, "ece:bins=20": 0.1}
     for text in ("log_loss", "log_loss=x", "log_loss=0", "log_loss=-1", "log_loss=nan", "log_loss=inf"):
-        with pytest.raises(UsageError, match="is no margin"):
+        with pytest.raises(UsageError, match="is not a margin"):
             parse_margins([text])
     with pytest.raises(UsageError, match="did you mean 'log_loss'"):
         parse_margins(["log_los=1"])

@@ -47,11 +47,11 @@ def test_it_prints_as_it_was_given():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("log_loss", "is no limit"),
-        ("log_loss=0.5", "is no limit"),
-        ("log_loss==0.5", "is no limit"),
-        (">0.5", "is no limit"),
-        ("0.1<log_loss<0.5", "is no limit"),
+        ("log_loss", "is not a limit"),
+        ("log_loss=0.5", "is not a limit"),
+        ("log_loss==0.5", "is not a limit"),
+        (">0.5", "is not a limit"),
+        ("0.1<log_loss<0.5", "is not a limit"),
         ("log_loss>half", "compares with 'half'"),
         ("log_loss>nan", "compares with 'nan'"),
         ("log_los>0.5", "did you mean 'log_loss'"),

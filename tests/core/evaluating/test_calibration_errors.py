@@ -78,7 +78,7 @@ def test_gaps_of_one_sign_add_up_to_the_mean_gap(binary):
     ("metric", "message"),
     [
         ("ece:lens=canonical", "several outcomes; look at them with expected_miscalibration"),
-        ("cw_ece:region=0.5..1", "a region is of one score; name the class, as in lens=class-0"),
+        ("cw_ece:region=0.5..1", "a region needs one score; name the class, as in lens=class-0"),
         ("ece:binning=equal-mas", "binning must be one of equal-width, equal-mass, not 'equal-mas'"),
     ],
 )

@@ -132,5 +132,5 @@ def test_groups_are_found_by_the_names_of_classes():
     assert group_members("kind", kinds, ("cat", "cow", "dog")) == [[0, 2], [1]]
     with pytest.raises(UsageError, match="kind: 'eel' is in no group; expected each of cat, eel once"):
         group_members("kind", {"cat": "pet"}, ("cat", "eel"))
-    with pytest.raises(UsageError, match="--class-groups kind: 'dog' is no class of these predictions"):
+    with pytest.raises(UsageError, match="--class-groups kind: 'dog' is not a class of these predictions"):
         group_members("kind", kinds, ("cat", "cow"))
