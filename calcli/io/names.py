@@ -92,7 +92,7 @@ def _two_names(
         first, last = both
         if options.positive is None and stored and stored[-1] == first:
             raise UsageError(
-                f"--classes {first},{last}: the one score a row of {place.name} is named after {first}; "
+                f"--classes {first},{last}: the one score per row of {place.name} is named after {first}; "
                 f"expected it last, as in --classes {last},{first}"
             )
         if options.positive is not None and options.positive not in both:

@@ -102,7 +102,7 @@ def _class_names(path: Path, listing: str) -> tuple[str, ...]:
 def _in_order(
     path: Path, scores: Array, classes: tuple[str, ...], wanted: tuple[str, ...] | None
 ) -> tuple[Array, tuple[str, ...]]:
-    """Return scores and class names in the order of `--classes`; one score a row keeps its place."""
+    """Return scores and class names in the order of `--classes`; one score per row keeps its place."""
     if wanted is None or wanted == classes:
         return scores, classes
     numbered = classes == tuple(map(str, range(len(classes))))

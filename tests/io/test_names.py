@@ -73,7 +73,7 @@ def test_one_score_a_row_is_that_of_the_second_name(tmp_path):
 def test_one_column_keeps_its_name(tmp_path):
     path = csv_file(tmp_path, "label,prob_spam\nham,0.25\nspam,0.75\n")
     assert read(path, ReadOptions(classes=("ham", "spam"))).classes == ("ham", "spam")
-    refused(path, "one score a row of .* is named after spam; expected it last", classes=("spam", "ham"))
+    refused(path, "one score per row of .* is named after spam; expected it last", classes=("spam", "ham"))
 
 
 def test_one_score_a_row_is_recalibrated_as_that_of_the_second_name(tmp_path):

@@ -169,7 +169,7 @@ class Metric(Entry):
         with its value under perfect calibration instead; "classical": a measure of the second of two
         classes, with a normal interval or test.
     direction
-        Whether lower, higher or nearest to zero is better; "none" where it is no matter of quality.
+        Whether lower, higher or nearest to zero is better; "none" where no value is better.
     range
         Least and greatest possible value, as text.
     unit

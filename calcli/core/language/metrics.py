@@ -77,7 +77,7 @@ def _scores() -> list[Metric]:
             family="score", direction="higher", range="0 to 1", unit="fraction",
             meaning="share of rows whose most probable class is the label",
             formula="mean of [argmax q = label]",
-            misses="says nothing of the probabilities; log_loss does",
+            misses="says nothing about the probabilities; log_loss does",
             statistics=("hit",),
         ),
         Metric(
@@ -191,7 +191,7 @@ def _recalibrations() -> list[Metric]:
             "posteriors",
             formula="mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated",
             source="Broecker 2009; " + ferrer + ", eq. 25",
-            misses="rests on posteriors that nobody has checked",
+            misses="rests on posteriors that were never checked",
             arguments=RECALIBRATED,
         ),
     ]  # fmt: skip
