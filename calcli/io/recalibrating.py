@@ -215,9 +215,8 @@ def _look(
     columns = table.schema.names
     refuse_duplicates(columns, name)
     layout = find_layout(contents(table.schema), _no_labels, _search(record, columns, options), name)
-    single = replace(
-        options, positive=record.classes[1]
-    )  # the calibrator knows what one score per row is for
+    # the calibrator knows what one score per row is for
+    single = replace(options, positive=record.classes[1])
     raw = table_scores(table, layout, contents(table.schema), single)
     if table.head(layout.scores) is None:
         raise InputError(f"{name} has no rows; expected at least one")

@@ -198,7 +198,7 @@ def _class_wise(
     measured: Measurements, call: MetricExpression, estimator: OneDimensional, settings: Settings
 ) -> Found:
     if call.region != "all":
-        raise UsageError(f"{call}: a region is of one score; name the class, as in lens=class-0")
+        raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
     value = class_wise_value(measured, estimator, call.over_classes)
     if not (settings.test and settings.draws):
         return Found(value)
