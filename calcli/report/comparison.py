@@ -204,10 +204,10 @@ def _notes(
     if cluster := comparisons[0].evaluations[0].settings.cluster:
         notes.append(f"Rows of one {cluster} depend on each other: they are resampled and swapped together.")
     notes += unsure(every)
-    if "error" in families:
+    if any(family.beside_null for family in families):
         notes.append(ERRORS)
     notes += assumed_bins(one.call for one in every)
-    if families & {"decomposition", "classical"}:
+    if any(not (family.proves or family.beside_null) for family in families):
         notes.append(WITHOUT_INTERVAL)
     verdicts = {one.verdict for one in every}
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]

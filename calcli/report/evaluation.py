@@ -246,7 +246,7 @@ def _balance(result: Result) -> str:
 
 
 def _scores(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.entry.family in ("score", "ranking")}
+    found = {name: e for name, e in result.metrics.items() if e.call.entry.family.section == "scores"}
     columns = (
         Column("", "left"),
         Column("value"),
@@ -272,7 +272,7 @@ def _scores(result: Result) -> Table:
 
 
 def _errors(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.entry.family == "error"}
+    found = {name: e for name, e in result.metrics.items() if e.call.entry.family.section == "errors"}
     columns = (
         Column("", "left"),
         Column("value"),
@@ -291,7 +291,7 @@ def _errors(result: Result) -> Table:
 
 
 def _classics(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.entry.family == "classical"}
+    found = {name: e for name, e in result.metrics.items() if e.call.entry.family.section == "classical"}
     heads = ("value", interval_head(found.values()), "if calibrated", "p")
     rows = []
     for name, estimate in found.items():

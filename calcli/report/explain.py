@@ -9,30 +9,12 @@ from typing import Any
 from calcli.core.language.entries import Entry, FigureKind, Method, Metric, written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
+from calcli.core.language.families import METRIC_FAMILIES
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.report.shown import Column, Shown, Table
 
-FAMILIES = {
-    "score": "Scores",
-    "ranking": "Ranking",
-    "recalibration": "What recalibration would win back",
-    "decomposition": "Parts of scores",
-    "error": "Calibration errors",
-    "classical": "Classical calibration of two classes",
-}
-SWAPPED = "; in comparisons a p-value from swapped predictions"
-SPREAD = {
-    "score": "a bootstrap interval; in comparisons a paired one",
-    "ranking": "a normal interval; in comparisons a paired one",
-    "recalibration": "an interval under given posteriors; of calibration losses on request, trained again "
-    "for each resample; in comparisons a paired one of calibration losses, a p-value of the others",
-    "decomposition": "an interval for refinement and uncertainty; none for the others (biased upward)"
-    + SWAPPED,
-    "error": "its value if calibrated and a p-value, no interval (biased upward near zero)" + SWAPPED,
-    "classical": "a normal interval, or a p-value" + SWAPPED,
-}
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": "neither"}
 METHODS_TITLE = "Calibrators"
 FIGURES_TITLE = "Figures"
@@ -40,7 +22,7 @@ SAYS = Column("what it says", "left")
 LEARNS = Column("what it learns", "left")
 SHOWS = Column("what is to be seen", "left")
 MORE = "calcli explain NAME says more, such as calcli explain ks."
-HIDDEN = ("arguments", "count")  # of what JSON shows
+HIDDEN = ("arguments", "count", "proper")  # of what JSON shows
 REQUIRED = "METHOD"  # as the default of what has to be given
 REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
 
@@ -80,11 +62,11 @@ class ShownEntries(Shown):
 
 def _lists() -> list[Table]:
     tables = []
-    for family, title in FAMILIES.items():
+    for family in METRIC_FAMILIES:
         members = [metric for metric in METRICS.values() if metric.family == family]
         if members:
             rows = tuple((metric.name, metric.meaning) for metric in members)
-            tables.append(Table(title, (Column("metric", "left"), SAYS), rows))
+            tables.append(Table(family.title, (Column("metric", "left"), SAYS), rows))
     rows = tuple((method.name, f"{method.title}: {method.learns}") for method in METHODS.values())
     tables.append(Table(METHODS_TITLE, (Column("method", "left"), LEARNS), rows))
     rows = tuple((figure.name, figure.meaning) for figure in FIGURES.values())
@@ -125,7 +107,7 @@ def _of_metric(metric: Metric) -> dict[str, str]:
         "range": f"{metric.range} ({metric.unit}); better: {BETTER[metric.direction]}",
         "source": metric.source,
         "misses": metric.misses,
-        "comes with": SPREAD.get(metric.family, ""),
+        "comes with": metric.family.comes_with,
         "arguments": _defaults(metric),
     }
 
@@ -158,6 +140,8 @@ def _defaults(entry: Entry) -> str:
 
 def _object(entry: Entry) -> dict[str, Any]:
     found = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name not in HIDDEN}
+    if isinstance(entry, Metric):
+        found["family"] = entry.family.name
     return {
         "kind": entry.kind,
         **found,

@@ -143,18 +143,11 @@ def _undefined(evaluation: Evaluation) -> Iterator[Warning]:
 
 def _why_undefined(found: Estimate) -> str:
     """Return why a value is nan, as a clause."""
-    family, before = found.call.entry.family, found.parts.get("before")
-    if family == "ranking":
-        return "there are no rows of a class beside rows of another"
-    if family == "classical":
-        return "these probabilities and labels do not determine it"
-    if family == "error":
-        return "there are no pairs of rows"
-    if family == "recalibration":
-        if before is None:
-            return "there are too few rows for two folds of a cross-validation"
-        if before == 0:
-            return "there is no share of a score that is 0"
+    undefined, before = found.call.entry.family.undefined, found.parts.get("before")
+    if undefined and before is None:
+        return undefined
+    if before == 0:
+        return "there is no share of a score that is 0"
     if found.call.entry.name.startswith("normalized_"):
         return "the best constant answer, which it is divided by, loses nothing"
     return "a score is infinite"
@@ -162,7 +155,7 @@ def _why_undefined(found: Estimate) -> str:
 
 def _few_rows(evaluation: Evaluation) -> Iterator[Warning]:
     rows, bins = evaluation.predictions.n_rows, evaluation.settings.bins
-    errors = any(found.call.entry.family == "error" for found in evaluation.estimates.values())
+    errors = any(found.call.entry.family.beside_null for found in evaluation.estimates.values())
     if errors and rows < ROWS_A_BIN * bins:
         yield Warning(
             "few_rows",

@@ -127,8 +127,7 @@ def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     return {
         name: estimate
         for name, estimate in metrics.items()
-        if estimate.call.entry.family in ("decomposition", "recalibration")
-        and estimate.call.entry.name not in LOSSES
+        if estimate.call.entry.family.section == "parts" and estimate.call.entry.name not in LOSSES
     }
 
 

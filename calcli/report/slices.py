@@ -78,11 +78,11 @@ def ranked_by(result: Result) -> str | None:
     scores = [
         name
         for name, estimate in result.metrics.items()
-        if families[name] in ("score", "ranking") and estimate.call.entry.direction in ("lower", "higher")
+        if families[name].section == "scores" and estimate.call.entry.direction in ("lower", "higher")
     ]
     if USUALLY_RANKED_BY in scores:
         return USUALLY_RANKED_BY
-    errors = [name for name, family in families.items() if family == "error"]
+    errors = [name for name, family in families.items() if family.beside_null]
     return next(iter([*scores, *errors]), None)
 
 
@@ -153,7 +153,7 @@ def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> li
     if not all(map(is_compared, parts)):
         notes.append(f"{FEW.strip()} not compared with others; {ENOUGH_ROWS} rows would be enough.")
     notes += half_width([whole])
-    if any(whole.metrics[metric].call.entry.family == "error" for metric in metrics):
+    if any(whole.metrics[metric].call.entry.family.beside_null for metric in metrics):
         notes.append(f"{P} {CORRECTED}")
     for metric in metrics:
         limited = few_draws(part.metrics[metric].if_calibrated for part in parts)

@@ -10,6 +10,7 @@ from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.metrics import PROPER
 
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Difference
@@ -50,7 +51,7 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     tested
         What to say if there are tests among them.
     """
-    errors = [estimate for estimate in estimates if estimate.call.entry.family == "error"]
+    errors = [estimate for estimate in estimates if estimate.call.entry.family.beside_null]
     if not errors:
         return []
     bins = assumed_bins(estimate.call for estimate in errors)
@@ -73,9 +74,10 @@ def unsure(found: Iterable[Estimate | Difference]) -> list[str]:
     """Return why normalized scores have no interval, if others have."""
     found = list(found)
     missing = [one for one in found if one.interval is None and not math.isnan(one.value)]
-    named = any(one.call.entry.name in ("normalized_log_loss", "normalized_brier") for one in missing)
-    others = any(one.interval is not None and one.call.entry.family == "score" for one in found)
-    return [UNSURE] if named and others else []
+    named = [one for one in missing if one.call.entry.name.removeprefix("normalized_") in PROPER]
+    families = {one.call.entry.family for one in named if one.call.entry.name not in PROPER}
+    others = any(one.interval is not None and one.call.entry.family in families for one in found)
+    return [UNSURE] if others else []
 
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:

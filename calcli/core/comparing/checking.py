@@ -163,7 +163,7 @@ class _Judge:
         if left >= 0:
             return replace(found, reason=f"{what} is {value:.6g}, {left:.6g} within the limit")
         beyond = f"{what} is {value:.6g}, {-left:.6g} beyond the limit of {condition.limit:g}"
-        if rule.call.entry.family != "error" or not condition.most:
+        if not rule.call.entry.family.beside_null or not condition.most:
             return replace(found, status="broken", reason=beyond)
         return self._beside_null(found, estimate, beyond)
 
@@ -221,7 +221,7 @@ class _Judge:
             proven = p <= self._alpha
             reason = f"{change}; {'' if proven else 'not '}proven to be within {condition.margin} (p {p:.3g})"
             return replace(found, status="passed" if proven else "broken", reason=reason)
-        if rule.call.entry.family == "error":
+        if rule.call.entry.family.beside_null:
             null = estimate.if_calibrated
             if null is None:
                 return replace(found, status="not judged", reason=f"{change}; {self._no_null()}")
@@ -256,7 +256,7 @@ class _Judge:
             raise InputError(f"{report.path} has no results for the slice {self._slice}")
         if str(call) not in metrics:
             raise InputError(f"{report.path} has no {call}; evaluate the baseline with --metrics {call}")
-        if call.entry.family == "error":
+        if call.entry.family.beside_null:
             raise InputError(
                 f"{report.path} is a report and holds no rows to test a difference of {call} with; give the "
                 "baseline's predictions"

@@ -17,7 +17,6 @@ Proof = Literal["worse", "not worse"]
 Status = Literal["passed", "broken", "not judged"]
 
 DEFAULTS = Settings(resamples=2000, draws=1999)
-WITHOUT_INTERVAL = ("error", "decomposition", "classical")  # differences of which have none
 
 
 @dataclass(frozen=True)
@@ -102,9 +101,9 @@ class Rule:
     name: str = ""
 
     def __post_init__(self) -> None:
-        error = self.call.entry.family == "error"
+        family = self.call.entry.family
         if isinstance(self.condition, Bound):
-            if error and self.condition.end != "value":
+            if family.beside_null and self.condition.end != "value":
                 raise UsageError(
                     f"{self.call} is a calibration error and has no interval; leave out bound: its value is "
                     "compared with the limit and with what calibrated probabilities would show"
@@ -113,7 +112,7 @@ class Rule:
         if self.call.entry.direction not in ("lower", "higher"):
             raise UsageError(f"neither high nor low values of {self.call} are better; give it max and min")
         if self.condition.prove == "not worse":
-            if self.call.entry.family in WITHOUT_INTERVAL:
+            if not family.proves:
                 raise UsageError(
                     f"a difference of {self.call} has no interval, so nothing can prove it small; leave "
                     'out prove = "not worse", or take a score such as log_loss'

@@ -75,7 +75,7 @@ def metrics_of(
     if FIGURES["scores"] in figures:
         names += [f"normalized_bayes_risk:costs={costs.name}" for costs in settings.costs]
     if predictions.n_rows * predictions.n_classes > RECALIBRATION_LIMIT:
-        names = [name for name in names if parse_metric(name).entry.family != "recalibration"]
+        names = [name for name in names if not parse_metric(name).entry.family.fits]
     return tuple(dict.fromkeys(names)) or ("accuracy",)
 
 

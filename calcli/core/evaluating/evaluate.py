@@ -164,13 +164,13 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
         return lambda rows: {name: e.value for name, e in evaluate(rows, inner).estimates.items()}
 
     if settings.resample_predictions:
-        errors = {name: e for name, e in found.items() if e.call.entry.family == "error"}
+        errors = {name: e for name, e in found.items() if e.call.entry.family.beside_null}
         tested = {name: e.value for name, e in errors.items() if e.if_calibrated is not None}
         rng = generator(settings.seed, Stream.RESAMPLED_PREDICTIONS)
         nulls = resampled_nulls(evaluation.predictions, values_of(tested), tested, settings.draws, rng)
         for name, null in nulls.items():
             found[name] = replace(found[name], if_calibrated=null)
-    repeated = [name for name, e in found.items() if e.call.entry.family != "recalibration"]
+    repeated = [name for name, e in found.items() if not e.call.entry.family.fits]
     if settings.sd and repeated:
         clusters = settings.clusters(evaluation.predictions)
         rng = generator(settings.seed, Stream.SPREAD)

@@ -22,7 +22,7 @@ from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.recalibration import Recalibration, cross_validation_folds, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import GIVEN, ScoreName
+from calcli.core.language.metrics import GIVEN
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Recalibrated:
     clusters: Array | None
     clip: float
 
-    def calibration_loss(self, score: ScoreName, before: Array) -> CalibrationLoss:
+    def calibration_loss(self, score: str, before: Array) -> CalibrationLoss:
         """Return the score before and after, given the (N,) losses before of all rows."""
         old, new = before[self.kept].astype(np.float64, copy=False), self.losses(score)
         return CalibrationLoss(self.mean(old), self.mean(new), self._standard_error(old, new))
@@ -113,12 +113,12 @@ class Recalibrated:
             terms = np.bincount(np.unique(self.clusters, return_inverse=True)[1], terms)
         return float(np.linalg.norm(terms))
 
-    def losses(self, score: ScoreName) -> Doubles:
+    def losses(self, score: str) -> Doubles:
         """Return the (n,) losses of the recalibrated posteriors."""
         return self._losses(self.log_probs, self.rows.labels, score)
 
     def resampled_losses(
-        self, score: ScoreName, before: Array, resamples: int, rng: np.random.Generator
+        self, score: str, before: Array, resamples: int, rng: np.random.Generator
     ) -> list[CalibrationLoss]:
         """Return the same for resamples of the rows, to each of which the transform is fitted again.
 
@@ -133,7 +133,7 @@ class Recalibrated:
             found.append(CalibrationLoss(*both))
         return found
 
-    def expected_losses(self, score: ScoreName) -> Doubles:
+    def expected_losses(self, score: str) -> Doubles:
         """Return the (n,) losses expected of the rows if labels came from the recalibrated posteriors.
 
         The semi-empirical expectation: over the rows as they are, over the labels by the posteriors
@@ -142,7 +142,7 @@ class Recalibrated:
         log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
         return scoring_rule(score).expected(log_probs, self.log_probs)
 
-    def unexplained(self, score: ScoreName, before: float) -> float:
+    def unexplained(self, score: str, before: float) -> float:
         """Return what share of the score, normalized, the recalibrated posteriors do not expect.
 
         Each is divided by that of the constant system under its own class priors, which are the frequencies
@@ -156,7 +156,7 @@ class Recalibrated:
             observed, semi = np.array([before, self.mean(self.expected_losses(score))]) / constant
             return float(1 - semi / observed)
 
-    def entropies(self, score: ScoreName) -> Doubles:
+    def entropies(self, score: str) -> Doubles:
         """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
         return scoring_rule(score).expected(self.log_probs, self.log_probs)
 
@@ -164,7 +164,7 @@ class Recalibrated:
         """Return the weighted mean over the rows."""
         return _mean(losses, self.rows.weights)
 
-    def _losses(self, log_probs: Doubles, labels: Array, score: ScoreName) -> Doubles:
+    def _losses(self, log_probs: Doubles, labels: Array, score: str) -> Doubles:
         rule = scoring_rule(score)
         losses, greatest = rule.losses(log_probs, labels), rule.greatest(self.clip)
         return losses if greatest == np.inf else np.minimum(losses, greatest)

@@ -41,7 +41,7 @@ def evaluate_slices(
     settings = whole.settings
     if not settings.metrics:
         calls = [estimate.call for estimate in whole.estimates.values()]
-        usual = tuple(call.asked for call in calls if call.entry.family != "recalibration")
+        usual = tuple(call.asked for call in calls if not call.entry.family.fits)
         settings = replace(settings, metrics=usual)
     companions = companions or Companions()
     posteriors = companions.posteriors

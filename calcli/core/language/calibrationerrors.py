@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calcli.core.language.entries import Argument, Metric
+from calcli.core.language.families import CLASSICAL, ERROR
 
 
 def _is_region(text: str) -> bool:
@@ -37,7 +38,7 @@ def _errors() -> list[Metric]:
     return [
         Metric(
             name="ece", title="ECE",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="mean distance between confidence and accuracy over bins",
             formula=f"sum_b n_b/N {gap}", source="Naeini et al. 2015; Guo et al. 2017",
             misses="depends on the bins, biased upward on few rows, says nothing of sharpness; ks has no "
@@ -46,7 +47,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="ece_l2", title="ECE, L2",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="root mean square distance between confidence and accuracy over bins",
             formula=f"sqrt(sum_b n_b/N {gap}^2)", source=f"Kumar et al. 2019; {thesis}",
             misses="biased upward like ece; debiased=true takes the bias off",
@@ -54,7 +55,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="mce", title="MCE",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="largest distance between confidence and accuracy of any bin",
             formula=f"max_b {gap}", source="Naeini et al. 2015",
             misses="one thin bin decides it; look at the reliability table",
@@ -62,7 +63,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="ks", title="KS",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="largest gap between cumulative confidence and cumulative accuracy, without bins",
             formula="max_t |mean of (outcome - score) [score <= t]|", source="Gupta et al. 2021, eq. 11-12",
             misses="gaps of opposite sign cancel along the way; ece adds them up",
@@ -70,7 +71,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="over_confidence", title="Over-confident rows",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="share of rows in bins with less accuracy than confidence; about half if calibrated",
             formula="sum_b n_b/N [mean outcome < mean score]", source=panchenko,
             misses="how far off they are; mean_gap sees it. significant=true counts only sure bins (Wilson)",
@@ -78,7 +79,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="under_confidence", title="Under-confident rows",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="share of rows in bins with more accuracy than confidence; about half if calibrated",
             formula="sum_b n_b/N [mean outcome > mean score]", source=panchenko,
             misses="how far off they are; mean_gap sees it. significant=true counts only sure bins (Wilson)",
@@ -86,7 +87,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="smooth_ece", title="Smooth ECE",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="calibration error smoothed by a kernel as wide as the error itself, without bins",
             formula="the s at which the smoothed gap's integral over [0, 1] is s",
             source="Blasiok & Nakkiran 2024",
@@ -95,7 +96,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="kde_ece", title="KDE-ECE",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="calibration error by kernel density estimates of confidence and accuracy",
             formula="integral of |z - accuracy(z)| density(z)", source="Zhang et al. 2020",
             misses="one bandwidth for all scores; smooth_ece chooses its own",
@@ -103,7 +104,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="cw_ece", title="Class-wise ECE",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="ece of every class's probability, mean over classes",
             formula=f"mean over k of sum_b n_kb/N {gap}", source=f"Kull et al. 2019; {thesis}",
             misses="shrinks as 1/K when most probabilities are tiny",
@@ -111,14 +112,14 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="cw_ece_l2", title="Class-wise ECE, L2",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="root mean square over classes and bins of the gap of every class's probability",
             formula=f"sqrt(mean over k of sum_b n_kb/N {gap}^2)", source=thesis,
             arguments=cw, fixed={"norm": "2"},
         ),
         Metric(
             name="ace", title="Adaptive ECE",
-            family="error", direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="class-wise ece over bins of equal counts",
             formula=f"mean over k of sum_b n_kb/N {gap}", source="Nixon et al. 2019",
             misses="orders every class in memory",
@@ -126,7 +127,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="expected_miscalibration", title="Expected miscalibration",
-            family="error", direction="lower", range="0 to 1 (tv)", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1 (tv)", unit="fraction",
             meaning="mean distance between predicted and observed frequencies of all outcomes, over bins of "
             "vectors",
             formula="sum_b n_b/N d(mean outcome, mean prediction)", source=f"{vaicenavicius}, eq. 3",
@@ -136,7 +137,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="worst_miscalibration", title="Worst miscalibration",
-            family="error", direction="lower", range="0 to 1 (tv)", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1 (tv)", unit="fraction",
             meaning="largest distance between predicted and observed frequencies of any bin of vectors",
             formula="max_b d(mean outcome, mean prediction)", source=f"{vaicenavicius}, section 3.2",
             misses="one bin decides it; expected_miscalibration weighs all",
@@ -144,7 +145,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="skce", title="SKCE",
-            family="error", direction="zero", range="-2 to 2", unit="ratio",
+            family=ERROR, direction="zero", range="-2 to 2", unit="ratio",
             meaning="squared kernel calibration error of whole vectors, without bins and without bias",
             formula="mean over pairs of k(q, q') <e_y - q, e_y' - q'>", source="Widmann et al. 2019",
             misses="its size means little; its p-value does. All pairs of rows: estimator=block for many "
@@ -162,14 +163,14 @@ def _classics() -> list[Metric]:
     return [
         Metric(
             name="calibration_in_the_large", title="Calibration in the large",
-            family="classical", direction="zero", range="-1 to 1", unit="fraction",
+            family=CLASSICAL, direction="zero", range="-1 to 1", unit="fraction",
             meaning="two classes: above 0 the second one occurs more often than its probability says",
             formula="mean outcome - mean score", source="Cox 1958; Van Calster et al. 2019",
             misses="gaps of opposite sign cancel; calibration_slope sees some of them",
         ),
         Metric(
             name="calibration_intercept", title="Calibration intercept",
-            family="classical", direction="zero", range="-inf to inf", unit="log-odds",
+            family=CLASSICAL, direction="zero", range="-inf to inf", unit="log-odds",
             meaning="two classes: what must be added to the log-odds of the second one, to be right on "
             "average",
             formula="a of log-odds(outcome) = a + log-odds(score)",
@@ -178,7 +179,7 @@ def _classics() -> list[Metric]:
         ),
         Metric(
             name="calibration_slope", title="Calibration slope",
-            family="classical", direction="none", range="-inf to inf", unit="ratio",
+            family=CLASSICAL, direction="none", range="-inf to inf", unit="ratio",
             meaning="two classes: 1 is right, below 1 the probabilities are too extreme, above 1 too timid",
             formula="b of log-odds(outcome) = a + b log-odds(score)",
             source="Cox 1958; Van Calster et al. 2019",
@@ -186,7 +187,7 @@ def _classics() -> list[Metric]:
         ),
         Metric(
             name="spiegelhalter_z", title="Spiegelhalter's Z",
-            family="classical", direction="zero", range="-inf to inf", unit="standard deviations",
+            family=CLASSICAL, direction="zero", range="-inf to inf", unit="standard deviations",
             meaning="two classes: above 0 the Brier score is worse than the probabilities promise",
             formula="sum (outcome - p)(1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p))",
             source="Spiegelhalter 1986",

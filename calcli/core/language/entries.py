@@ -10,9 +10,9 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 from calcli.core.language.errors import UsageError
+from calcli.core.language.families import MetricFamily
 
 Direction = Literal["lower", "higher", "zero", "none"]
-MetricFamily = Literal["score", "ranking", "recalibration", "decomposition", "error", "classical"]
 MethodFamily = Literal["softmax", "one score", "wrapper"]
 
 TRUTH = {"true": True, "false": False}
@@ -156,18 +156,14 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(Entry):
-    """A metric. A score has a function of the same name in `calcli.core.estimators.scoring`.
+    """A metric. A score has a rule or a function of its name in `calcli.core.estimators`.
 
     An error is made of a lens and an estimator by its arguments.
 
     Attributes
     ----------
     family
-        "score": a smooth function of means over rows, with a bootstrap interval; "ranking": a function of
-        the order of the rows, with a normal interval; "recalibration": what recalibrated posteriors say of a
-        score; "decomposition": a part of a score; "error": a calibration error, biased upward near zero,
-        with its value under perfect calibration instead; "classical": a measure of the second of two
-        classes, with a normal interval or test.
+        How it is estimated and compared.
     direction
         Whether lower, higher or nearest to zero is better; "none" where no value is better.
     range
@@ -184,6 +180,9 @@ class Metric(Entry):
         Arguments of the estimator that make it this metric and no other.
     statistics
         Row statistics a score needs, by name.
+    proper
+        Whether it is the mean of a proper scoring rule, which has a file of that name in
+        `calcli.core.estimators.rules`.
     """
 
     kind: ClassVar[str] = "metric"
@@ -197,6 +196,7 @@ class Metric(Entry):
     misses: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     statistics: tuple[str, ...] = ()
+    proper: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,13 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from calcli.core.language.calibrationerrors import REGION
 from calcli.core.language.entries import Argument, Entry, Method, Metric, written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import METHODS
-from calcli.core.language.metrics import AS_SCORE, METRICS, ScoreName
+from calcli.core.language.metrics import AS_SCORE, METRICS
 
 CLASS_WISE, WORST_CLASS = "class-wise", "worst-class"
 HINTS = {"debiased": "; what can be debiased is the squared error, as in ece_l2:debiased=true"}
@@ -64,7 +64,7 @@ class MetricExpression(Expression[Metric]):
     @property
     def is_class_wise(self) -> bool:
         """Whether it is computed for every class and then over the classes."""
-        return self.lens == CLASS_WISE or (self.lens == WORST_CLASS and self.entry.family == "error")
+        return self.lens in (CLASS_WISE, WORST_CLASS)
 
     @property
     def over_classes(self) -> str:
@@ -79,9 +79,9 @@ class MetricExpression(Expression[Metric]):
         return str(self.arguments.get("region", "all"))
 
     @property
-    def score(self) -> ScoreName:
+    def score(self) -> str:
         """The score that it measures a part of, or what recalibration does to."""
-        return cast(ScoreName, self.arguments["score"])
+        return str(self.arguments["score"])
 
     @property
     def unit(self) -> str:

@@ -9,20 +9,15 @@ from typing import Literal, get_args
 
 from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS
 from calcli.core.language.entries import Argument, Metric
+from calcli.core.language.families import DECOMPOSITION, RANKING, RECALIBRATION, SCORE
 from calcli.core.language.methods import METHODS
 
-ScoreName = Literal["log_loss", "brier"]  # what a recalibration is judged by, and what has parts
+ScoreName = Literal["log_loss", "brier"]  # what has parts, and what chooses a calibrator
 
 PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing
 GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
 RECALIBRATORS = (*(m.name for m in METHODS.values() if m.family != "wrapper"), PAV, GIVEN)
-RECALIBRATED = {
-    "score": Argument("log_loss", get_args(ScoreName)),
-    "recalibrator": Argument("dp", RECALIBRATORS),
-    "training": Argument("cross-validation", ("cross-validation", "held-out", "test")),
-}
 
-PROPER = get_args(ScoreName)  # scores that have a rule in `calcli.core.estimators.rules`
 AS_SCORE = "as the score"  # the unit of what measures a part of any score
 
 BRIER = {"score": Argument("brier", get_args(ScoreName))}
@@ -35,38 +30,38 @@ def _scores() -> list[Metric]:
     return [
         Metric(
             name="log_loss", title="Log-loss",
-            family="score", direction="lower", range="0 to inf", unit="nats",
+            family=SCORE, direction="lower", range="0 to inf", unit="nats",
             meaning="how good the probabilities are; a sure and wrong answer costs without bound",
             formula="mean of -ln q[label]", source="Good 1952; " + ferrer + ", section 2.2",
             misses="one row of infinite loss hides all others; brier is bounded",
-            statistics=("log_loss",),
+            statistics=("log_loss",), proper=True,
         ),
         Metric(
             name="normalized_log_loss", title="Log-loss, normalized",
-            family="score", direction="lower", range="0 to inf", unit="ratio",
+            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
             meaning="log-loss over that of the class frequencies: 1 is useless, 0 perfect",
             formula="log_loss / -sum_k P_k ln P_k", source=ferrer + ", section 3.2",
             statistics=("log_loss",),
         ),
         Metric(
             name="brier", title="Brier score",
-            family="score", direction="lower", range="0 to 2", unit="ratio",
+            family=SCORE, direction="lower", range="0 to 2", unit="ratio",
             meaning="how good the probabilities are, summed over classes (two classes: twice the one-sided "
             "score)",
             formula="mean of sum_k (q_k - [k is label])^2", source="Brier 1950",
             misses="rare events: small probabilities hardly count; log_loss sees them",
-            statistics=("brier",),
+            statistics=("brier",), proper=True,
         ),
         Metric(
             name="normalized_brier", title="Brier score, normalized",
-            family="score", direction="lower", range="0 to inf", unit="ratio",
+            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
             meaning="Brier score over that of the class frequencies: 1 is useless, 0 perfect",
             formula="brier / (1 - sum_k P_k^2)", source=ferrer + ", section 3.2",
             statistics=("brier",),
         ),
         Metric(
             name="top1_brier", title="Top-1 Brier score",
-            family="score", direction="lower", range="0 to 1", unit="ratio",
+            family=SCORE, direction="lower", range="0 to 1", unit="ratio",
             meaning="how good the confidence is as the probability of being right",
             formula="mean of (max_k q_k - [argmax q = label])^2", source="Gupta et al. 2021, table 7",
             misses="the probabilities of the other classes; brier sees them",
@@ -74,7 +69,7 @@ def _scores() -> list[Metric]:
         ),
         Metric(
             name="accuracy", title="Accuracy",
-            family="score", direction="higher", range="0 to 1", unit="fraction",
+            family=SCORE, direction="higher", range="0 to 1", unit="fraction",
             meaning="share of rows whose most probable class is the label",
             formula="mean of [argmax q = label]",
             misses="says nothing about the probabilities; log_loss does",
@@ -82,21 +77,21 @@ def _scores() -> list[Metric]:
         ),
         Metric(
             name="error_rate", title="Error rate",
-            family="score", direction="lower", range="0 to 1", unit="fraction",
+            family=SCORE, direction="lower", range="0 to 1", unit="fraction",
             meaning="share of rows whose most probable class is not the label",
             formula="1 - accuracy",
             statistics=("hit",),
         ),
         Metric(
             name="normalized_error_rate", title="Error rate, normalized",
-            family="score", direction="lower", range="0 to inf", unit="ratio",
+            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
             meaning="error rate over that of always deciding for the most frequent class",
             formula="error_rate / (1 - max_k P_k)", source=ferrer + ", section 3.1",
             statistics=("hit",),
         ),
         Metric(
             name="bayes_risk", title="Bayes risk",
-            family="score", direction="lower", range="least to greatest cost", unit="cost",
+            family=SCORE, direction="lower", range="least to greatest cost", unit="cost",
             meaning="mean cost of the decisions that these probabilities say cost least",
             formula="mean of C[label, argmin_d sum_k q_k C[k, d]]", source=ferrer + ", section 2.1",
             misses="any other costs; log_loss and brier weigh all of them",
@@ -104,14 +99,14 @@ def _scores() -> list[Metric]:
         ),
         Metric(
             name="normalized_bayes_risk", title="Bayes risk, normalized",
-            family="score", direction="lower", range="0 to inf", unit="ratio",
+            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
             meaning="Bayes risk over that of the best constant decision: above 1, ignore the classifier",
             formula="bayes_risk / min_d sum_k P_k C[k, d]", source=ferrer + ", section 3.1",
             arguments={"costs": Argument("zero-one")},
         ),
         Metric(
             name="beta_score", title="Beta-weighted score",
-            family="score", direction="lower", range="0 to inf", unit="ratio",
+            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
             meaning=(
                 "two classes: risks at all thresholds, weighted by Beta(a, b); 1, 1 is the log-loss, "
                 "2, 2 is 1.5 x brier"
@@ -122,14 +117,14 @@ def _scores() -> list[Metric]:
         ),
         Metric(
             name="top5_accuracy", title="Top-5 accuracy",
-            family="score", direction="higher", range="0 to 1", unit="fraction",
+            family=SCORE, direction="higher", range="0 to 1", unit="fraction",
             meaning="share of rows whose label is among the five most probable classes",
             formula="mean of [label among the 5 largest q]",
             statistics=("top5_hit",),
         ),
         Metric(
             name="auroc", title="AUROC",
-            family="ranking", direction="higher", range="0 to 1", unit="fraction",
+            family=RANKING, direction="higher", range="0 to 1", unit="fraction",
             meaning="chance that a row of the class scores above one of another (mean over classes if more "
             "than two)",
             formula="P(q+ > q-) + P(q+ = q-) / 2",
@@ -138,14 +133,14 @@ def _scores() -> list[Metric]:
         ),
         Metric(
             name="mean_confidence", title="Mean confidence",
-            family="score", direction="none", range="1/K to 1", unit="fraction",
+            family=SCORE, direction="none", range="1/K to 1", unit="fraction",
             meaning="what accuracy the probabilities promise",
             formula="mean of max_k q_k",
             statistics=("confidence",),
         ),
         Metric(
             name="mean_gap", title="Confidence - accuracy",
-            family="score", direction="zero", range="-1 to 1", unit="fraction",
+            family=SCORE, direction="zero", range="-1 to 1", unit="fraction",
             meaning="above 0 the classifier promises more than it keeps: over-confident",
             formula="mean_confidence - accuracy", source="Panchenko et al. 2022",
             misses="gaps of opposite sign cancel; ece adds them up",
@@ -154,12 +149,21 @@ def _scores() -> list[Metric]:
     ]  # fmt: skip
 
 
+SCORES = _scores()
+PROPER = tuple(score.name for score in SCORES if score.proper)
+RECALIBRATED = {
+    "score": Argument("log_loss", PROPER),
+    "recalibrator": Argument("dp", RECALIBRATORS),
+    "training": Argument("cross-validation", ("cross-validation", "held-out", "test")),
+}
+
+
 def _recalibrations() -> list[Metric]:
     ferrer = "Ferrer & Ramos 2024"
     return [
         Metric(
             name="calibration_loss", title="Calibration loss",
-            family="recalibration", direction="lower", range="-inf to inf", unit=AS_SCORE,
+            family=RECALIBRATION, direction="lower", range="-inf to inf", unit=AS_SCORE,
             meaning="what a recalibration, trained on other rows, wins of a score; slightly below 0 if "
             "nothing",
             formula="score - score after recalibration", source=ferrer + ", section 3.3",
@@ -168,7 +172,7 @@ def _recalibrations() -> list[Metric]:
         ),
         Metric(
             name="relative_calibration_loss", title="Calibration loss, relative",
-            family="recalibration", direction="lower", range="-inf to 1", unit="fraction",
+            family=RECALIBRATION, direction="lower", range="-inf to 1", unit="fraction",
             meaning="share of a score that a recalibration, trained on other rows, wins",
             formula="calibration_loss / score", source=ferrer + ", section 3.3",
             misses="what the recalibrator cannot express; try another",
@@ -176,7 +180,7 @@ def _recalibrations() -> list[Metric]:
         ),
         Metric(
             name="expected_score", title="Semi-empirical score",
-            family="recalibration", direction="none", range="0 to inf", unit=AS_SCORE,
+            family=RECALIBRATION, direction="none", range="0 to inf", unit=AS_SCORE,
             meaning="score expected if the recalibrated posteriors were the truth; far from the score, they "
             "are not",
             formula="mean over rows of sum_k p_k score(q, k), p recalibrated",
@@ -186,7 +190,7 @@ def _recalibrations() -> list[Metric]:
         ),
         Metric(
             name="score_divergence", title="Score divergence",
-            family="recalibration", direction="lower", range="0 to inf", unit=AS_SCORE,
+            family=RECALIBRATION, direction="lower", range="0 to inf", unit=AS_SCORE,
             meaning="part of the expected score that recalibration removes: distance to the recalibrated "
             "posteriors",
             formula="mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated",
@@ -206,7 +210,7 @@ def _decompositions() -> list[Metric]:
     return [
         Metric(
             name="binned_calibration_loss", title="Binned calibration loss",
-            family="decomposition", direction="lower", range="0 to 2", unit=AS_SCORE,
+            family=DECOMPOSITION, direction="lower", range="0 to 2", unit=AS_SCORE,
             meaning="part of a score that is distance between mean probability and frequency in bins",
             formula="sum_k sum_b n_kb/N (mean prob - frequency)^2, or frequency ln(frequency / mean prob)",
             source=thesis + ", section 4.3",
@@ -215,7 +219,7 @@ def _decompositions() -> list[Metric]:
         ),
         Metric(
             name="binned_refinement_loss", title="Binned refinement loss",
-            family="decomposition", direction="lower", range="0 to 1", unit=AS_SCORE,
+            family=DECOMPOSITION, direction="lower", range="0 to 1", unit=AS_SCORE,
             meaning="part of a score that even the frequencies of the bins would lose",
             formula="sum_k sum_b n_kb/N frequency (1 - frequency), or -frequency ln frequency",
             source=thesis + ", section 4.3",
@@ -224,7 +228,7 @@ def _decompositions() -> list[Metric]:
         ),
         Metric(
             name="corp_miscalibration", title="Miscalibration (CORP)",
-            family="decomposition", direction="lower", range="0 to inf", unit=AS_SCORE,
+            family=DECOMPOSITION, direction="lower", range="0 to inf", unit=AS_SCORE,
             meaning="part of a score that the best increasing map of the probabilities would win",
             formula=f"score - score of the isotonic fit, {sums}", source=dimitriadis,
             misses="the fit is judged on its own rows: biased upward near zero",
@@ -232,14 +236,14 @@ def _decompositions() -> list[Metric]:
         ),
         Metric(
             name="corp_discrimination", title="Discrimination (CORP)",
-            family="decomposition", direction="higher", range="0 to uncertainty", unit=AS_SCORE,
+            family=DECOMPOSITION, direction="higher", range="0 to uncertainty", unit=AS_SCORE,
             meaning="how much better the best increasing map is than the class frequencies",
             formula=f"score of the class frequencies - score of the isotonic fit, {sums}", source=dimitriadis,
             arguments=isotonic,
         ),
         Metric(
             name="corp_uncertainty", title="Uncertainty (CORP)",
-            family="decomposition", direction="none", range="0 to inf", unit=AS_SCORE,
+            family=DECOMPOSITION, direction="none", range="0 to inf", unit=AS_SCORE,
             meaning="score of the class frequencies: how hard the data are before any classifier looks",
             formula="score of the class frequencies", source=dimitriadis,
             arguments=isotonic,
@@ -248,6 +252,5 @@ def _decompositions() -> list[Metric]:
 
 
 METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in [*_scores(), *_recalibrations(), *_decompositions(), *CALIBRATION_ERRORS]
+    metric.name: metric for metric in [*SCORES, *_recalibrations(), *_decompositions(), *CALIBRATION_ERRORS]
 }

@@ -190,7 +190,7 @@ def test_every_metric_is_tested(systems, binary):
     labels = rng.integers(0, 2, 80)
     pair = [binary(rng.beta(1 + 2 * labels, 2), labels) for _ in range(2)]
     settings = replace(
-        settings, metrics=(*(n for n, m in METRICS.items() if m.family == "classical"), "beta_score")
+        settings, metrics=(*(n for n, m in METRICS.items() if m.family.name == "classical"), "beta_score")
     )
     for paired in (True, False):
         (found,) = compare(pair, settings, Plan(paired))

@@ -13,6 +13,7 @@ from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.families.base import Entrant
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.families import RECALIBRATION
 from calcli.core.language.settings import Settings
 
 METRICS = ("calibration_loss", "relative_calibration_loss")
@@ -25,7 +26,7 @@ def test_draws_agree_with_a_loop_over_the_resampled_rows(predict):
     settings = Settings(metrics=METRICS, resamples=20)
     measured = measure(predict(logits, labels, "logits"), settings)
     calls = [parse_metric(metric) for metric in METRICS]
-    found = FAMILIES["recalibration"].draws(calls, Entrant(measured, settings, Units.of(90, None), 0, True))
+    found = FAMILIES[RECALIBRATION].draws(calls, Entrant(measured, settings, Units.of(90, None), 0, True))
     after = np.exp(Recalibrations(measured.predictions, Companions(), settings.seed).of(calls[0]).log_probs)
     before = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     drawn = np.random.default_rng([0, 1]).integers(0, 90, size=(20, 90))
@@ -70,4 +71,4 @@ def test_what_is_no_loss_is_not_resampled(predict):
     measured = measure(predict(np.eye(2), [0, 1]), settings)
     calls = [parse_metric(metric) for metric in settings.metrics]
     entrant = Entrant(measured, settings, Units.of(2, None), 0, True)
-    assert FAMILIES["recalibration"].draws(calls, entrant) == {}
+    assert FAMILIES[RECALIBRATION].draws(calls, entrant) == {}

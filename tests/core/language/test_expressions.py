@@ -192,7 +192,7 @@ def test_all_faults_are_named_at_once():
 
 
 def test_every_score_is_found(predict):
-    scores = [parse_metric(name) for name, metric in METRICS.items() if metric.family == "score"]
+    scores = [parse_metric(name) for name, metric in METRICS.items() if metric.family.name == "score"]
     assert scores
     for call in scores:
         score = find_score(call, predict([[0.6, 0.4], [0.2, 0.8]], [0, 1]))

@@ -1,4 +1,4 @@
-"""The families of metrics, by the key that the entries of their metrics name."""
+"""How the metrics of each family are measured, estimated and compared."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from collections.abc import Iterator, Sequence
 
 from calcli.core.evaluating.families import classical, decomposition, error, ranking, recalibration, score
 from calcli.core.evaluating.families.base import Family
+from calcli.core.language import families
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.families import MetricFamily
 
-FAMILIES: dict[str, Family] = {
-    "score": score.FAMILY,
-    "ranking": ranking.FAMILY,
-    "error": error.FAMILY,
-    "classical": classical.FAMILY,
-    "decomposition": decomposition.FAMILY,
-    "recalibration": recalibration.FAMILY,
+FAMILIES: dict[MetricFamily, Family] = {
+    families.SCORE: score.FAMILY,
+    families.RANKING: ranking.FAMILY,
+    families.ERROR: error.FAMILY,
+    families.CLASSICAL: classical.FAMILY,
+    families.DECOMPOSITION: decomposition.FAMILY,
+    families.RECALIBRATION: recalibration.FAMILY,
 }
 
 
 def by_family(calls: Sequence[MetricExpression]) -> Iterator[tuple[Family, list[MetricExpression]]]:
     """Yield each family that metrics are of, with its metrics."""
-    for name, family in FAMILIES.items():
-        if own := [call for call in calls if call.entry.family == name]:
+    for described, family in FAMILIES.items():
+        if own := [call for call in calls if call.entry.family == described]:
             yield family, own

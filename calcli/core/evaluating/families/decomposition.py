@@ -29,7 +29,7 @@ from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.expressions import CLASS_WISE, MetricExpression
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 
@@ -57,7 +57,7 @@ class DecompositionFamily(Family):
             made.keep_unit_bins(_bins(call))
             if PARTS[call.entry.name] == "refinement" and _resamples(made):
                 made.keep_cells(_bins(call))
-        elif not call.is_class_wise:
+        elif call.lens != CLASS_WISE:
             made.keep_lens(call.lens)
         elif made.predictions.n_classes == 2:
             made.keep_rows(LOG_ODDS)
