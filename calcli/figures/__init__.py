@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from calcli.figures.classwise import class_wise
-from calcli.figures.curves import reliability_curve
+from calcli.figures.calibration_map import calibration_map
+from calcli.figures.class_wise import class_wise
+from calcli.figures.corp import reliability_curve
 from calcli.figures.deviation import deviation
-from calcli.figures.forest import forest
+from calcli.figures.drawing import Drawing, View, draw, standard_set
+from calcli.figures.epochs import epochs
 from calcli.figures.ks import ks_graphs
-from calcli.figures.maps import calibration_map, temperature_curve
 from calcli.figures.output import save
+from calcli.figures.rejection import rejection_curves
 from calcli.figures.reliability import reliability
-from calcli.figures.risk import rejection_curves, risk_curves
-from calcli.figures.sets import Drawing, View, draw, standard_set
+from calcli.figures.risk import risk_curves
+from calcli.figures.scores import score_bars
 from calcli.figures.simplex import simplex
-from calcli.figures.systems import epochs, score_bars
+from calcli.figures.slices import forest
+from calcli.figures.temperature import temperature_curve
 
 __all__ = [
     "Drawing",

@@ -12,6 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from calcli.core.curves.reliability import BAND, Reliability
+from calcli.core.language.errors import UsageError
+from calcli.figures.drawing import Evaluations, Made, View, classes_of, zoomed
+from calcli.figures.reliability import reliabilities
 from calcli.figures.style import (
     BAR,
     FAINT,
@@ -34,6 +37,22 @@ OVERS: Look = {"color": OVER, "marker": "v", "markersize": 5.0, "linestyle": ""}
 UNDERS: Look = {"color": UNDER, "marker": "^", "markersize": 5.0, "linestyle": ""}
 WITHIN: Look = {"color": INK, "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "linestyle": ""}
 CHANCE: Look = {"facecolor": "#9aa3ad", "linewidth": 0}
+
+
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and the reliability of each system.
+
+    Raises
+    ------
+    UsageError
+        If the view has no draws.
+    """
+    if not view.draws:
+        raise UsageError(
+            "a deviation diagram shows what chance allows, from simulated data: give --draws 999"
+        )
+    results = reliabilities(evaluations, view)
+    return zoomed(deviation(results, classes_of(evaluations)), view), results
 
 
 @styled

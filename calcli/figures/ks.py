@@ -7,13 +7,20 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from calcli.core.curves.cumulative import Cumulative
+from calcli.core.curves.cumulative import Cumulative, cumulative
+from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens
 from calcli.figures.style import INK, OVER, UNDER, Look, new_figure, short, styled, unit_square
 from calcli.figures.wording import Words, words
 
 PROMISED: Look = {"color": OVER, "linestyle": (0, (4, 1.5)), "linewidth": 1.4}
 OBSERVED: Look = {"color": UNDER, "linestyle": "-", "linewidth": 1.4}
 HEADS = ("a  cumulative", "b  cumulative, warped", "c  smoothed slope", "d  frequency by score")
+
+
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and the cumulative curves of each system."""
+    results = through_lens(lambda evaluation, problem: cumulative(problem, view.lens), evaluations, view)
+    return ks_graphs(results, classes_of(evaluations)), results
 
 
 @styled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,8 +12,14 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import Error, Reliability
+from calcli.core.curves.reliability import reliability as reliability_of
 from calcli.core.data.arrays import Doubles
-from calcli.core.language.expressions import region_ends
+from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.expressions import parse_metric, region_ends
+from calcli.core.problems.problem import Problem
+from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
 from calcli.figures.style import (
     BAR,
     FAINT,
@@ -39,6 +46,26 @@ BARS: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
 MANY_BARS: Look = BARS | {"linewidth": 0}  # seams would hide them
 OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
 UNDERS: Look = {"facecolor": UNDER, "linewidth": 0}
+
+
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and the reliability of each system."""
+    results = reliabilities(evaluations, view)
+    return zoomed(reliability(results, classes_of(evaluations)), view), results
+
+
+def reliabilities(evaluations: Evaluations, view: View) -> dict[str, Reliability]:
+    """Return the reliability of each system in the bins of a view."""
+
+    def compute(evaluation: Evaluation, problem: Problem) -> Reliability:
+        settings = evaluation.settings
+        call = parse_metric(f"ece:binning={view.binning}", settings.defaults)
+        estimator = cast(BinnedError, find_estimator(call, settings.edges))
+        return reliability_of(
+            problem, view.lens, estimator, evaluation.estimates, view.draws, settings.seed, view.region
+        )
+
+    return through_lens(compute, evaluations, view)
 
 
 @styled

@@ -1,4 +1,4 @@
-"""What decisions cost: risk against the threshold, and errors against abstention."""
+"""What decisions cost: risk against their threshold."""
 
 from __future__ import annotations
 
@@ -8,13 +8,37 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from calcli.core.curves.risk import RejectionCurve, RiskCurve
-from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, percent, short, styled
+from calcli.core.curves.risk import RiskCurve, risk_curve
+from calcli.core.curves.views import problem_of
+from calcli.core.language.errors import UsageError
+from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, short, styled
 
 TICKS = {0.01: "0.01", 0.1: "0.1", 0.5: "0.5", 0.9: "0.9", 0.99: "0.99"}
 WIDE_TICKS = {1e-6: "$10^{-6}$", 0.001: "0.001", 0.5: "0.5", 0.999: "0.999", 1 - 1e-6: "$1-10^{-6}$"}
 WIDE = 8.0  # log-odds from which the second ones fit better
 CONSTANT: Look = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (1, 1))}
+
+
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and the risk curve of each system.
+
+    Raises
+    ------
+    UsageError
+        If there are not two classes.
+    """
+    for evaluation in evaluations.values():
+        predictions = evaluation.predictions
+        if predictions.n_classes != 2:
+            raise UsageError(
+                f"risk curves need 2 classes, and {predictions.provenance.path} has {predictions.n_classes};"
+                " see the figure rejection"
+            )
+    results = {
+        system: risk_curve(problem_of(evaluation, "class-1")) for system, evaluation in evaluations.items()
+    }
+    return risk_curves(results), results
 
 
 @styled
@@ -57,36 +81,4 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
         bottom, top = axes.get_ylim()
         axes.set_ylim(bottom, top * (1.08 + 0.09 * (len(results) + 1)))
         axes.legend(loc="upper left", handlelength=2.2)
-    return figure
-
-
-@styled
-def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
-    """Draw the error rate of what is kept against the share rejected, least sure rows first.
-
-    The thin line of each system is what its confidence promises; where it runs below the thick one, the
-    system abstains too rarely.
-
-    Parameters
-    ----------
-    results
-        Rejection curves by system name.
-    """
-    figure = new_figure(COLUMN, 2.6 + 0.14 * len(results))
-    axes = figure.subplots()
-    for index, (name, result) in enumerate(results.items()):
-        look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        start: Look = {"marker": "o", "markersize": 3, "markevery": [0], "clip_on": False}
-        axes.plot(result.rejected, result.error_rate, label=short(name), **start, **look)
-        axes.plot(result.rejected, result.promised, linewidth=0.6, **look)
-    axes.plot([], [], color=MUTED, linewidth=0.6, label="promised (1 − mean confidence)")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(percent)
-    axes.set(
-        xlim=(0, 1),
-        ylim=(0, None),
-        xlabel="Rows rejected, least sure first",
-        ylabel="Error rate of the others",
-    )
-    figure.legend(loc="outside upper center", handlelength=2.2)
     return figure

@@ -11,13 +11,40 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 
-from calcli.core.curves.simplex import Simplex
+from calcli.core.curves.simplex import Simplex, SimplexBinning, simplexes
 from calcli.core.data.arrays import Doubles
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.errors import UsageError
+from calcli.core.problems.vectors import group_members
+from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent, short, styled
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
 MASS = LinearSegmentedColormap.from_list("mass", ["#9fc3dd", "#0072b2", "#08263d"])  # darkens: prints in gray
 PANEL_WIDTH = 3.1
+
+
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and a simplex for each system or face."""
+    binning: SimplexBinning = "recursive" if view.binning == "recursive" else "equal-size"
+    results = {
+        f"{system} {face}".strip(): result
+        for system, evaluation in evaluations.items()
+        for face, result in simplexes(evaluation.predictions, _groups(evaluation, view.lens), binning).items()
+    }
+    return simplex(results), results
+
+
+def _groups(evaluation: Evaluation, lens: str) -> dict[str, list[int]] | None:
+    """Return the class numbers of each group: of the groups that the lens names, or of the only ones."""
+    known, classes = evaluation.settings.groups, evaluation.predictions.classes
+    if lens not in known and len(known) > 1:
+        raise UsageError(f"a simplex shows one of the class groups; choose with --lens: {', '.join(known)}")
+    if not known:
+        return None
+    name = lens if lens in known else next(iter(known))
+    members = group_members(name, known[name], classes)
+    return {known[name][classes[numbers[0]]]: numbers for numbers in members}
 
 
 @styled

@@ -21,10 +21,10 @@ from calcli.core.curves.series import Course
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.figures import View, calibration_map, draw, epochs, forest
-from calcli.figures.maps import temperature_curve
 from calcli.figures.risk import CONSTANT
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, UNDER
+from calcli.figures.temperature import temperature_curve
 
 
 def boxes_of(axes, color: str) -> dict[float, np.ndarray]:

@@ -17,6 +17,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import Affine2D
 
+from calcli.core.curves.views import metrics_of
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.figures import FIGURES
@@ -77,8 +78,9 @@ def evaluation_of(file: str) -> Evaluation:
     """Return the evaluation of a sample file, with every metric that some figure shows."""
     if file in MADE:
         return MADE[file]()
-    metrics = tuple(dict.fromkeys(name for kind in FIGURES.values() for name in kind.metrics))
-    return evaluate(read(SAMPLE / file, ReadOptions()), Settings(metrics=metrics, draws=99, resamples=99))
+    predictions = read(SAMPLE / file, ReadOptions())
+    metrics = metrics_of(tuple(FIGURES.values()), predictions, Settings())
+    return evaluate(predictions, Settings(metrics=metrics, draws=99, resamples=99))
 
 
 def image_of(figure: Figure) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -14,11 +15,13 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from calcli import figures
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.figures import FIGURES, standard_names
 from calcli.figures import draw, save, standard_set
 from tests.figures.conftest import everything, make
 
+FOLDER = Path(figures.__file__).parent
 SMALLEST = 5.0  # points: class names of a heat map
 SLACK = 0.02  # inches
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
@@ -182,3 +185,8 @@ def test_figures_that_do_not_fit_say_what_does(three, evaluations):
         draw("simplx", {"a": three})
     with pytest.raises(UsageError, match=r"3 or 4 classes, and ten\.npy has 10"):
         draw("simplex", {"a": evaluations["ten classes"]})
+
+
+def test_every_entry_has_the_file_of_its_name():
+    drawn = {file.stem for file in FOLDER.glob("*.py") if "\ndef make(" in file.read_text(encoding="utf-8")}
+    assert drawn == {name.replace("-", "_") for name in FIGURES}

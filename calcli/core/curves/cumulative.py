@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.spline import spline_basis
 from calcli.core.curves.views import row_weights
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.problems.problem import Problem
 
 POINTS = 800  # more cannot be told apart in print
@@ -48,15 +48,16 @@ class Cumulative:
     widest: int
     ks: float
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
+    def tables(self) -> Tables:
         """Return the table behind the graphs."""
-        return {
+        columns = {
             "fractile": self.fractile,
             "score_sum": self.score_sum,
             "outcome_sum": self.outcome_sum,
             "score": self.score,
             "frequency": self.frequency,
         }
+        return {"": columns}
 
 
 def cumulative(problem: Problem, lens: str = "top-1") -> Cumulative:

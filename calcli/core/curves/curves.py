@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import BAND
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.estimators.consistency import outcome_sums
 from calcli.core.estimators.smooth import smooth_ece
 from calcli.core.problems.pav import isotonic_blocks, pool
@@ -48,19 +48,17 @@ class Curve:
     misses: Doubles
     hits: Doubles
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
-        """Return the table behind the curve."""
-        return {
+    def tables(self) -> Tables:
+        """Return the table behind the curve, and the rows shown as ticks."""
+        columns = {
             "score": self.score,
             "frequency": self.frequency,
             "low_if_calibrated": self.low,
             "high_if_calibrated": self.high,
         }
-
-    def columns_beside(self) -> dict[str, dict[str, NDArray[np.generic]]]:
-        """Return the rows shown as ticks."""
         outcome = np.repeat([0, 1], [len(self.misses), len(self.hits)])
-        return {"some rows": {"score": np.concatenate([self.misses, self.hits]), "outcome": outcome}}
+        rows = {"score": np.concatenate([self.misses, self.hits]), "outcome": outcome}
+        return {"": columns, "some rows": rows}
 
 
 def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:

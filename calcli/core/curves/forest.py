@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calcli.core.data.arrays import Tables
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.evaluating.sliced import evaluate_slices
@@ -41,7 +40,7 @@ class Forest:
         """Tell whether a slice has too few rows to be compared with others."""
         return self.rows[name] < ENOUGH_ROWS
 
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def tables(self) -> Tables:
         """Return the table of the slices, a row a slice and metric; nan where there is no interval."""
         found = [
             (name, self.rows[name], expression, estimate)
@@ -49,7 +48,7 @@ class Forest:
             for expression, estimate in estimates.items()
         ]
         intervals = [estimate.interval for *_, estimate in found]
-        return {
+        columns = {
             "slice": np.array([name for name, *_ in found]),
             "rows": np.array([rows for _, rows, *_ in found]),
             "metric": np.array([expression for *_, expression, _ in found]),
@@ -57,6 +56,7 @@ class Forest:
             "low": np.array([np.nan if i is None else i.low for i in intervals]),
             "high": np.array([np.nan if i is None else i.high for i in intervals]),
         }
+        return {"": columns}
 
     def _rank(self, name: str) -> tuple[bool, float]:
         estimate = next(iter(self.slices[name].values()))

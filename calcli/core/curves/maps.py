@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.binning import Bins
 from calcli.core.data.logspace import log_softmax, log_sum_exp
 from calcli.core.data.predictions import Predictions
@@ -49,21 +49,18 @@ class CalibrationMap:
     high: Doubles
     bins: Bins
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
-        """Return the table behind the map."""
-        return {"before": self.before, "after": self.after, "low": self.low, "high": self.high}
-
-    def columns_beside(self) -> dict[str, dict[str, NDArray[np.generic]]]:
-        """Return the table behind the circles: bins with rows, in the data."""
+    def tables(self) -> Tables:
+        """Return the table behind the map, and that behind the circles: bins with rows, in the data."""
+        columns = {"before": self.before, "after": self.after, "low": self.low, "high": self.high}
         filled = self.bins.weight > 0
         weight = self.bins.weight[filled]
-        table: dict[str, NDArray[np.generic]] = {
+        circles = {
             "rows": self.bins.count[filled],
             "weight": weight,
             "mean_score": self.bins.score[filled] / weight,
             "frequency": self.bins.outcome[filled] / weight,
         }
-        return {"observed": table}
+        return {"": columns, "observed": circles}
 
 
 @dataclass(frozen=True)
@@ -84,9 +81,9 @@ class TemperatureCurve:
     log_loss: Doubles
     left_out: int = 0
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
+    def tables(self) -> Tables:
         """Return the table behind the curve."""
-        return {"temperature": self.temperature, "log_loss": self.log_loss}
+        return {"": {"temperature": self.temperature, "log_loss": self.log_loss}}
 
 
 def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bool = False) -> CalibrationMap:

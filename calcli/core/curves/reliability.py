@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Array, Doubles, Tables
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null, outcome_sums
@@ -104,9 +104,9 @@ class Reliability(_Binned):
         """Frequency of the outcome over all rows."""
         return float(self.bins.outcome.sum() / self.bins.weight.sum())
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
-        """Return the table behind the diagram, a row a bin."""
-        return {
+    def tables(self) -> Tables:
+        """Return the bins, the distribution of the scores where it has bins of its own, and the errors."""
+        columns: dict[str, Array] = {
             "lower_edge": self.edges[:-1],
             "upper_edge": self.edges[1:],
             "rows": self.bins.count,
@@ -117,10 +117,7 @@ class Reliability(_Binned):
             "low_if_calibrated": self.low,
             "high_if_calibrated": self.high,
         }
-
-    def columns_beside(self) -> dict[str, dict[str, NDArray[np.generic]]]:
-        """Return the distribution of the scores, where it has bins of its own, and the errors."""
-        tables: dict[str, dict[str, NDArray[np.generic]]] = {}
+        tables: Tables = {"": columns}
         if self.share_edges is not self.edges:
             lower, upper = self.share_edges[:-1], self.share_edges[1:]
             tables["distribution"] = {"lower_edge": lower, "upper_edge": upper, "share": self.share}
@@ -259,7 +256,7 @@ class ClassReliability(_Binned):
         """(K,) classes in descending order of their error."""
         return np.argsort(-self.error, kind="stable")
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
+    def tables(self) -> Tables:
         """Return the table behind the figure, a row a class and bin, worst class first."""
         worst, m = self.worst_first, len(self.edges) - 1
         per_bin = {
@@ -269,13 +266,14 @@ class ClassReliability(_Binned):
             "frequency": self.frequency,
             "gap": self.frequency - self.mean_score,
         }
-        return {
+        columns = {
             "class": np.repeat(np.array(self.classes)[worst], m),
             "class_ece": np.repeat(self.error[worst], m),
             "lower_edge": np.tile(self.edges[:-1], len(worst)),
             "upper_edge": np.tile(self.edges[1:], len(worst)),
             **{name: table[worst].ravel() for name, table in per_bin.items()},
         }
+        return {"": columns}
 
 
 def class_reliability(bins: Bins, classes: Sequence[str]) -> ClassReliability:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.views import row_weights
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.problems.problem import Problem
 
 POINTS = 401
@@ -49,14 +49,15 @@ class RiskCurve:
     log_loss: float
     brier: float
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
+    def tables(self) -> Tables:
         """Return the table behind the curves: risk and threshold at both sets of points."""
         from_odds = 1 / (1 + np.exp(-self.log_odds))
-        return {
+        columns = {
             "threshold": np.concatenate([from_odds, self.threshold]),
             "risk": np.concatenate([self.risk, self.brier_risk / 4]),
             "constant_risk": np.concatenate([self.constant_risk, self.constant_brier_risk / 4]),
         }
+        return {"": columns}
 
 
 def risk_curve(problem: Problem) -> RiskCurve:
@@ -112,9 +113,10 @@ class RejectionCurve:
     error_rate: Doubles
     promised: Doubles
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
+    def tables(self) -> Tables:
         """Return the table behind the curve."""
-        return {"rejected": self.rejected, "error_rate": self.error_rate, "promised": self.promised}
+        columns = {"rejected": self.rejected, "error_rate": self.error_rate, "promised": self.promised}
+        return {"": columns}
 
 
 def rejection_curve(problem: Problem) -> RejectionCurve:

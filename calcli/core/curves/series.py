@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
@@ -35,18 +33,19 @@ class ScoreSet:
 
     estimates: tuple[Estimate, ...]
 
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def tables(self) -> Tables:
         """Return the table of the scores; ends of intervals are nan where there is none."""
         ends = [
             (np.nan, np.nan) if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
             for estimate in self.estimates
         ]
-        return {
+        columns = {
             "metric": np.array([str(estimate.call) for estimate in self.estimates]),
             "value": np.array([estimate.value for estimate in self.estimates]),
             "low": np.array([low for low, _ in ends]),
             "high": np.array([high for _, high in ends]),
         }
+        return {"": columns}
 
 
 def score_sets(systems: Mapping[str, Mapping[str, Estimate]]) -> dict[str, ScoreSet]:
@@ -98,9 +97,9 @@ class Course:
     smoothed: Doubles
     best: int
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
+    def tables(self) -> Tables:
         """Return the table behind the course."""
-        return {"value": self.value, "smoothed": self.smoothed}
+        return {"": {"value": self.value, "smoothed": self.smoothed}}
 
 
 def courses(series: Sequence[Mapping[str, Estimate]]) -> dict[str, Course]:

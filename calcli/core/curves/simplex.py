@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats, Tables
 from calcli.core.data.blocks import Block, sweep, working_dtype
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.partitions import Partition, recursive_partition, vector_bins
@@ -49,12 +49,12 @@ class Simplex:
         """(m,) whether a bin has too few rows to say anything."""
         return self.count < FEW_ROWS
 
-    def columns(self) -> dict[str, NDArray[np.generic]]:
+    def tables(self) -> Tables:
         """Return the table behind the figure, a row a bin."""
-        table: dict[str, NDArray[np.generic]] = {"rows": self.count, "share": self.share}
+        columns: dict[str, Array] = {"rows": self.count, "share": self.share}
         for k, name in enumerate(self.names):
-            table |= {f"mean_{name}": self.mean[:, k], f"frequency_{name}": self.frequency[:, k]}
-        return table
+            columns |= {f"mean_{name}": self.mean[:, k], f"frequency_{name}": self.frequency[:, k]}
+        return {"": columns}
 
 
 def simplexes(

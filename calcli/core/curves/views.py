@@ -14,7 +14,6 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
-from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import find_scalar_lens
 from calcli.core.problems.problem import Problem, ordered_problem
@@ -71,11 +70,14 @@ def metrics_of(
     """
     if settings.metrics:
         return settings.metrics
-    names = [name for figure in figures for name in figure.metrics]
-    if FIGURES["scores"] in figures:
-        names += [f"normalized_bayes_risk:costs={costs.name}" for costs in settings.costs]
-    if predictions.n_rows * predictions.n_classes > RECALIBRATION_LIMIT:
-        names = [name for name in names if not parse_metric(name).entry.family.fits]
+    affordable = predictions.n_rows * predictions.n_classes <= RECALIBRATION_LIMIT
+    names: list[str] = []
+    for name in (name for figure in figures for name in figure.metrics):
+        entry = parse_metric(name).entry
+        if "costs" in entry.arguments:
+            names += [f"{name}:costs={costs.name}" for costs in settings.costs]
+        elif affordable or not entry.family.fits:
+            names.append(name)
     return tuple(dict.fromkeys(names)) or ("accuracy",)
 
 

@@ -11,3 +11,4 @@ Array = NDArray[Any]
 Floats = NDArray[np.floating[Any]]  # single or double precision, as the input was
 Doubles = NDArray[np.float64]
 Positions = NDArray[np.intp]
+Tables = dict[str, dict[str, Array]]  # by name: columns of one length by their head

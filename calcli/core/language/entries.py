@@ -236,18 +236,24 @@ class Method(Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class FigureKind(Entry):
-    """A figure; its name is also that of its file.
+    """A figure; its name is also that of its module in `calcli.figures` and of the files it is written to.
 
     Attributes
     ----------
     meaning
         One line: what is to be seen.
     metrics
-        The metrics that it draws where none are asked for.
+        The metrics that it draws where none are asked for; one that takes costs for each of those in use.
     one_score
         Whether it looks through a one-dimensional lens, and so at a region of its scores.
     most_systems
         How many systems it can show; None for any number.
+    bins
+        Which bins other than equal-width ones it can show: those of scores, or recursive ones.
+    standard
+        The least and the largest number of classes for which a report has it; None if it never does.
+    of_classes
+        The figure in its place through the lens class-wise.
     """
 
     kind: ClassVar[str] = "figure"
@@ -256,3 +262,6 @@ class FigureKind(Entry):
     metrics: tuple[str, ...] = ()
     one_score: bool = False
     most_systems: int | None = PANELS
+    bins: Literal["scores", "recursive"] | None = None
+    standard: tuple[float, float] | None = None
+    of_classes: str = ""

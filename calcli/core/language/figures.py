@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
@@ -21,6 +22,9 @@ FIGURES: dict[str, FigureKind] = {
             meaning="what was observed against what was predicted, bin by bin, and where the predictions are",
             source="van de Waterlaat 2021, fig. 3.2",
             one_score=True,
+            bins="scores",
+            standard=(2, inf),
+            of_classes="class-wise",
         ),
         FigureKind(
             name="deviation",
@@ -28,12 +32,15 @@ FIGURES: dict[str, FigureKind] = {
             meaning="the gap of each bin, and how large chance makes it if calibrated",
             source="Vaicenavicius et al. 2019, fig. 4; Broecker & Smith 2007",
             one_score=True,
+            bins="scores",
+            standard=(2, inf),
         ),
         FigureKind(
             name="class-wise",
             title="Class-wise reliability",
             meaning="reliability of every class, worst first",
             source="Kull et al. 2019",
+            standard=(3, inf),
         ),
         FigureKind(
             name="ks",
@@ -41,6 +48,7 @@ FIGURES: dict[str, FigureKind] = {
             meaning="cumulative score and outcome, without bins: how far apart, and where",
             source="Gupta et al. 2021, fig. 1 and 2",
             one_score=True,
+            standard=(2, inf),
         ),
         FigureKind(
             name="corp",
@@ -61,6 +69,8 @@ FIGURES: dict[str, FigureKind] = {
             title="Calibration on the simplex",
             meaning="arrows from prediction to observation, for three outcomes",
             source="Vaicenavicius et al. 2019, fig. 1",
+            bins="recursive",
+            standard=(3, 3),
         ),
         FigureKind(
             name="risk",
@@ -68,6 +78,7 @@ FIGURES: dict[str, FigureKind] = {
             meaning="cost of decisions at every threshold, for two classes: areas are scores",
             source="Ferrer & Ramos 2024, fig. 1",
             most_systems=LINES,
+            standard=(2, 2),
         ),
         FigureKind(
             name="rejection",
@@ -86,6 +97,7 @@ FIGURES: dict[str, FigureKind] = {
                 "normalized_brier",
                 "normalized_error_rate",
                 "relative_calibration_loss",
+                "normalized_bayes_risk",
             ),
             most_systems=LINES,
         ),
@@ -160,9 +172,10 @@ def refuse_more_systems(kinds: Iterable[FigureKind], systems: int) -> None:
 
 def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
     """Raise a UsageError if a figure has no such bins."""
-    fitting = ["simplex"] if binning == "recursive" else ["reliability", "deviation"]
+    bins = "recursive" if binning == "recursive" else "scores"
+    fitting = [kind.name for kind in FIGURES.values() if kind.bins == bins]
     for kind in kinds:
-        if binning != "equal-width" and kind.name not in fitting:
+        if binning != "equal-width" and kind.bins != bins:
             raise UsageError(
                 f"the figure {kind.name} has no {binning} bins; --binning {binning} goes with "
                 f"--figure {','.join(fitting)}"
@@ -170,7 +183,7 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
 
 
 def standard_names(n_classes: int, lens: str = "top-1", region: str = "all") -> list[str]:
-    """Return the names of the figures that fit predictions, in the order in which a report shows them.
+    """Return the names of the figures that fit predictions, those that look through a lens first.
 
     Parameters
     ----------
@@ -181,10 +194,13 @@ def standard_names(n_classes: int, lens: str = "top-1", region: str = "all") -> 
     region
         Of a part of the scores, only the figures that can show it alone.
     """
+    fitting = [
+        kind
+        for kind in FIGURES.values()
+        if kind.standard and kind.standard[0] <= n_classes <= kind.standard[1]
+    ]
     if lens == "class-wise":
-        return ["class-wise"]
-    names = ["reliability", "deviation", "ks"]
-    if lens == "top-1" and region == "all":
-        names.append("risk" if n_classes == 2 else "class-wise")
-        names += ["simplex"] if n_classes == 3 else []
-    return names
+        return [kind.of_classes for kind in fitting if kind.of_classes]
+    scores = [kind.name for kind in fitting if kind.one_score]
+    others = [kind.name for kind in fitting if not kind.one_score]
+    return scores + (others if lens == "top-1" and region == "all" else [])

@@ -47,7 +47,7 @@ def test_the_worst_comes_first_and_slices_of_few_rows_last(sliced, metric, sign)
 
 
 def test_the_table_has_a_row_a_slice_and_metric(sliced):
-    table = forest(sliced[0], ["part"], ["log_loss", "ece"]).columns()
+    table = forest(sliced[0], ["part"], ["log_loss", "ece"]).tables()[""]
     assert table["metric"].tolist() == ["log_loss", "ece"] * 3
     assert table["slice"].tolist() == [f"part={p}" for p in ("even", "even", "few", "few", "odd", "odd")]
     assert np.isnan(table["low"]).tolist() == [False, True] * 3

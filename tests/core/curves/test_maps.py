@@ -103,7 +103,7 @@ def test_courses_find_the_best_file_of_each_metric():
 def test_score_sets_need_a_normalized_score():
     predictions = Predictions(ArrayScores(np.eye(2), "probs"), np.array([0, 1]), ("a", "b"))
     estimates = evaluate(predictions, Settings(("normalized_brier", "brier"), draws=0, resamples=0)).estimates
-    table = score_sets({"a": estimates})["a"].columns()
+    table = score_sets({"a": estimates})["a"].tables()[""]
     assert table["metric"].tolist() == ["normalized_brier"]
     assert np.isnan(table["low"]).all()
     with pytest.raises(UsageError, match="normalized_log_loss"):

@@ -110,7 +110,7 @@ def test_classes_average_to_the_reference_errors(golden, evaluated, name):
     result = class_reliability(evaluation.class_bins, evaluation.predictions.classes)
     assert result.error.mean() == pytest.approx(golden[name]["cw_ece_ew15"], abs=1e-9)
     assert np.all(np.diff(result.error[result.worst_first]) <= 0)
-    table = result.columns()
+    table = result.tables()[""]
     gap = np.where(table["rows"] > 0, table["gap"], 0)
     squares = np.sum(table["weight"] * gap**2) / evaluation.predictions.n_rows
     assert squares == pytest.approx(golden[name]["cl_brier_ew15"], abs=1e-9)

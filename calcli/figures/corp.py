@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from calcli.core.curves.curves import Curve
+from calcli.core.curves.curves import Curve, corp_curve
 from calcli.core.curves.reliability import BAND
+from calcli.core.data.streams import Stream, generator
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.problems.problem import Problem
+from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
 from calcli.figures.style import BAR, INK, MUTED, UNDER, Look, is_leftmost, panels, short, styled, unit_square
 from calcli.figures.wording import words
 
 CURVE: Look = {"color": UNDER, "linewidth": 1.6}
 IDEAL: Look = {"color": MUTED, "linewidth": 0.8, "linestyle": (0, (4, 2))}
 TICK = 0.028  # height of a raw datum
+CURVE_DRAWS = 199  # simulated curves behind a band
 MANY_POINTS = 4000  # above which vector formats keep a curve as an image
+
+
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and the isotonic curve of each system."""
+    return make_curves(corp_curve, evaluations, view)
+
+
+def make_curves(kind: Callable[..., Curve], evaluations: Evaluations, view: View) -> Made:
+    """Return the figure of one kind of curve, `corp_curve` or `kernel_curve`, and the curves."""
+
+    def compute(evaluation: Evaluation, problem: Problem) -> Curve:
+        rng = generator(evaluation.settings.seed, Stream.CURVES)
+        return kind(problem, view.lens, CURVE_DRAWS, rng)
+
+    results = through_lens(compute, evaluations, view)
+    ends = np.concatenate([end for curve in results.values() for end in (curve.score, curve.frequency)])
+    figure = reliability_curve(results, classes_of(evaluations))
+    return zoomed(figure, view, (ends.min(), ends.max())), results
 
 
 @styled

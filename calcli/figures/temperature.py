@@ -1,72 +1,23 @@
-"""What a calibrator does to a score, and the log-loss against the temperature."""
+"""The log-loss against the temperature."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-from calcli.core.curves.maps import SPREAD, CalibrationMap, TemperatureCurve
-from calcli.figures.style import (
-    BAR,
-    COLUMN,
-    DASHES,
-    MUTED,
-    OVER,
-    SERIES,
-    UNDER,
-    is_leftmost,
-    new_figure,
-    panels,
-    short,
-    styled,
-    unit_square,
-    wrapped,
-)
-from calcli.figures.wording import words
+from calcli.core.curves.maps import TemperatureCurve
+from calcli.core.curves.maps import temperature_curve as curve_of
+from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, new_figure, short, styled
 
 
-@styled
-def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str] = ()) -> Figure:
-    """Draw calibrated against uncalibrated score, and the frequencies in the data as circles.
-
-    The area of a circle grows with the number of rows. Where rows of one score get different calibrated
-    scores, a band holds 90% of them.
-
-    Parameters
-    ----------
-    results
-        Maps by name.
-    classes
-        Class names, for the axes.
-    """
-    figure, stacks = panels(len(results), heights=(1,), height=3.6)
-    for (axes,), (name, result) in zip(stacks, results.items(), strict=True):
-        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, dashes=(4, 2))
-        if np.any(result.high > result.low):
-            axes.fill_between(
-                result.before, result.low, result.high, color=BAR, linewidth=0, label=f"{SPREAD:.0%} of rows"
-            )
-        axes.plot(
-            result.before, result.after, color=UNDER, linewidth=1.6, label="after calibration", clip_on=False
-        )
-        filled = result.bins.weight > 0
-        weight = result.bins.weight[filled]
-        axes.scatter(
-            result.bins.score[filled] / weight, result.bins.outcome[filled] / weight,
-            s=6 + 60 * weight / weight.sum(), facecolor="none", edgecolor=OVER, linewidth=0.9, clip_on=False,
-            label="observed in the data", zorder=3,
-        )  # fmt: skip
-        unit_square(axes)
-        axes.set_title(wrapped(name), loc="left")
-        axes.set_xlabel(f"{words(result.lens, classes).score}, before")
-        if is_leftmost(axes):
-            axes.set_ylabel("After calibration; observed")
-    handles, labels = stacks[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
-    return figure
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and the curve of each system."""
+    results = {system: curve_of(evaluation.predictions) for system, evaluation in evaluations.items()}
+    return temperature_curve(results), results
 
 
 @styled

@@ -1,22 +1,28 @@
-"""Figures of metrics: several systems, and the epochs of one."""
+"""Normalized scores of several systems as bars."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from calcli.core.curves.series import Course, ScoreSet
+from calcli.core.curves.series import ScoreSet, score_sets
 from calcli.core.evaluating.results import Estimate
-from calcli.figures.style import COLUMN, GRID, INK, MUTED, SERIES, new_figure, short, styled
+from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.style import COLUMN, INK, MUTED, SERIES, new_figure, short, styled
 from calcli.figures.wording import metric_name
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 BAR_HEIGHT = 0.16  # inches: a bar of one system
+
+
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and the scores of each system."""
+    results = score_sets({system: evaluation.estimates for system, evaluation in evaluations.items()})
+    return score_bars(results), results
 
 
 @styled
@@ -67,40 +73,3 @@ def _interval(axes: Axes, estimate: Estimate, y: float) -> None:
         value, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=6.2,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3},
     )  # fmt: skip
-
-
-@styled
-def epochs(courses: Mapping[str, Course], names: Sequence[str]) -> Figure:
-    """Draw metrics over a series of files, and where each is best (van de Waterlaat 2021, fig. 4.10, 5.1).
-
-    Parameters
-    ----------
-    courses
-        Courses by canonical expression.
-    names
-        Names of the files, in order.
-    """
-    columns = min(len(courses), 3)
-    rows = math.ceil(len(courses) / columns)
-    figure = new_figure(max(COLUMN, 2.3 * columns), 1.75 * rows + 0.35)
-    grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
-    place = np.arange(1, len(names) + 1)
-    for axes, course in zip(grid.flat, courses.values(), strict=False):
-        axes.plot(place, course.value, linestyle="", marker="o", markersize=2.6, color=MUTED)
-        axes.plot(place, course.smoothed, color=SERIES[0])
-        x, y = place[course.best], course.smoothed[course.best]
-        axes.plot(
-            x, y, marker="o", markersize=7, markerfacecolor="none", color=SERIES[1], markeredgewidth=1.4
-        )
-        axes.set_title(metric_name(course.call), loc="left", fontsize=7.5, pad=13)
-        best = f"best: {short(names[course.best], 26)}"
-        axes.annotate(best, (0, 1), (0, 4), "axes fraction", textcoords="offset points", fontsize=6.5)
-        axes.set_ylabel(course.call.unit)
-        axes.grid(axis="y", color=GRID)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-    for axes in list(grid.flat)[len(courses) :]:
-        axes.set_visible(False)
-    for column in range(columns):
-        grid[(len(courses) - 1 - column) // columns, column].tick_params(labelbottom=True)
-    figure.supxlabel("File, in order (ring: best of the smoothed line, weights 1:2:1)", fontsize=7)
-    return figure

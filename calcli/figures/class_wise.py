@@ -12,7 +12,8 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure, SubFigure
 from numpy.typing import NDArray
 
-from calcli.core.curves.reliability import FEW_ROWS, ClassReliability
+from calcli.core.curves.reliability import FEW_ROWS, ClassReliability, class_reliability
+from calcli.figures.drawing import Evaluations, Made, View, require_same_classes
 from calcli.figures.reliability import key, reliability_bars
 from calcli.figures.style import MUTED, OVER, UNDER, Look, boxes, new_figure, short, styled
 from calcli.figures.wording import words
@@ -20,6 +21,16 @@ from calcli.figures.wording import words
 SMALL_MULTIPLES = 30  # classes up to which each has its own diagram
 HEAT_MAP_ROWS = 100  # more names cannot be read
 GAPS = LinearSegmentedColormap.from_list("gaps", [OVER, "#ffffff", UNDER])
+
+
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and the reliability of the classes of each system."""
+    require_same_classes(evaluations)
+    results = {
+        system: class_reliability(evaluation.class_bins, evaluation.predictions.classes)
+        for system, evaluation in evaluations.items()
+    }
+    return class_wise(results), results
 
 
 @styled

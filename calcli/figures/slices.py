@@ -12,8 +12,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from calcli.core.curves.forest import Forest
+from calcli.core.curves.forest import forest as forest_of
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.results import Estimate
+from calcli.core.language.errors import UsageError
+from calcli.figures.drawing import Evaluations, Made, View, asked
 from calcli.figures.style import (
     COLUMN,
     FAINT,
@@ -30,6 +33,28 @@ from calcli.figures.wording import metric_name
 
 LINE = 0.17  # inches: a slice
 WHOLE: Look = {"color": MUTED, "linewidth": 0.9, "dashes": (4, 2)}
+
+
+def make(evaluations: Evaluations, view: View) -> Made:
+    """Return the figure, and a forest for each system.
+
+    Raises
+    ------
+    UsageError
+        If there is no column to slice by, or probabilities were moved.
+    """
+    if not view.by:
+        raise UsageError("the figure slices needs a column to slice by: --by COLUMN")
+    if any(evaluation.settings.shift_to_priors for evaluation in evaluations.values()):
+        raise UsageError(
+            "the figure slices weights each slice to --priors, but moves no probabilities; leave out "
+            "--shift-to-priors"
+        )
+    results = {
+        system: forest_of(evaluation, view.by, asked("slices", evaluation, view))
+        for system, evaluation in evaluations.items()
+    }
+    return forest(results), results
 
 
 @styled

@@ -1,0 +1,203 @@
+"""From evaluations to figures: `draw` one, or write those that go with a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from matplotlib.figure import Figure
+
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.curves.views import problem_of
+from calcli.core.data.arrays import Tables
+from calcli.core.data.predictions import require_classes
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metrics, region_ends
+from calcli.core.language.figures import FIGURES, find_figure, refuse_more_systems, standard_names
+from calcli.core.problems.problem import Problem
+from calcli.figures.output import save
+from calcli.figures.style import zoom
+
+Evaluations = Mapping[str, Evaluation]
+
+
+@dataclass(frozen=True)
+class View:
+    """How evaluations are looked at.
+
+    Attributes
+    ----------
+    lens
+        A one-dimensional lens, "class-wise" for the reliability of every class, or for the simplex the name
+        of groups in the evaluation's settings.
+    binning
+        How scores are parted, into as many bins as the evaluation's settings say: "equal-width",
+        "equal-mass" or the name of edges in these settings; "recursive" for the simplex.
+    draws
+        Simulated data sets behind consistency bars.
+    region
+        The scores to look at, such as "0.8..1", or "all".
+    metrics
+        Metrics to draw over epochs and slices; empty for the usual ones.
+    by
+        Columns whose values are slices.
+    calibrators
+        Calibrators to map, by name.
+    """
+
+    lens: str = "top-1"
+    binning: str = "equal-width"
+    draws: int = 999
+    region: str = "all"
+    metrics: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    calibrators: Mapping[str, CalibratorRecord] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with the numbers in it.
+
+    Attributes
+    ----------
+    figure
+        What was drawn.
+    tables
+        Columns of the results drawn, by system, class group or metric; where a panel shows more than one
+        table, the others follow as "SYSTEM, observed" and the like.
+    """
+
+    figure: Figure
+    tables: Tables = field(default_factory=dict)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for each row of the tables; `name` says which table it is of."""
+        for name, columns in self.tables.items():
+            for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+                yield {"name": name} | dict(zip(columns, row, strict=True))
+
+
+class Tabled(Protocol):
+    """What a figure shows, a result of `calcli.core.curves`."""
+
+    def tables(self) -> Tables:
+        """Return its tables; the one behind the figure has an empty name, others are named."""
+
+
+Made = tuple[Figure, Mapping[str, Tabled]]
+
+
+def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawing:
+    """Draw one figure of one or several evaluations, side by side on the same scales.
+
+    The function `make` of the module that is called like the figure computes and draws it.
+
+    Parameters
+    ----------
+    name
+        A name in `calcli.core.language.figures.FIGURES`.
+    evaluations
+        By system name.
+    view
+        Lens and binning.
+
+    Raises
+    ------
+    UsageError
+        If the figure or the lens is unknown or does not fit the data.
+    """
+    view = view or View()
+    kind = find_figure(name)
+    if kind.of_classes and view.lens == "class-wise":
+        kind = FIGURES[kind.of_classes]
+    refuse_more_systems([kind], len(evaluations))
+    if view.region != "all" and not kind.one_score:
+        raise UsageError(f"the figure {kind.name} shows all rows; leave out --region {view.region}")
+    module = import_module(f"calcli.figures.{kind.name.replace('-', '_')}")
+    figure, results = module.make(evaluations, view)
+    own: Tables = {}
+    beside: Tables = {}
+    for key, result in results.items():
+        for what, table in result.tables().items():
+            if what:
+                beside[f"{key}, {what}"] = table
+            else:
+                own[key] = table
+    return Drawing(figure, own | beside)
+
+
+def standard_set(evaluation: Evaluation, folder: str | Path) -> list[Path]:
+    """Write the figures that fit an evaluation as PNG.
+
+    Parameters
+    ----------
+    evaluation
+        What to draw.
+    folder
+        An existing folder.
+
+    Returns
+    -------
+    The files written, in the order in which a report shows them.
+    """
+    title = Path(evaluation.predictions.provenance.path).name
+    paths = []
+    for name in standard_names(evaluation.predictions.n_classes):
+        paths.append(Path(folder) / f"{name}.png")
+        save(draw(name, {title: evaluation}).figure, paths[-1])
+    return paths
+
+
+T = TypeVar("T")
+
+
+def through_lens(
+    compute: Callable[[Evaluation, Problem], T], evaluations: Evaluations, view: View
+) -> dict[str, T]:
+    """Return what is computed of each system from the problem of a view's lens and region."""
+    if view.lens.startswith("class-"):
+        require_same_classes(evaluations)
+    where = "" if view.region == "all" else f", {view.region}"
+    return {
+        system + where: compute(evaluation, problem_of(evaluation, view.lens, view.region))
+        for system, evaluation in evaluations.items()
+    }
+
+
+def zoomed(figure: Figure, view: View, height: tuple[float, float] | None = None) -> Figure:
+    """Return a figure whose axes show the region of a view alone, and of the vertical ones that height."""
+    if view.region != "all":
+        zoom(figure, region_ends(view.region), height)
+    return figure
+
+
+def classes_of(evaluations: Evaluations) -> Sequence[str]:
+    """Return the class names of the first system."""
+    return next(iter(evaluations.values())).predictions.classes
+
+
+def require_same_classes(evaluations: Evaluations) -> None:
+    """Raise an InputError if systems have other classes than the first one."""
+    first, *others = (evaluation.predictions for evaluation in evaluations.values())
+    for other in others:
+        require_classes(other, first.classes, first.provenance.path)
+
+
+def asked(figure: str, evaluation: Evaluation, view: View) -> list[str]:
+    """Return those metrics of an evaluation that a figure is to show.
+
+    Raises
+    ------
+    UsageError
+        If none of them was computed.
+    """
+    calls = parse_metrics(view.metrics or FIGURES[figure].metrics, evaluation.settings.defaults)
+    asked = [str(call) for call in calls]
+    found = [name for name in asked if name in evaluation.estimates]
+    if not found:
+        raise UsageError(f"the figure {figure} needs metrics that were not computed: {', '.join(asked)}")
+    return found
