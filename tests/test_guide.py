@@ -174,6 +174,14 @@ def test_every_page_is_listed_and_shipped():
     assert {DOCUMENTS[page] for page in PAGES} <= set(shipped)
 
 
+def test_development_names_files_that_there_are():
+    text = DOCUMENTS["development"].read_text(encoding="utf-8")
+    named = re.findall(r"`((?:core|io|report|figures|guide|cli|tests)/[\w/.]*)`", text)
+    assert len(named) > 10
+    for path in named:
+        assert (ROOT / path).exists() or (ROOT / "calcli" / path).exists(), path
+
+
 def test_the_works_behind_every_entry_are_listed():
     rows = re.findall(r"^\| (\S.* \d{4}) \|", DOCUMENTS["works"].read_text(encoding="utf-8"), re.MULTILINE)
     for entry in [*METRICS.values(), *METHODS.values(), *FIGURES.values()]:

@@ -104,7 +104,7 @@ def _notes(baseline: Baseline | None) -> tuple[str, ...]:
         return ()
     if isinstance(baseline.reference, StoredReport):
         return (
-            f"The baseline {baseline.reference.path} is a report: it holds no rows to pair, so that only "
+            f"The baseline {baseline.reference.path} is a report: it holds no rows to pair, so only "
             "large differences can be proven.",
         )
     return ("Unpaired: the baseline holds other cases, so only large differences can be proven.",)

@@ -44,7 +44,7 @@ class LogLoss(Decomposable):
     def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[float, float]:
         """Return the sums of c ln(c / z) and -c ln c (van de Waterlaat 2021, section 4.3.2).
 
-        Their class terms are no divergences, so that they may be negative.
+        Their class terms are not divergences and may be negative.
         """
         seen = frequency > 0  # 0 ln 0 = 0
         share, mean_prob, frequency = share[seen], mean_prob[seen], frequency[seen]

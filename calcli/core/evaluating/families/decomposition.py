@@ -196,7 +196,7 @@ def _corp(call: MetricExpression, measured: Measurements) -> Corp:
         return Corp(one.score, rule.outcomes * one.recalibrated, rule.outcomes * one.uncertainty)
     if not rule.additive:
         raise UsageError(
-            f"{call}: the {METRICS[call.score].title.lower()} of more than two classes is no sum over "
+            f"{call}: the {METRICS[call.score].title.lower()} of more than two classes is not a sum over "
             "classes; say score=brier or lens=top-1"
         )
     parts = []
