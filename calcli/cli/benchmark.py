@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Reading, Talking, bundled, split
+from calcli.cli.options import Reading, Talking, bundled
 from calcli.cli.output import colored, emit
+from calcli.core.language.declaring import items
 
 if TYPE_CHECKING:
     from calcli.core.recalibrating.benchmark import Task
@@ -66,8 +67,8 @@ def benchmark(
     from calcli.report.progress import progress
     from calcli.report.shown import render
 
-    calls = parse_methods(split(methods) or DEFAULT_METHODS)
-    measured = parse_metrics(split(metrics) or DEFAULT_METRICS, {"bins": bins})
+    calls = parse_methods(items(methods) or DEFAULT_METHODS)
+    measured = parse_metrics(items(metrics) or DEFAULT_METRICS, {"bins": bins})
     asked = tuple(call.asked for call in measured)
     settings = Settings(metrics=asked, bins=bins, resamples=2000, draws=0, seed=seed)
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Computing, Reading, Talking, bundled
+from calcli.cli.options import Clustering, Computing, Reading, Talking, bundled, settings_of
 from calcli.cli.output import colored, emit
 
 Format = Literal["table", "json", "markdown"]
@@ -26,6 +26,7 @@ def compare(
         list[str],
         typer.Argument(metavar="BASELINE CANDIDATE", help="Predictions of two or more systems."),
     ],
+    *,
     reading: Reading,
     computing: Computing,
     talking: Talking,
@@ -48,9 +49,7 @@ def compare(
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Compare on every value of this column as well.")
     ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rows that share a value depend on each other.")
-    ] = None,
+    clustering: Clustering,
     select: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Say which of the systems to ship, by this metric.")
     ] = None,
@@ -75,7 +74,7 @@ def compare(
     from calcli.io.read import read
     from calcli.report.progress import progress
 
-    settings = replace(computing.settings(), cluster=cluster)
+    settings = settings_of(computing, clustering)
     if len(files) < 2:
         raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
     if unpaired and key is not None:
@@ -93,9 +92,8 @@ def compare(
     plan = Plan(not (unpaired or allow_other_classes), margins, select or "log_loss", by)
     unmatched: Sequence[int] = [0] * len(systems)
     if plan.paired:
-        pairing = pair(
-            systems, key, allow_unmatched=allow_unmatched, keep=[name for name in (by, cluster) if name]
-        )
+        keep = [name for name in (by, settings.cluster) if name]
+        pairing = pair(systems, key, allow_unmatched=allow_unmatched, keep=keep)
         systems, unmatched = pairing.systems, pairing.unmatched
     with progress(shown=not talking.quiet) as watcher:
         watch = watcher("comparing", sum(system.n_rows for system in systems)) if watcher else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calcli.cli.options import Computing, Reading, Recalibrating, Showing, Testing, bundled
+from calcli.cli.options import Computing, Reading, Recalibrating, Showing, Testing, bundled, settings_of
 from calcli.cli.output import colored, emit, remark
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def evaluate(
     from calcli.report.progress import progress
     from calcli.report.shown import render
 
-    settings = recalibrating.applied(testing.applied(computing.settings()))
+    settings = settings_of(computing, testing, recalibrating)
     limits = [parse_limit(text, settings.defaults) for text in fail_if or ()]
     options = reading.read_options()
     companions = recalibrating.companions(options)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from calcli.cli.options import Reading, Talking, bundled, split
+from calcli.cli.options import Reading, Talking, bundled
 from calcli.cli.output import colored, emit
+from calcli.core.language.declaring import items
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import ScoreName
 
@@ -141,7 +142,7 @@ def method_calls(
 
     names = [method]
     if method == AUTO:
-        names = list(split(candidates)) or candidates_for(raw)
+        names = list(items(candidates)) or candidates_for(raw)
     elif candidates is not None:
         raise UsageError(f"--candidates is for -m auto, not for -m {method}; leave it out")
     common: dict[str, Any] = {}

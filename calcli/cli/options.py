@@ -5,176 +5,127 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from typer import Option
 
+from calcli.core.language.declaring import Setting, declared
+from calcli.core.language.settings import LOSS_RESAMPLES, Settings
+from calcli.io.options import ReadOptions, read_options
+
 if TYPE_CHECKING:
     from calcli.core.evaluating.recalibrated import Companions
-    from calcli.core.language.settings import Settings, Training
-    from calcli.io.options import ReadOptions
-
-LOSS_RESAMPLES = 200  # of which each trains every fold again
 
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
 
 
+def option(name: str, owner: type[Any] = Settings, help: str = "") -> Any:
+    """Return the field of a bundle that is the option of a setting, with a meaning of its own if given."""
+    said = declared(owner)[name]
+    shown = said.default if isinstance(said.default, bool | int | float | str) else None
+    notes = [] if shown is None or isinstance(shown, bool) else [f"default: {shown}"]
+    notes += [said.values.limits] if said.values.limits else []
+    words = [help or said.help, *(["Repeatable."] if said.values.several == "repeated" else [])]
+    # their limits are the declaration's, so that it says what is wrong; typer would show them in these words
+    text = " ".join(words) + (f"  [{'; '.join(notes)}]" if notes else "")
+    form = Option(said.option, metavar=said.metavar, help=text, show_default=False)
+    return field(default=shown, metadata={"setting": said, "option": Annotated[_type(said), form]})
+
+
+def _type(said: Setting) -> Any:
+    """Return the type that typer makes of the text of an option."""
+    values = said.values
+    if values.choices:
+        return Literal[values.choices]
+    if values.several == "repeated":
+        return list[str] | None
+    return values.type if isinstance(said.default, values.type) else values.type | None
+
+
 @dataclass(frozen=True)
-class ReadingScores:
+class Chosen:
+    """A bundle with options of settings."""
+
+    def given(self) -> dict[str, Any]:
+        """Return the values of settings, by keyword, of those that have one."""
+        settings = [one.metadata["setting"] for one in fields(self) if "setting" in one.metadata]
+        values = {said.keyword: getattr(self, said.key) for said in settings}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class ReadingScores(Chosen):
     """How the scores in files are to be understood."""
 
-    scores: Annotated[
-        str | None, Option(metavar="PATTERN", help="Score columns, 'p_*' or a,b,c; in .npz, the array.")
-    ] = None
-    kind: Annotated[
-        Literal["auto", "logits", "log-probs", "probs"],
-        Option(help="What the scores are."),
-    ] = "auto"
-    classes: Annotated[
-        str | None, Option(metavar="NAMES", help="Classes in the order of the scores, separated by commas.")
-    ] = None
-    positive: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Of two classes, the one that a single score is for."),
-    ] = None
-    renormalize: Annotated[
-        bool, Option("--renormalize", help="Divide rows of probabilities by their sum, however far from 1.")
-    ] = False
+    scores: Any = option("scores", ReadOptions)
+    kind: Any = option("kind", ReadOptions)
+    classes: Any = option("classes", ReadOptions)
+    positive: Any = option("positive", ReadOptions)
+    renormalize: Any = option("renormalize", ReadOptions)
 
     def read_options(self) -> ReadOptions:
-        """Return them as the reader wants them."""
-        from calcli.io.options import ReadOptions
+        """Return them as the reader wants them.
 
-        return ReadOptions(**vars(self) | {"classes": split(self.classes) or None})
+        Raises
+        ------
+        UsageError
+            If a value is wrong.
+        """
+        return read_options(self.given(), "option")
 
 
 @dataclass(frozen=True)
 class Reading(ReadingScores):
     """How files of predictions are to be understood."""
 
-    labels: Annotated[
-        str | None, Option(metavar="FILE", help="File of labels for .npy scores; in .npz, the array.")
-    ] = None
-    label_column: Annotated[str | None, Option(metavar="NAME", help="Column of the labels.")] = None
-    weights: Annotated[str | None, Option(metavar="NAME", help="Column of row weights.")] = None
-    limit: Annotated[int | None, Option(metavar="N", min=1, help="Read only the first N rows.")] = None
+    labels: Any = option("labels", ReadOptions)
+    label_column: Any = option("label_column", ReadOptions)
+    weights: Any = option("weights", ReadOptions)
+    limit: Any = option("limit", ReadOptions)
 
 
 @dataclass(frozen=True)
-class Computing:
+class Computing(Chosen):
     """What is to be computed, and how."""
 
-    metrics: Annotated[
-        str | None,
-        Option(metavar="LIST", help="Metrics in place of the usual ones, such as log_loss,ece:bins=20,ks."),
-    ] = None
-    bins: Annotated[int, Option(metavar="N", min=1, max=100_000, help="Bins of the calibration errors.")] = 15
-    level: Annotated[float, Option(metavar="P", help="Coverage of the intervals.")] = 0.95
-    resamples: Annotated[
-        int, Option(metavar="N", min=0, help="Bootstrap resamples behind each interval; 0 for none.")
-    ] = 1000
-    draws: Annotated[
-        int,
-        Option(metavar="N", min=0, help="Simulated data sets per p-value, more for many slices; 0 for none."),
-    ] = 999
-    seed: Annotated[int, Option(metavar="N", min=0, help="Seed of intervals and tests.")] = 0
-    precision: Annotated[
-        Literal["auto", "single", "double"], Option(help="auto: double up to 5 million scores.")
-    ] = "auto"
-    class_groups: Annotated[
-        list[str] | None,
-        Option(metavar="NAME=GROUPS", help="Classes as a+b,c+d, or a file, for lens=NAME. Repeatable."),
-    ] = None
-    edges: Annotated[
-        list[str] | None,
-        Option(metavar="NAME=EDGES", help="Such as mine=0,0.5,0.9,1, for binning=NAME. Repeatable."),
-    ] = None
-
-    costs: Annotated[
-        str | None,
-        Option(
-            metavar="LIST",
-            help="Costs of decisions: zero-one, balanced, abstain:0.1, imbalanced:CLASS:10, or files.",
-        ),
-    ] = None
-    clip: Annotated[float, Option(metavar="P", help="Smallest probability of a label in the log-loss.")] = 0.0
-    priors: Annotated[
-        str | None,
-        Option(metavar="PRIORS", help="Weight rows to these class priors: uniform, 0.9,0.1 or a file."),
-    ] = None
-    shift_to_priors: Annotated[
-        bool, Option("--shift-to-priors", help="Move the probabilities to --priors as well.")
-    ] = False
-
-    def settings(self) -> Settings:
-        """Return them as the core wants them.
-
-        Raises
-        ------
-        UsageError
-            If a metric is unknown, a number is out of its range, or something named makes no sense.
-        InputError
-            If a file of class groups, costs or priors is damaged.
-        """
-        from calcli.core.language.errors import UsageError
-        from calcli.core.language.expressions import parse_metrics
-        from calcli.core.language.settings import Settings
-
-        if not 0 < self.level < 1:
-            raise UsageError(f"--level is {self.level:g}; expected a number between 0 and 1, such as 0.95")
-        if not 0 <= self.clip < 1:
-            raise UsageError(f"--clip is {self.clip:g}; expected a small probability, such as 1e-12")
-        if self.shift_to_priors and self.priors is None:
-            raise UsageError("--shift-to-priors moves to the priors of --priors; give them as well")
-        metrics = split(self.metrics)
-        if self.metrics is not None and not metrics:
-            raise UsageError("--metrics is empty; leave it out for the usual ones")
-        parse_metrics(metrics)  # refuses what is wrong before anything is read
-        given = vars(self) | {"metrics": metrics, "costs": (), "priors": None}
-        if self.costs or self.priors:
-            from calcli.io.costs import read_costs, read_priors
-
-            given["costs"] = read_costs(split(self.costs))
-            given["priors"] = read_priors(self.priors) if self.priors else None
-        groups, edges = given.pop("class_groups"), given.pop("edges")
-        if groups or edges:
-            from calcli.io.named import parse_edges, read_class_groups
-
-            given |= {"groups": read_class_groups(tuple(groups or ()))}
-            given |= {"edges": parse_edges(tuple(edges or ()))}
-        return Settings(**given)
+    metrics: Any = option("metrics")
+    bins: Any = option("bins")
+    level: Any = option("level")
+    resamples: Any = option("resamples")
+    draws: Any = option("draws")
+    seed: Any = option("seed")
+    precision: Any = option("precision")
+    class_groups: Any = option("groups")
+    edges: Any = option("edges")
+    costs: Any = option("costs")
+    clip: Any = option("clip")
+    priors: Any = option("priors")
+    shift_to_priors: Any = option("shift_to_priors")
 
 
 @dataclass(frozen=True)
-class Testing:
+class Testing(Chosen):
     """What is tested, and found out about the spread."""
 
-    test: Annotated[
-        bool, Option("--test", help="Test every calibration error, also class-wise and of classes.")
-    ] = False
-    resample_predictions: Annotated[
-        bool,
-        Option("--resample-predictions", help="Tests draw rows anew, not their outcomes alone; slow."),
-    ] = False
-    sd: Annotated[
-        bool, Option("--sd", help="Bootstrap standard deviation of every metric, also of errors; slow.")
-    ] = False
-
-    def applied(self, settings: Settings) -> Settings:
-        """Return settings that test in this way."""
-        return replace(settings, **vars(self))
+    test: Any = option("test")
+    resample_predictions: Any = option("resample_predictions")
+    sd: Any = option("sd")
 
 
 @dataclass(frozen=True)
-class Recalibrating:
+class Clustering(Chosen):
+    """Which rows depend on each other."""
+
+    cluster: Any = option("cluster")
+
+
+@dataclass(frozen=True)
+class Recalibrating(Chosen):
     """How to find out what a recalibration would win back."""
 
-    recalibrator: Annotated[
-        str,
-        Option(metavar="METHOD", help="How the calibration loss recalibrates: as in calcli fit, or pav."),
-    ] = "dp"
+    recalibrator: Any = option("recalibrator")
     calibration_data: Annotated[
         str | None,
         Option(metavar="FILE", help="Train it on these predictions, not by cross-validation."),
@@ -189,42 +140,31 @@ class Recalibrating:
     calibration_loss_interval: Annotated[
         bool, Option("--calibration-loss-interval", help="Bootstrap it, training again each time; slow.")
     ] = False
-    cluster: Annotated[
-        str | None, Option(metavar="COLUMN", help="Rows that share a value depend on each other.")
-    ] = None
-    fold_column: Annotated[
-        str | None, Option(metavar="COLUMN", help="Which fold of the cross-validation a row is in.")
-    ] = None
+    cluster: Any = option("cluster")
+    fold_column: Any = option("fold_column")
     posteriors: Annotated[
         str | None,
         Option(metavar="FILE", help="Calibrated posteriors of the same rows, for recalibrator=given."),
     ] = None
 
-    def applied(self, settings: Settings) -> Settings:
-        """Return settings that recalibrate in this way.
+    def given(self) -> dict[str, Any]:
+        """Return the values of settings, by keyword, also of those that two options spell.
 
         Raises
         ------
         UsageError
-            If there is no such method, or two ways to train it are asked for.
+            If two ways to train are asked for.
         """
         from calcli.core.language.errors import UsageError
-        from calcli.core.language.expressions import parse_metric
 
+        given = super().given()
         if self.calibration_data is not None and self.train_on_test:
             raise UsageError("--calibration-data and --train-on-test exclude each other; choose one")
-        parse_metric(f"calibration_loss:recalibrator={self.recalibrator}")
-        training: Training = "test" if self.train_on_test else "cross-validation"
-        if self.calibration_data is not None:
-            training = "held-out"
-        return replace(
-            settings,
-            recalibrator=self.recalibrator,
-            training=training,
-            loss_resamples=LOSS_RESAMPLES if self.calibration_loss_interval else 0,
-            cluster=self.cluster,
-            fold_column=self.fold_column,
-        )
+        if self.calibration_data is not None or self.train_on_test:
+            given["training"] = "test" if self.train_on_test else "held-out"
+        if self.calibration_loss_interval:
+            given["loss_resamples"] = LOSS_RESAMPLES
+        return given
 
     def companions(self, options: ReadOptions) -> Companions:
         """Read the files that are needed beside those that are evaluated.
@@ -271,9 +211,20 @@ class Showing(Talking):
     per_class: Annotated[bool, Option("--per-class", help="Add a table of the classes.")] = False
 
 
-def split(text: str | None) -> tuple[str, ...]:
-    """Return the items of a list separated by commas."""
-    return tuple(item.strip() for item in (text or "").split(",") if item.strip())
+def settings_of(*bundles: Chosen) -> Settings:
+    """Return the settings that bundles of options hold.
+
+    Raises
+    ------
+    UsageError
+        If a metric is unknown, a number is out of its range, or something named makes no sense.
+    InputError
+        If a file of class groups, costs or priors is damaged.
+    """
+    from calcli.io import settings
+
+    given = {name: value for bundle in bundles for name, value in bundle.given().items()}
+    return settings.settings_of(given, "option")
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
@@ -289,15 +240,18 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
         types = get_type_hints(hints[name], include_extras=True)
         parameters += [
             inspect.Parameter(
-                field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
+                one.name,
+                parameter.KEYWORD_ONLY,
+                default=one.default,
+                annotation=one.metadata.get("option", types[one.name]),
             )
-            for field in fields(hints[name])
+            for one in fields(hints[name])
         ]
 
     @functools.wraps(command)
     def with_options(**values: Any) -> None:
         gathered = {
-            name: bundle(**{field.name: values.pop(field.name) for field in fields(bundle)})
+            name: bundle(**{one.name: values.pop(one.name) for one in fields(bundle)})
             for name, bundle in bundles.items()
         }
         command(**values, **gathered)

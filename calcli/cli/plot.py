@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Computing, Quiet, Reading, bundled, split
+from calcli.cli.options import Computing, Quiet, Reading, bundled, settings_of
 from calcli.cli.output import emit
+from calcli.core.language.declaring import items
 
 if TYPE_CHECKING:
     from calcli.core.evaluating.results import Evaluation
@@ -59,7 +60,7 @@ class Looking:
         """
         from calcli.core.language.figures import find_figures
 
-        names = [name for text in self.figure or () for name in split(text)]
+        names = [name for text in self.figure or () for name in items(text)]
         names += ["slices"] if self.by else []
         names += ["calibration-map"] if self.calibrator else []
         return find_figures(names)
@@ -124,7 +125,7 @@ def plot(
     from calcli.io.folder import filled_folder
     from calcli.report.progress import progress
 
-    settings = computing.settings()
+    settings = settings_of(computing)
     view, kinds = looking.view(settings), looking.kinds()
     refuse_more_systems(kinds if looking.figure else [FIGURES["reliability"], *kinds], len(files))
     refuse_binning(kinds if looking.figure else [FIGURES["reliability"]], view.binning)

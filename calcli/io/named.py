@@ -16,13 +16,15 @@ BINNING = re.compile(r"equal-width|equal-mass|recursive")
 CSV_GROUPS = "a line for each class: its name and its group"
 
 
-def read_class_groups(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
+def read_class_groups(texts: tuple[str, ...], called: str = "--class-groups") -> dict[str, dict[str, str]]:
     """Return partitions of the classes by name, each as the group of every class.
 
     Parameters
     ----------
     texts
         `NAME=a+b,c+d`, or `NAME=FILE` with a CSV, JSON or TOML file that gives each class its group.
+    called
+        The setting, for messages.
 
     Raises
     ------
@@ -33,13 +35,15 @@ def read_class_groups(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """
     found: dict[str, dict[str, str]] = {}
     for text in texts:
-        name, value = _named("--class-groups", text, "size=cat+mouse,horse+cow", LENS, found)
-        found[name] = _read_groups(Path(value)) if is_keyed_file(value) else _parse_groups(name, value)
+        name, value = _named(called, text, "size=cat+mouse,horse+cow", LENS, found)
+        found[name] = (
+            _read_groups(Path(value)) if is_keyed_file(value) else _parse_groups(called, name, value)
+        )
     return found
 
 
-def parse_edges(texts: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
-    """Return bin edges by name, from `NAME=0,0.5,0.9,1`.
+def parse_edges(texts: tuple[str, ...], called: str = "--edges") -> dict[str, tuple[float, ...]]:
+    """Return bin edges by name, from `NAME=0,0.5,0.9,1`; the setting is `called` so in messages.
 
     Raises
     ------
@@ -48,7 +52,7 @@ def parse_edges(texts: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
     """
     found: dict[str, tuple[float, ...]] = {}
     for text in texts:
-        name, value = _named("--edges", text, "mine=0,0.5,0.9,1", BINNING, found)
+        name, value = _named(called, text, "mine=0,0.5,0.9,1", BINNING, found)
         try:
             edges = tuple(float(edge) for edge in value.split(","))
         except ValueError:
@@ -56,7 +60,7 @@ def parse_edges(texts: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
         ascending = all(low < high for low, high in pairwise(edges))
         if len(edges) < 2 or not ascending or (edges[0], edges[-1]) != (0, 1):
             raise UsageError(
-                f"--edges {text}: expected numbers that ascend from 0 to 1, as in {name}=0,0.5,0.9,1"
+                f"{called} {text}: expected numbers that ascend from 0 to 1, as in {name}=0,0.5,0.9,1"
             )
         found[name] = edges
     return found
@@ -75,13 +79,13 @@ def _named(
     return name, value
 
 
-def _parse_groups(name: str, text: str) -> dict[str, str]:
+def _parse_groups(called: str, name: str, text: str) -> dict[str, str]:
     group_of: dict[str, str] = {}
     for group in text.split(","):
         for member in group.split("+"):
             if member.strip() in group_of:
                 raise UsageError(
-                    f"--class-groups {name}={text}: class {member.strip()!r} is there twice; expected every "
+                    f"{called} {name}={text}: class {member.strip()!r} is there twice; expected every "
                     f"class once, or a file that ends in {', '.join(ENDINGS)}"
                 )
             group_of[member.strip()] = group.strip()

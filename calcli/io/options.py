@@ -2,45 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from calcli.core.language.declaring import (
+    FLAG,
+    TEXT,
+    Spelling,
+    checked,
+    choice,
+    documented,
+    setting,
+    texts,
+    whole,
+)
 
 if TYPE_CHECKING:
     from calcli.core.data.predictions import Kind
 
+KINDS = Literal["auto", "logits", "log-probs", "probs"]
 
+
+@documented()
 @dataclass(frozen=True)
 class ReadOptions:
     """The reader's options; each overrules what would be found out from the file.
 
     Attributes
     ----------
-    labels
-        A .npy file of labels, or the name of the label array in an .npz archive.
-    label_column
-        The column that holds the labels.
-    scores
-        A pattern for the score columns such as `p_*`; a list column, or an array in an .npz archive.
-    kind
-        What the scores are.
-    classes
-        Names and order of the classes.
-    positive
-        For two classes: the class to count as the second one, whose probability a single score is.
-    weights
-        The column, or array in an .npz archive, that holds row weights.
-    limit
-        Read only this many rows.
-    renormalize
-        Divide rows by their sum even where it is further from one than rounding explains.
+    {settings}
     """
 
-    labels: str | None = None
-    label_column: str | None = None
-    scores: str | None = None
-    kind: Kind | Literal["auto"] = "auto"
-    classes: tuple[str, ...] | None = None
-    positive: str | None = None
-    weights: str | None = None
-    limit: int | None = None
-    renormalize: bool = False
+    labels: str | None = setting(None, TEXT, "File of labels for .npy scores; in .npz, the array.", "FILE")
+    label_column: str | None = setting(None, TEXT, "Column of the labels.", "NAME")
+    scores: str | None = setting(None, TEXT, "Score columns, 'p_*' or a,b,c; in .npz, the array.", "PATTERN")
+    kind: Kind | Literal["auto"] = setting("auto", choice(KINDS), "What the scores are.")
+    classes: tuple[str, ...] | None = setting(
+        None, texts("cat", commas=True), "Classes in the order of the scores, separated by commas.", "NAMES"
+    )
+    positive: str | None = setting(None, TEXT, "Of two classes, the one that a single score is for.", "NAME")
+    weights: str | None = setting(None, TEXT, "Column of row weights.", "NAME")
+    limit: int | None = setting(None, whole(1), "Read only the first N rows.", "N")
+    renormalize: bool = setting(False, FLAG, "Divide rows of probabilities by their sum, however far from 1.")
+
+
+def read_options(given: Mapping[str, Any], spelling: Spelling = "keyword") -> ReadOptions:
+    """Return how files are to be read, from values by keyword.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown, or its value is wrong.
+    """
+    return ReadOptions(**checked(ReadOptions, given, spelling))

@@ -196,7 +196,7 @@ def test_what_metrics_may_name_has_the_words_of_the_options():
         ("shift_to_priors = true", "give them as well"),
         ("shift_to_priors = 1", "shift_to_priors is 1; expected true or false"),
         ("clip = 2", "clip is 2; expected a small probability"),
-        ("min_rows = -1", "min_rows is -1; expected a number of at least 0"),
+        ("min_rows = -1", "min_rows is -1; expected a whole number of at least 0"),
         ("cluster = 3", "cluster is 3; expected text"),
     ],
 )

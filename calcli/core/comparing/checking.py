@@ -22,13 +22,12 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import LOSS_RESAMPLES, Settings
 
 UNUSED = (
     "the baseline was not used: no rule of the policy compares with it; give it rules with max_increase or "
     "max_decrease, as calcli check --init FILE --baseline BASELINE writes them"
 )
-LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
 SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
 
 

@@ -1,10 +1,14 @@
-"""What an evaluation is asked for."""
+"""What an evaluation is asked for: every setting, declared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from calcli.core.language.calibrationerrors import BINS
+from calcli.core.language.declaring import FLAG, TEXT, choice, documented, fraction, setting, texts, whole
+from calcli.core.language.expressions import parse_metric, parse_metrics
 
 if TYPE_CHECKING:
     from calcli.core.data.arrays import Array
@@ -15,76 +19,109 @@ if TYPE_CHECKING:
 Precision = Literal["auto", "single", "double"]
 Training = Literal["cross-validation", "held-out", "test"]
 
+LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
 
+
+def _recalibrator(value: Any) -> str:
+    text = str(TEXT.taken(value))
+    parse_metric(f"calibration_loss:recalibrator={text}")
+    return text
+
+
+@documented()
 @dataclass(frozen=True)
 class Settings:
     """What is to be computed, and how.
 
     Attributes
     ----------
-    metrics
-        Metric expressions; empty for the default report.
-    bins
-        Number of bins where an expression does not say.
-    level
-        Nominal coverage of the intervals.
-    resamples
-        Bootstrap resamples; 0 for no intervals.
-    draws
-        Simulated data sets behind each p-value; 0 for no tests.
-    seed
-        Seed of both.
-    precision
-        "single", "double", or "auto": double up to 5 million elements.
-    costs
-        Costs of decisions that metrics may name.
-    clip
-        Least probability of a label that the log-loss counts with; 0 for no clipping.
-    recalibrator, training
-        How the calibration loss recalibrates, and what trains it, where an expression does not say.
-    loss_resamples
-        Bootstrap resamples behind the interval of a calibration loss; 0 for none.
-    cluster
-        Column whose values dependent rows share; they are resampled together and stay in one fold.
-    fold_column
-        Column that says which fold of the cross-validation a row is in; None to deal them out.
-    priors
-        Class priors to weight the rows to; None for the frequencies they have.
-    shift_to_priors
-        Whether to move the posteriors to these priors as well.
-    test
-        Whether to test every error, also the class-wise ones.
-    resample_predictions
-        Whether the tests resample the rows as well, and do not keep the predictions as they are.
-    sd
-        Whether to find the bootstrap standard deviation of every metric.
-    groups
-        Partitions of the classes by name, which lenses may name: the group of every class name.
-    edges
-        Explicit bin edges by name, which binnings may name.
+    {settings}
     """
 
-    metrics: tuple[str, ...] = ()
-    bins: int = 15
-    level: float = 0.95
-    resamples: int = 1000
-    draws: int = 999
-    seed: int = 0
-    precision: Precision = "auto"
-    costs: tuple[Costs, ...] = ()
-    clip: float = 0.0
-    recalibrator: str = "dp"
-    training: Training = "cross-validation"
-    loss_resamples: int = 0
-    cluster: str | None = None
-    fold_column: str | None = None
-    priors: Priors | None = None
-    shift_to_priors: bool = False
-    test: bool = False
-    resample_predictions: bool = False
-    sd: bool = False
-    groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    edges: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    metrics: tuple[str, ...] = setting(
+        (),
+        texts("log_loss", commas=True, checked=parse_metrics),
+        "Metrics in place of the usual ones, such as log_loss,ece:bins=20,ks.",
+        "LIST",
+    )
+    bins: int = setting(15, whole(1, int(BINS["bins"].most)), "Bins of the calibration errors.", "N")
+    level: float = setting(
+        0.95,
+        fraction("a number between 0 and 1, such as 0.95", zero=False),
+        "Coverage of the intervals.",
+        "P",
+        in_policies=True,
+    )
+    resamples: int = setting(
+        1000, whole(), "Bootstrap resamples behind each interval; 0 for none.", "N", in_policies=True
+    )
+    draws: int = setting(
+        999,
+        whole(),
+        "Simulated data sets per p-value, more for many slices; 0 for none.",
+        "N",
+        in_policies=True,
+    )
+    seed: int = setting(0, whole(), "Seed of intervals and tests.", "N", in_policies=True)
+    precision: Precision = setting("auto", choice(Precision), "auto: double up to 5 million scores.")
+    costs: tuple[Costs, ...] = setting(
+        (),
+        texts("abstain:0.1", commas=True),
+        "Costs of decisions: zero-one, balanced, abstain:0.1, imbalanced:CLASS:10, or files.",
+        "LIST",
+        in_policies=True,
+    )
+    clip: float = setting(
+        0.0,
+        fraction("a small probability, such as 1e-12", zero=True),
+        "Smallest probability of a label in the log-loss.",
+        "P",
+        in_policies=True,
+    )
+    recalibrator: str = setting(
+        "dp",
+        replace(TEXT, taken=_recalibrator),
+        "How the calibration loss recalibrates: as in calcli fit, or pav.",
+        "METHOD",
+    )
+    training: Training = setting(
+        "cross-validation", choice(Training), "What the recalibration of the calibration loss is trained on."
+    )
+    loss_resamples: int = setting(
+        0, whole(), "Bootstrap resamples behind the interval of a calibration loss; 0 for none."
+    )
+    cluster: str | None = setting(
+        None, TEXT, "Rows that share a value depend on each other.", "COLUMN", in_policies=True
+    )
+    fold_column: str | None = setting(None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN")
+    priors: Priors | None = setting(
+        None,
+        TEXT,
+        "Weight rows to these class priors: uniform, 0.9,0.1 or a file.",
+        "PRIORS",
+        in_policies=True,
+    )
+    shift_to_priors: bool = setting(
+        False, FLAG, "Move the probabilities to --priors as well.", in_policies=True
+    )
+    test: bool = setting(False, FLAG, "Test every calibration error, also class-wise and of classes.")
+    resample_predictions: bool = setting(False, FLAG, "Tests draw rows anew, not their outcomes alone; slow.")
+    sd: bool = setting(False, FLAG, "Bootstrap standard deviation of every metric, also of errors; slow.")
+    groups: Mapping[str, Mapping[str, str]] = setting(
+        dict,
+        texts("kind=cat+dog,cow+horse"),
+        "Classes as a+b,c+d, or a file, for lens=NAME.",
+        "NAME=GROUPS",
+        key="class_groups",
+        in_policies=True,
+    )
+    edges: Mapping[str, tuple[float, ...]] = setting(
+        dict,
+        texts("mine=0,0.5,0.9,1"),
+        "Such as mine=0,0.5,0.9,1, for binning=NAME.",
+        "NAME=EDGES",
+        in_policies=True,
+    )
 
     @property
     def defaults(self) -> dict[str, str | int]:

@@ -1,0 +1,272 @@
+"""How settings are declared, once: what each means, which values it takes, and its default.
+
+The options of the command line, the keys of a policy and the keywords of the Python interface are made from
+the declarations, and their values are checked by them.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from numbers import Real
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
+
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import nearest_name
+
+Spelling: TypeAlias = Literal["option", "key", "keyword"]
+
+F = TypeVar("F", bound=Any)
+
+PLACE = "{settings}"
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values that a setting takes.
+
+    Attributes
+    ----------
+    type
+        What the command line makes of the text of one: bool, int, float or str.
+    name
+        The type, in the documentation of keywords.
+    expected
+        What is expected, to end a sentence on a wrong value.
+    taken
+        Returns a value as the setting holds it; a TypeError, ValueError or OverflowError if it is wrong.
+    limits
+        Of whole numbers, as help shows them.
+    choices
+        The only values, if they are few.
+    several
+        For lists: whether text holds them all, with commas between, or one, and its option is repeated.
+    """
+
+    type: type
+    name: str
+    expected: str
+    taken: Callable[[Any], Any]
+    limits: str = ""
+    choices: tuple[str, ...] = ()
+    several: Literal["", "commas", "repeated"] = ""
+
+    def checked(self, called: str, value: Any) -> Any:
+        """Return a value as the setting holds it.
+
+        Raises
+        ------
+        UsageError
+            If it is wrong; the setting is `called` as its user wrote it.
+        """
+        try:
+            return self.taken(value)
+        except (TypeError, ValueError, OverflowError):
+            shown = f"{value:g}" if isinstance(value, float) else repr(value)
+            nearest = nearest_name(str(value), self.choices)
+            raise UsageError(f"{called} is {shown}; expected {self.expected}{nearest}") from None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is said of a setting.
+
+    Attributes
+    ----------
+    values
+        What it takes.
+    help
+        Its meaning, in a line; other settings in it have the names of their options.
+    metavar
+        What stands for the value in help.
+    key
+        Its name in a policy and, with dashes, on the command line.
+    keyword
+        Its name in Python.
+    in_policies
+        Whether a policy may hold it.
+    default
+        What it is if nothing is said.
+    """
+
+    values: Values
+    help: str
+    metavar: str | None = None
+    key: str = ""
+    keyword: str = ""
+    in_policies: bool = False
+    default: Any = None
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return "--" + self.key.replace("_", "-")
+
+    def described(self) -> list[str]:
+        """Return the lines of a docstring."""
+        meaning = re.sub("--[a-z-]+", lambda name: name[0][2:].replace("-", "_"), self.help)
+        text = textwrap.wrap(meaning, 100, initial_indent="    ", subsequent_indent="    ")
+        return [f"{self.keyword} : {self.values.name}, default {self.default!r}", *text]
+
+    def spelled(self, spelling: Spelling) -> str:
+        """Return its name where it was written."""
+        return str(getattr(self, spelling))
+
+    def checked(self, value: Any, spelling: Spelling) -> Any:
+        """Return a value as it is to be held; text for a list is taken apart, but not in policies.
+
+        Raises
+        ------
+        UsageError
+            If it is wrong.
+        """
+        called = self.spelled(spelling)
+        if value is None and self.default is None:
+            return None
+        if isinstance(value, str) and self.values.several and spelling != "key":
+            value = items(value) if self.values.several == "commas" else (value,)
+            if not value:
+                raise UsageError(f"{called} is empty; leave it out")
+        return self.values.checked(called, value)
+
+
+def whole(low: int = 0, high: int | None = None) -> Values:
+    """Return the whole numbers in a range."""
+
+    def taken(value: Any) -> int:
+        number = operator.index(value)
+        if isinstance(value, bool) or number < low or (high is not None and number > high):
+            raise ValueError
+        return number
+
+    if high is None:
+        return Values(int, "int", f"a whole number of at least {low}", taken, f"x>={low}")
+    return Values(int, "int", f"a whole number from {low} to {high}", taken, f"{low}<=x<={high}")
+
+
+def fraction(expected: str, *, zero: bool) -> Values:
+    """Return the numbers below 1 and above 0, or 0 as well."""
+
+    def taken(value: Any) -> float:
+        number = _number(value)
+        if not (0 <= number < 1 if zero else 0 < number < 1):
+            raise ValueError
+        return number
+
+    return Values(float, "float", expected, taken)
+
+
+def choice(of: Any) -> Values:
+    """Return the values of a literal type."""
+    choices: tuple[str, ...] = get_args(of)
+
+    def taken(value: Any) -> str:
+        return choices[choices.index(value)]
+
+    listed = ", ".join(f'"{name}"' for name in choices)
+    return Values(str, f"{{{listed}}}", f"one of {listed}", taken, choices=choices)
+
+
+def texts(example: str, *, commas: bool = False, checked: Callable[[tuple[str, ...]], Any] = tuple) -> Values:
+    """Return lists of text, which something checks further."""
+
+    def taken(value: Any) -> tuple[str, ...]:
+        if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+            raise TypeError
+        found = tuple(value)
+        if not all(isinstance(text, str) for text in found):
+            raise TypeError
+        checked(found)
+        return found
+
+    expected = f'a list of text, such as ["{example}"]'
+    return Values(str, "list of str", expected, taken, several="commas" if commas else "repeated")
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise TypeError
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    found = os.fspath(value)
+    if not isinstance(found, str):
+        raise TypeError
+    return found
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+FLAG = Values(bool, "bool", "true or false", _flag)
+NUMBER = Values(float, "float", "a finite number", _number)
+TEXT = Values(str, "str", "text", _text)
+
+
+def setting(default: Any, values: Values, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return the field of a setting; a default that is a type is made anew each time."""
+    metadata = {"setting": Setting(values, help, metavar, **more)}
+    if isinstance(default, type):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def declared(owner: type[Any]) -> dict[str, Setting]:
+    """Return what is said of the settings that a class holds, by keyword."""
+    found = {}
+    for one in fields(owner):
+        said: Setting = one.metadata["setting"]
+        default = one.default if one.default_factory is MISSING else one.default_factory()
+        found[one.name] = replace(said, keyword=one.name, key=said.key or one.name, default=default)
+    return found
+
+
+def checked(owner: type[Any], given: Mapping[str, Any], spelling: Spelling) -> dict[str, Any]:
+    """Return the values of settings as their class holds them, by keyword.
+
+    Parameters
+    ----------
+    owner
+        The class.
+    given
+        Values by keyword; a list may be text, as on the command line.
+    spelling
+        Where they were written, for messages.
+
+    Raises
+    ------
+    UsageError
+        If a setting is unknown, or its value is wrong.
+    """
+    known = declared(owner)
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise UsageError(f"unknown option {', '.join(unknown)}; expected some of {', '.join(known)}")
+    return {name: known[name].checked(value, spelling) for name, value in given.items()}
+
+
+def documented(owner: type[Any] | None = None) -> Callable[[F], F]:
+    """Let a docstring describe the settings that a class holds, in place of its line `{settings}`."""
+
+    def described(it: F) -> F:
+        before, _, after = (it.__doc__ or "").partition(PLACE)
+        indent = before.rpartition("\n")[2]
+        lines = [line for one in declared(owner or it).values() for line in one.described()]
+        it.__doc__ = before + f"\n{indent}".join(lines) + after
+        return it
+
+    return described
+
+
+def items(text: str | None) -> tuple[str, ...]:
+    """Return the items of a list separated by commas."""
+    return tuple(item.strip() for item in (text or "").split(",") if item.strip())

@@ -1,0 +1,74 @@
+"""Settings from what was given for them: values, text, and names of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from calcli.core.data.priors import Priors
+from calcli.core.estimators.costs import Costs
+from calcli.core.language.declaring import Spelling, checked, declared
+from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import Settings
+from calcli.io.costs import read_costs, read_priors
+from calcli.io.named import parse_edges, read_class_groups
+
+
+def settings_of(
+    given: Mapping[str, Any], spelling: Spelling = "keyword", defaults: Settings | None = None
+) -> Settings:
+    """Return settings from values by keyword.
+
+    Parameters
+    ----------
+    given
+        Costs, priors, groups and edges may be text, or what text stands for.
+    spelling
+        Where the values were written, for messages.
+    defaults
+        What holds where nothing is given.
+
+    Raises
+    ------
+    UsageError
+        If a setting is unknown, or its value makes no sense.
+    InputError
+        If a file of class groups, costs or priors is damaged.
+    """
+    given, ready = dict(given), {}
+    if spelling == "keyword":
+        ready = {name: given.pop(name) for name, value in [*given.items()] if _is_ready(name, value)}
+        if "costs" in ready:
+            ready["costs"] = tuple(ready["costs"])
+        if isinstance(edges := given.get("edges"), Mapping):
+            given["edges"] = [f"{name}={_written(own)}" for name, own in edges.items()]
+    found = checked(Settings, given, spelling)
+    called = {name: one.spelled(spelling) for name, one in declared(Settings).items()}
+    if "costs" in found:
+        found["costs"] = read_costs(found["costs"])
+    if found.get("priors") is not None:
+        found["priors"] = read_priors(found["priors"])
+    if "groups" in found:
+        found["groups"] = read_class_groups(found["groups"], called["groups"])
+    if "edges" in found:
+        found["edges"] = parse_edges(found["edges"], called["edges"])
+    settings = replace(defaults or Settings(), **found, **ready)
+    if settings.shift_to_priors and settings.priors is None:
+        raise UsageError(
+            f"{called['shift_to_priors']} moves to the priors of {called['priors']}; give them as well"
+        )
+    return settings
+
+
+def _is_ready(name: str, value: Any) -> bool:
+    """Whether a value is what text would be read as."""
+    if name == "costs":
+        return isinstance(value, list | tuple) and all(isinstance(one, Costs) for one in value)
+    return (name == "priors" and isinstance(value, Priors)) or (
+        name == "groups" and isinstance(value, Mapping)
+    )
+
+
+def _written(edges: Any) -> str:
+    return ",".join(map(str, edges if isinstance(edges, Iterable) else [edges]))
