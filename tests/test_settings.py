@@ -1,0 +1,166 @@
+"""Settings, wherever they are written: the same values are taken, and refused in the same words."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import asdict, fields
+
+import numpy as np
+import pytest
+from typer.main import get_command
+
+from calcli.cli.main import app, status_of
+from calcli.core.data.priors import Priors
+from calcli.core.estimators.costs import CostWord
+from calcli.core.language.declaring import declared, documented
+from calcli.core.language.errors import CalcliError, UsageError
+from calcli.core.language.settings import Settings
+from calcli.io.options import ReadOptions, read_options
+from calcli.io.policy import parse_policy
+from calcli.io.settings import settings_of
+
+RULES = {"rules": [{"metric": "log_loss", "max": 0.5}]}
+EVALUATE = {option: one for one in get_command(app).commands["evaluate"].params for option in one.opts}
+ALL = [*declared(Settings).values(), *declared(ReadOptions).values()]
+WRONG = [
+    ("bins", 0, "0; expected a whole number from 1 to 100000"),
+    ("bins", 100_001, "100001; expected a whole number from 1 to 100000"),
+    ("level", 95, "95; expected a number between 0 and 1, such as 0.95"),
+    ("level", 0, "0; expected a number between 0 and 1, such as 0.95"),
+    ("resamples", -1, "-1; expected a whole number of at least 0"),
+    ("draws", -1, "-1; expected a whole number of at least 0"),
+    ("seed", -1, "-1; expected a whole number of at least 0"),
+    ("clip", 1, "1; expected a small probability, such as 1e-12"),
+    ("clip", -0.5, "-0.5; expected a small probability, such as 1e-12"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "sentence"), WRONG)
+def test_one_sentence_refuses_a_value_wherever_it_is_written(capsys, name, value, sentence):
+    assert status_of(["evaluate", "none.npy", f"--{name}={value}"]) == 2
+    assert capsys.readouterr().err == f"calcli: --{name} is {sentence}\n"
+    with pytest.raises(UsageError) as found:
+        settings_of({name: value})
+    assert str(found.value) == f"{name} is {sentence}"
+    if declared(Settings)[name].in_policies:
+        with pytest.raises(CalcliError) as found:
+            parse_policy({name: value, **RULES}, "p.toml")
+        assert str(found.value) == f"p.toml: {name} is {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("bins", True, "bins is True; expected a whole number"),
+        ("bins", 2.5, "bins is 2.5; expected a whole number"),
+        ("level", "high", "level is 'high'; expected a number between"),
+        ("level", float("nan"), "level is nan; expected"),
+        ("test", 1, "test is 1; expected true or false"),
+        ("precision", "singel", "precision is 'singel'; .*did you mean 'single'"),
+        ("precision", ["single"], "precision is \\['single'\\]; expected one of \"auto\""),
+        ("training", "never", "training is 'never'; expected one of \"cross-validation\""),
+        ("cluster", 3, "cluster is 3; expected text"),
+        ("metrics", [3], "metrics is \\[3\\]; expected a list of text"),
+        ("metrics", "", "metrics is empty; leave it out"),
+        ("metrics", "ecee", "did you mean 'ece'"),
+        ("costs", 3, "costs is 3; expected a list of text"),
+        ("priors", [0.5, 0.5], "priors is \\[0.5, 0.5\\]; expected text"),
+        ("groups", 3, "groups is 3; expected a list of text"),
+        ("groups", "top-1=a,b", "^groups top-1=a,b: top-1 has a meaning"),
+        ("groups", "kind=a+a", "^groups kind=a\\+a: class 'a' is there twice"),
+        ("edges", {"mine": 3}, "^edges mine=3: expected numbers that ascend"),
+        ("edges", {"mine": [0, 2]}, "^edges mine=0,2: expected numbers that ascend"),
+        ("shift_to_priors", True, "^shift_to_priors moves to the priors of priors; give them as well"),
+        ("recalibrator", "dpp", "recalibrator must be one of"),
+        ("bin", 3, "unknown option bin; expected some of metrics, bins"),
+    ],
+)
+def test_wrong_settings_are_told(name, value, message):
+    with pytest.raises(UsageError, match=message):
+        settings_of({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("limit", 0, "limit is 0; expected a whole number of at least 1"),
+        ("kind", "odds", "kind is 'odds'; expected one of \"auto\""),
+        ("classes", [1, 2], "classes is \\[1, 2\\]; expected a list of text"),
+        ("renormalize", "yes", "renormalize is 'yes'; expected true or false"),
+        ("label", "y", "unknown option label; expected some of labels"),
+    ],
+)
+def test_wrong_options_of_reading_are_told(name, value, message):
+    with pytest.raises(UsageError, match=message):
+        read_options({name: value})
+
+
+def test_nothing_given_is_the_default():
+    assert settings_of({}) == Settings()
+    assert settings_of({}, "key", Settings(draws=7)) == Settings(draws=7)
+    assert settings_of({"draws": 8, "cluster": None}, "key", Settings(draws=7)).draws == 8
+    assert read_options({"classes": None}) == ReadOptions()
+
+
+@pytest.mark.parametrize("one", declared(Settings).values(), ids=declared(Settings))
+def test_defaults_are_values_that_are_taken(one):
+    given = {} if one.default is None else {one.keyword: one.default}
+    assert settings_of(given) == Settings()
+
+
+def test_text_stands_for_lists_and_objects():
+    found = settings_of(
+        {
+            "metrics": "ece, log_loss",
+            "costs": "abstain:0.1,balanced",
+            "priors": "0.2,0.8",
+            "groups": "kind=cat+dog,cow",
+            "edges": {"mine": np.array([0, 0.5, 1])},
+        }
+    )
+    assert found.metrics == ("ece", "log_loss")
+    assert found.costs == (CostWord("abstain", "abstain", 0.1), CostWord("balanced", "balanced"))
+    assert found.priors == Priors((0.2, 0.8))
+    assert found.groups == {"kind": {"cat": "cat+dog", "dog": "cat+dog", "cow": "cow"}}
+    assert found.edges == {"mine": (0, 0.5, 1)}
+    again = {"costs": list(found.costs), "priors": found.priors, "groups": found.groups}
+    assert settings_of(asdict(found) | again) == found
+    assert read_options({"classes": "cat,dog"}).classes == ("cat", "dog")
+
+
+def test_numbers_of_numpy_become_those_of_python():
+    found = settings_of({"bins": np.int64(5), "level": np.float32(0.5)})
+    assert (found.bins, found.level) == (5, 0.5)
+    assert (type(found.bins), type(found.level)) == (int, float)
+
+
+@pytest.mark.parametrize("one", ALL, ids=[one.keyword for one in ALL])
+def test_options_and_keywords_are_described_by_the_declaration(one):
+    described = inspect.getdoc(Settings if one in declared(Settings).values() else ReadOptions)
+    assert f"\n{one.keyword} : {one.values.name}, default {one.default!r}\n    " in described
+    if one.keyword not in ("training", "loss_resamples"):  # which other options spell
+        assert EVALUATE[one.option].help.startswith(one.help)
+
+
+def test_descriptions_name_other_settings_as_keywords():
+    assert "Move the probabilities to priors as well" in inspect.getdoc(Settings)
+
+
+def test_docstrings_keep_what_is_around_the_settings():
+    @documented(ReadOptions)
+    def function():
+        """Read.
+
+        Parameters
+        ----------
+        {settings}
+
+        Raises
+        ------
+        """
+
+    lines = inspect.getdoc(function).splitlines()
+    names = [line.partition(" : ")[0] for line in lines if " : " in line]
+    assert names == [one.name for one in fields(ReadOptions)]
+    assert lines[:4] == ["Read.", "", "Parameters", "----------"]
+    assert lines[-3:] == ["", "Raises", "------"]
