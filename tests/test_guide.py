@@ -21,10 +21,13 @@ import pytest
 from typer.main import get_command
 
 from calcli.cli.main import CHECK_FAILED, FINE, WRONG, app
+from calcli.core.language.declaring import Setting, declared
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import Settings
 from calcli.guide import PAGES, summary
+from calcli.io.options import ReadOptions
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "calcli" / "guide"
@@ -34,6 +37,7 @@ BLOCK = re.compile(
 )
 INSTALLER = "python3 -m pip"  # changes the machine, so such a block is not run
 COPIES = {"main": "release_1", "val": "digits_forest_calibration", "test": "digits_forest_test"}
+OPTIONS = [name for one in get_command(app).commands["evaluate"].params for name in one.opts]
 STATUSES = {
     FINE: "fine",
     CHECK_FAILED: "a check failed: a rule of `calcli check` is broken, or a limit given with `--fail-if` "
@@ -113,16 +117,35 @@ def markdown(heads: str, *rows: tuple[object, ...]) -> str:
     return "\n".join(lines)
 
 
+def option_of(one: Setting) -> str:
+    """Return the option of a setting; none where others spell it."""
+    return f"`{one.option}`" if one.option in OPTIONS else ""
+
+
+def default_of(one: Setting) -> str:
+    return "" if one.default in (None, (), {}) else f"`{one.default}`"
+
+
 def tables() -> dict[str, str]:
     """Return the tables that documents hold, made from the registries."""
     metrics = [(f"`{m.name}`", m.meaning, m.range, m.source) for m in METRICS.values()]
     methods = [(f"`{m.name}`", m.learns, m.parameters, m.keeps, m.source) for m in METHODS.values()]
     figures = [(f"`{kind.name}`", kind.meaning, kind.source) for kind in FIGURES.values()]
+    settings = [
+        (f"`{one.keyword}`", option_of(one), f"`{one.key}`" * one.in_policies, default_of(one), one.help)
+        for one in declared(Settings).values()
+    ]
+    reading = [
+        (f"`{one.keyword}`", option_of(one), default_of(one), one.help)
+        for one in declared(ReadOptions).values()
+    ]
     pages = [(f"[{page}](calcli/guide/{page}.md)", summary(page)) for page in PAGES]
     return {
         "metrics": markdown("| metric | what it says | range | source |", *metrics),
         "methods": markdown("| method | what it learns | parameters | keeps | source |", *methods),
         "figures": markdown("| figure | what it shows | source |", *figures),
+        "settings": markdown("| keyword | option | key of a policy | default | what it says |", *settings),
+        "reading": markdown("| keyword | option | default | what it says |", *reading),
         "pages": markdown("| page | |", *pages),
         "exit statuses": markdown("| exit status | |", *STATUSES.items()),
     }
