@@ -146,7 +146,7 @@ class RankedScores:
         return np.array([self.classes.index(number) for number in numbers])
 
     def _numbers(self, column: Any) -> Array:
-        """Return (n,) positions of classes: nan or -1 for what is none."""
+        """Return (n,) positions of classes: nan or -1 for what is not a class."""
         if not self.by_name:
             return np.asarray(column.to_numpy(zero_copy_only=False))
         found = pc.index_in(column.cast(pa.large_string()), pa.array(self.classes, pa.large_string()))

@@ -69,7 +69,7 @@ class Shown(ABC):
     title
         Of a page with its tables.
     schema
-        Name and version of its JSON object; "" for what is no result and has no version.
+        Name and version of its JSON object; "" for what is not a result and has no version.
     """
 
     title: ClassVar[str]

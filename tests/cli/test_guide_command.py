@@ -37,6 +37,12 @@ def test_a_terminal_gets_it_as_wide_as_it_is(run, monkeypatch, page):
     assert len(words & set(re.findall(r"\w{3,}", done.out))) > 0.9 * len(words)
 
 
+def test_examples_keep_their_lines_in_a_terminal(run, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    (shown,) = re.findall(r"```toml .*\n((?:.*\n)+?)```", page_text("gates-and-ci"))
+    assert shown in run("guide", "gates-and-ci", "--no-color").out
+
+
 def test_a_terminal_with_color(run, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -34,7 +34,7 @@ class Argument:
     above
         Whether the least itself is out of the range.
     fits, form
-        Which strings it may be, and how to say so, where it is no matter of choices.
+        Which strings it may be, and how to say so, where they are not a few choices.
     """
 
     default: Any
@@ -70,7 +70,7 @@ class Argument:
         Raises
         ------
         ValueError
-            If it is none that the argument may have.
+            If the argument cannot have it.
         """
         value = self._typed(text)
         if not self.holds(value):
