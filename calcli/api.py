@@ -17,13 +17,13 @@ from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
-from calcli.io.arrays import from_arrays
 from calcli.io.calibrators import load_calibrator, save_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.frames import to_frame
 from calcli.io.hashing import sha256
 from calcli.io.named import parse_edges, read_class_groups
 from calcli.io.options import ReadOptions
+from calcli.io.read import from_arrays
 from calcli.io.read import read as read_file
 from calcli.report.evaluation import ShownResults
 from calcli.report.numbers import counted, number

@@ -19,7 +19,7 @@ import calcli
 from calcli.cli.main import status_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import METHODS
-from calcli.io.arrays import from_arrays
+from calcli.io.read import from_arrays
 
 CANCER = "sample_data/cancer_bayes_test.csv"
 

@@ -1,82 +1,224 @@
-"""Arrays in memory to Predictions, with the same checks and messages as files."""
+"""Arrays, each by its name: found in archives or handed over in memory, without what tables need."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from calcli.core.data.predictions import Kind, Predictions
-from calcli.core.language.errors import InputError
-from calcli.io.assemble import Found, LazyColumns, assemble
-from calcli.io.labels import labels_from_array
-from calcli.io.npy import native, refuse_indicators
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.columns import ALONE, LABEL, kind_by_name
+from calcli.io.labels import Labels, join_labels, labels_from_array
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place
-from calcli.io.rawscores import HeldScores, rows_and_columns
+from calcli.io.places import Place, listed
+from calcli.io.source import Contents, HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
 
-NAME = "arrays"
+CLASS_NAMES = ("classes", "class_names")
 
 
-def from_arrays(
-    scores: Any,
-    labels: Any,
-    *,
-    kind: Kind | Literal["auto"] = "auto",
-    classes: Sequence[str] | None = None,
-    positive: str | None = None,
-    weights: Any = None,
-    columns: Mapping[str, Any] | None = None,
-    renormalize: bool = False,
-) -> Predictions:
-    """Take arrays for predictions.
+@dataclass(frozen=True, kw_only=True)
+class ArraySource(Source):
+    """An array of scores, and others with a value per row."""
 
-    Parameters
+    def others(self, kept: Sequence[str]) -> tuple[Any, int]:
+        """Return the types of other arrays; the scores stand before them."""
+        import pyarrow as pa
+
+        return pa.schema({name: pa.array(self.columns[name][:0]).type for name in kept}), 0
+
+    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+        """Yield blocks of scores with the same rows of the other arrays."""
+        import pyarrow as pa
+
+        beside, start = {name: self.columns[name] for name in kept}, 0
+        schema = self.others(kept)[0]
+        for block in self.scores.blocks(rows):
+            stop = start + len(block)
+            yield block, pa.RecordBatch.from_pydict({k: v[start:stop] for k, v in beside.items()}, schema)
+            start = stop
+
+
+class Arrays(Contents):
+    """A file of arrays, each with its name."""
+
+    what = "arrays"
+
+    @classmethod
+    def find_in_all(cls, parts: Sequence[Arrays], options: ReadOptions) -> Source:
+        """Put files one after the other.
+
+        Raises
+        ------
+        InputError
+            If they differ in the number of scores, in their classes, or in whether they have labels.
+        """
+        return _join([part.find(options) for part in parts])
+
+
+@dataclass(frozen=True)
+class Archive(Arrays):
+    """A file of arrays whose names tell what they are.
+
+    Attributes
     ----------
-    scores : array-like (N, K), (..., K) or (N,)
-        Logits, log-probabilities or probabilities; of two classes also those of the second one only.
-    labels : array-like (N,) or (...)
-        Integers, or text that matches `classes`.
-    kind
-        What the scores are.
-    classes
-        Class names in the order of the scores.
-    positive
-        For two classes: the class to count as the second one.
-    weights : array-like (N,), optional
-        Non-negative row weights.
-    columns
-        Further columns by name, (N,) each.
-    renormalize
-        Divide rows by their sum even where it is further from one than rounding explains.
+    name
+        Of the file.
+    names
+        Of the arrays.
+    load
+        Reads one array.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    load: Callable[[str], Array]
+
+    def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
+        """Find scores, labels, weights and class names by their usual names or by the options."""
+        name = self._choose(self.names, options.scores, "--scores", ALONE)
+        scores, where = self.load(name), f"{self.name}: the array {name}"
+        if scores.dtype.kind not in "iufb":
+            raise InputError(f"{where} holds values of type {scores.dtype}; expected scores, as numbers")
+        scores = scores.reshape(rows_and_columns(scores.shape, where, options.positive))
+        listing = next((array for array in CLASS_NAMES if array in self.names), None)
+        classes = None
+        if listing is not None:
+            scores, classes = self._in_order(scores, self._class_names(listing), options.classes)
+        kind, reason = kind_by_name((name,))
+        others = tuple(array for array in self.names if array not in (name, listing))
+        found = ArraySource(
+            place=Place(((self.name, len(scores)),)),
+            scores=HeldScores(scores),
+            classes=classes,
+            kind=kind,
+            kind_reason=reason,
+            columns=LazyColumns({array: partial(self.load, array) for array in others}),
+            files=(self.name,),
+        )
+        return self._with_labels(found, (name, *others), options) if labelled else _by_row(found)
+
+    def _with_labels(self, found: Source, names: tuple[str, ...], options: ReadOptions) -> Source:
+        columns = dict(found.columns.readers)
+        if options.weights is not None:
+            if options.weights not in names:
+                raise UsageError(
+                    f'--weights: {self.name} has no array "{options.weights}"; it has {listed(names)}'
+                )
+            found = replace(found, weights=self.load(options.weights).reshape(-1))
+        if options.labels is None or options.labels in names:
+            label = self._choose(names, options.labels, "--labels", LABEL)
+            where = f"{self.name}: the array {label}"
+            labels = flat_labels(self.load(label), found.scores.shape, where, found.place)
+            columns.pop(label, None)
+            found = replace(found, labels=labels, labels_from=f'array "{label}"')
+        return replace(found, columns=LazyColumns(columns))
+
+    def _choose(self, names: tuple[str, ...], wanted: str | None, option: str, usual: re.Pattern[str]) -> str:
+        if wanted is not None:
+            if wanted not in names:
+                raise UsageError(f'{option}: {self.name} has no array "{wanted}"; it has {listed(names)}')
+            return wanted
+        found = [name for name in names if usual.fullmatch(name)]
+        if len(found) != 1:
+            several = (
+                f"{len(found)} arrays that may be meant, {listed(found)}"
+                if found
+                else f"only {listed(names)}"
+            )
+            raise InputError(f"{self.name} has {several}; name the one with {option}")
+        return found[0]
+
+    def _class_names(self, listing: str) -> tuple[str, ...]:
+        names = self.load(listing)
+        if names.ndim != 1 or names.dtype.kind not in "Uiub":
+            raise InputError(
+                f"{self.name}: the array {listing} has shape {names.shape} and type {names.dtype}; expected "
+                "the names of the classes in a row, as text or integers"
+            )
+        return tuple(map(str, names.tolist()))
+
+    def _in_order(
+        self, scores: Array, classes: tuple[str, ...], wanted: tuple[str, ...] | None
+    ) -> tuple[Array, tuple[str, ...]]:
+        """Return scores and class names in the order of `--classes`; one score per row keeps its place."""
+        if wanted is None or wanted == classes:
+            return scores, classes
+        numbered = classes == tuple(map(str, range(len(classes))))
+        if len(wanted) == len(classes) and (numbered or set(wanted).isdisjoint(classes)):
+            return scores, wanted
+        if sorted(wanted) != sorted(classes) or not scores.shape[1] == len(classes) == len(set(classes)):
+            raise UsageError(
+                f"--classes names {listed(wanted)}, but the scores of {self.name} belong to "
+                f"{listed(classes)}; expected the same names, in any order if there is a score for each, or "
+                "as many others"
+            )
+        return scores[:, [classes.index(name) for name in wanted]], wanted
+
+
+def _by_row(found: Source) -> Source:
+    """Keep the arrays with a value per row; the others cannot be passed on."""
+    arrays = {name: array for name, array in found.columns.items() if array.size == found.place.parts[0][1]}
+    readers = {name: partial(np.reshape, array, -1) for name, array in arrays.items()}
+    left_out = tuple(name for name in found.columns if name not in arrays)
+    return replace(found, columns=LazyColumns(readers), left_out=left_out)
+
+
+def _join(parts: Sequence[Source]) -> Source:
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for part in parts[1:]:
+        for what, ours, theirs in (
+            ("scores in a row", first.scores.shape[1], part.scores.shape[1]),
+            ("classes", first.classes, part.classes),
+            ("labels beside the scores", first.labels is not None, part.labels is not None),
+        ):
+            if ours != theirs:
+                raise InputError(
+                    f"{part.place.name} and {first.place.name} differ in their {what}: {theirs} and {ours}; "
+                    "parts of one data set must be alike; without --concat files are evaluated one by one"
+                )
+    labels = [part.labels for part in parts if part.labels is not None]
+    weights = [part.weights for part in parts if part.weights is not None]
+    common = [name for name in first.columns if all(name in part.columns for part in parts)]
+    return replace(
+        first,
+        place=Place(tuple(entry for part in parts for entry in part.place.parts)),
+        scores=JoinedScores(tuple(part.scores for part in parts)),
+        labels=join_labels(labels) if labels else None,
+        labels_from=f"{first.labels_from} and {len(parts) - 1} more",
+        weights=np.concatenate(weights) if weights else None,
+        columns=LazyColumns({name: partial(_joined_column, parts, name) for name in common}),
+        files=tuple(file for part in parts for file in part.files),
+    )
+
+
+def _joined_column(parts: Sequence[Source], name: str) -> Array:
+    return np.concatenate([part.columns[name] for part in parts])
+
+
+def native(values: Array) -> Array:
+    """Return values in the byte order of this machine."""
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def flat_labels(values: Array, scores_shape: tuple[int, ...] | None, name: str, place: Place) -> Labels:
+    """Take an array for labels; all its axes are flattened.
 
     Raises
     ------
     InputError
-        If the arrays cannot be predictions.
-    UsageError
-        If an option does not fit them.
+        If it has a 0 or 1 for every class in place of one label per row, or values that are not labels.
     """
-    table, targets = native(np.asarray(scores)), native(np.asarray(labels))
-    if table.dtype.kind not in "iufb":
-        raise InputError(f"{NAME}: the scores are of type {table.dtype}; expected numbers")
-    refuse_indicators(targets, table.shape, NAME)
-    shape = rows_and_columns(table.shape, NAME, positive)
-    place = Place(((NAME, shape[0]),))
-    found = Found(
-        place,
-        HeldScores(table.reshape(shape)),
-        labels_from_array(targets.reshape(-1), place),
-        NAME,
-        weights=None if weights is None else np.asarray(weights).reshape(-1),
-        columns=LazyColumns({name: _given(values) for name, values in (columns or {}).items()}),
-    )
-    names = None if classes is None else tuple(map(str, classes))
-    return assemble(
-        found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize)
-    )
-
-
-def _given(values: Any) -> Any:
-    return lambda: np.asarray(values)
+    if values.ndim > 1 and values.shape[-1] > 1 and values.shape == scores_shape:
+        raise InputError(
+            f"{name} has labels of shape {values.shape}, one for each score: these are one-hot or "
+            "multi-label indicators; expected one class per row, such as labels.argmax(-1); where several "
+            "classes may be true at once, evaluate each class by itself as a two-class file"
+        )
+    return labels_from_array(native(values).reshape(-1), place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,7 +14,7 @@ from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, ReadAgain
 from calcli.io.kinds import TOLERANCE, sums_to_one
 from calcli.io.places import Place
-from calcli.io.rawscores import RawScores
+from calcli.io.source import StoredScores
 
 FEW_ERRORS = 10  # so many wrong rows at the end of a block of distributions are errors
 
@@ -41,7 +41,7 @@ class CheckedScores:
         The two columns of `raw` are in the other order than `classes`.
     """
 
-    raw: RawScores
+    raw: StoredScores
     kind: Kind
     kind_reason: str
     sure: bool
@@ -49,6 +49,7 @@ class CheckedScores:
     place: Place
     renormalize: bool = False
     swapped: bool = False
+    _pair: Floats = field(default_factory=lambda: np.empty((2, 0)), repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -72,18 +73,20 @@ class CheckedScores:
             If the kind was judged by the first values, and these are of another; it is known now.
         """
         start = 0
-        single = self.raw.shape[1] == 1
-        pair = np.empty((2, 0))
         for stored in self.raw.blocks(rows):
-            block = as_floats(stored)
-            with np.errstate(all="ignore"):  # what overflows is found, and said, by the checks
-                self._check(block, start)
-            start += len(block)
-            if single:
-                if pair.shape[1] < len(block) or pair.dtype != block.dtype:
-                    pair = np.empty((2, rows), block.dtype)
-                block = _two_columns(block[:, 0], self.kind, pair[:, : len(block)])
-            yield block[:, ::-1] if self.swapped else block
+            yield self.checked(stored, start)
+            start += len(stored)
+
+    def checked(self, stored: Array, start: int) -> Floats:
+        """Return a block that begins at row `start`, checked; valid until the next one, as in `blocks`."""
+        block = as_floats(stored)
+        with np.errstate(all="ignore"):  # what overflows is found, and said, by the checks
+            self._check(block, start)
+        if self.raw.shape[1] == 1:
+            if self._pair.shape[1] < len(block) or self._pair.dtype != block.dtype:
+                self._pair = np.empty((2, len(block)), block.dtype)
+            block = _two_columns(block[:, 0], self.kind, self._pair[:, : len(block)])
+        return block[:, ::-1] if self.swapped else block
 
     def _check(self, block: Floats, start: int) -> None:
         if self.kind == "logits":

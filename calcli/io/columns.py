@@ -12,7 +12,6 @@ from typing import Literal
 
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.files import natural_key
 from calcli.io.labels import MISSING_NAMES
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
@@ -67,6 +66,8 @@ def find_layout(
     label_values: Callable[[str], Sequence[str]],
     options: ReadOptions,
     name: str,
+    *,
+    labelled: bool = True,
 ) -> Layout:
     """Find labels and scores among the columns of a table.
 
@@ -80,6 +81,8 @@ def find_layout(
         What the user said.
     name
         Of the file, for messages.
+    labelled
+        Whether labels are looked for, where `--labels` does not say that they are elsewhere.
 
     Raises
     ------
@@ -88,7 +91,7 @@ def find_layout(
     UsageError
         If an option names what is not there.
     """
-    label = _label_column(columns, options, name) if options.labels is None else None
+    label = _label_column(columns, options, name) if labelled and options.labels is None else None
     if options.labels is not None and options.label_column is not None:
         raise UsageError(
             f"--label-column {options.label_column} and --labels {options.labels} both say where the labels "
@@ -121,6 +124,12 @@ def refuse_duplicates(names: Sequence[str], name: str) -> None:
     repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError(f"{name} has more than one column named {listed(repeated)}; rename all but one")
+
+
+def natural_key(text: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers in names as numbers: part-2 before part-10."""
+    pieces = re.split(r"(\d+)", text)
+    return [(int(piece), "") if i % 2 else (-1, piece) for i, piece in enumerate(pieces)]
 
 
 def natural_order(names: Sequence[str]) -> list[int]:

@@ -6,8 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
+from calcli.core.data.logspace import as_floats
 from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import InputError
+from calcli.io.options import ReadOptions
+from calcli.io.source import StoredScores
 
+FIRST_LOOK = 1 << 18  # elements of the first block, by which the kind of scores is judged
 TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
 ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance
 
@@ -16,6 +21,44 @@ REASONS: dict[Kind, str] = {
     "log-probs": "no value is above 0 and the exponentials of each row sum to one",
     "logits": "they are neither probabilities nor log-probabilities",
 }
+
+
+def judge_kind(
+    scores: StoredScores, named: Kind | None, named_reason: str, options: ReadOptions, name: str
+) -> tuple[Kind, bool, str]:
+    """Return the kind of the scores, whether that is certain, and why it is so.
+
+    Parameters
+    ----------
+    scores
+        Their first rows are read if nothing else tells.
+    named, named_reason
+        What the names of the columns say.
+    options
+        What the user said.
+    name
+        Of the file, for messages.
+
+    Raises
+    ------
+    InputError
+        If the scores are percentages, or there are none.
+    """
+    if options.kind != "auto":
+        return options.kind, True, "as given"
+    if named is not None:
+        return named, True, named_reason
+    first = next(scores.blocks(max(1, FIRST_LOOK // scores.shape[1])), None)
+    if first is None:
+        raise InputError(f"{name} has no rows; expected at least one")
+    block = as_floats(first)
+    kind = kind_of(block)
+    if kind == "logits" and percentages(block):
+        raise InputError(
+            f"{name}: the scores of a row sum to 100; expected probabilities, not percentages; say --kind "
+            "probs --renormalize, or --kind logits if they are logits"
+        )
+    return kind, False, REASONS[kind]
 
 
 def kind_of(block: Floats) -> Kind:

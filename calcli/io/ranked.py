@@ -22,10 +22,10 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columns import PREFIXED, Layout, natural_order
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
-from calcli.io.tables import Table
 
 if TYPE_CHECKING:
-    from calcli.io.from_tables import ColumnScores, ListScores
+    from calcli.io.columnscores import ColumnScores, ListScores
+    from calcli.io.tables import Table
 
 RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
 SLICE_BYTES = 1 << 22  # sorted by class at once: what follows finds it in the cache

@@ -1,25 +1,38 @@
-"""Reading predictions: one file, a folder of parts, several files joined, or standard input."""
+"""Reading predictions: one file, a folder of parts, several files joined, standard input, or arrays."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
-from calcli.core.data.predictions import Predictions
+import numpy as np
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.predictions import Kind, Predictions, Provenance
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.assemble import Found, assemble, join
-from calcli.io.files import format_of, known_format, natural_key
-from calcli.io.npy import open_npy, read_labels
+from calcli.io.arrays import ArraySource, flat_labels, native
+from calcli.io.checks import CheckedScores
+from calcli.io.columns import natural_key
+from calcli.io.formats import BY_NAME, Format, format_of, known_format, named_format, open_file, sniff
+from calcli.io.formats.npy import LABEL_FILE, only_labels_beside, read_labels
+from calcli.io.kinds import judge_kind
+from calcli.io.labels import class_names, match
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed
+from calcli.io.source import HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
 
-__all__ = ["ReadOptions", "read", "read_concat"]
+__all__ = ["ReadOptions", "from_arrays", "read", "read_concat"]
 
-LABEL_ENDINGS = ("labels", "targets", "label", "target")
-SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
-LABEL_FILE = re.compile(rf"(?i)(.*[_.-])?({'|'.join(LABEL_ENDINGS)})\.npy")
+STDIN = "standard input"
+NAME = "arrays"
+SNIFFED = 1 << 16
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
@@ -51,25 +64,109 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
     return _read(paths, name, options or ReadOptions())
 
 
+def from_arrays(
+    scores: Any,
+    labels: Any,
+    *,
+    kind: Kind | Literal["auto"] = "auto",
+    classes: Sequence[str] | None = None,
+    positive: str | None = None,
+    weights: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    renormalize: bool = False,
+) -> Predictions:
+    """Take arrays for predictions.
+
+    Parameters
+    ----------
+    scores : array-like (N, K), (..., K) or (N,)
+        Logits, log-probabilities or probabilities; of two classes also those of the second one only.
+    labels : array-like (N,) or (...)
+        Integers, or text that matches `classes`.
+    kind
+        What the scores are.
+    classes
+        Class names in the order of the scores.
+    positive
+        For two classes: the class to count as the second one.
+    weights : array-like (N,), optional
+        Non-negative row weights.
+    columns
+        Further columns by name, (N,) each.
+    renormalize
+        Divide rows by their sum even where it is further from one than rounding explains.
+
+    Raises
+    ------
+    InputError
+        If the arrays cannot be predictions.
+    UsageError
+        If an option does not fit them.
+    """
+    table = native(np.asarray(scores))
+    if table.dtype.kind not in "iufb":
+        raise InputError(f"{NAME}: the scores are of type {table.dtype}; expected numbers")
+    shape = rows_and_columns(table.shape, NAME, positive)
+    place = Place(((NAME, shape[0]),))
+    found = ArraySource(
+        place=place,
+        scores=HeldScores(table.reshape(shape)),
+        labels=flat_labels(np.asarray(labels), table.shape, NAME, place),
+        labels_from=NAME,
+        weights=None if weights is None else np.asarray(weights).reshape(-1),
+        columns=LazyColumns({name: partial(np.asarray, values) for name, values in (columns or {}).items()}),
+    )
+    names = None if classes is None else tuple(map(str, classes))
+    return understand(
+        found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize)
+    )
+
+
 def _read(paths: Sequence[str | Path], name: str, options: ReadOptions) -> Predictions:
     if [str(path) for path in paths] == ["-"]:
-        from calcli.io.from_tables import found_in_table
-        from calcli.io.text import open_stdin
+        with spooled() as (path, form):
+            found = form.module.open_file(path, STDIN).held().find(options)
+        return understand(replace(found, files=()), name, options)
+    files = [file for path in paths for file in parts_of(Path(path), options)]
+    for file in files:
+        known_format(file)
+    parts = [open_file(file) for file in files]
+    first = {part.what: file for part, file in zip(reversed(parts), reversed(files), strict=True)}
+    if len(first) > 1:
+        raise InputError(
+            f"{first['arrays']} holds arrays and {first['a table']} a table; parts of one data set "
+            "must be alike"
+        )
+    if "arrays" in first and options.label_column is not None:
+        raise UsageError(
+            f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
+        )
+    return understand(type(parts[0]).find_in_all(parts, options), name, options)
 
-        found = found_in_table(open_stdin(), options)
-    else:
-        files = [file for path in paths for file in parts_of(Path(path), options)]
-        formats = {file: known_format(file) for file in files}
-        arrays = [file for file in files if formats[file] in ("npy", "npz")]
-        if arrays and len(arrays) < len(files):
-            other = next(file for file in files if file not in arrays)
+
+@contextmanager
+def spooled() -> Iterator[tuple[Path, Format]]:
+    """Copy standard input to a temporary file without an ending, and tell its format by its first bytes.
+
+    Raises
+    ------
+    InputError
+        If it is empty, or in a format that cannot be piped.
+    """
+    with tempfile.NamedTemporaryFile() as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        copy.seek(0)
+        start = copy.read(SNIFFED)
+        if not start.strip():
+            raise InputError(f"{STDIN} is empty; expected CSV, JSON lines or an Arrow stream")
+        found = sniff(start)
+        if found not in BY_NAME or not BY_NAME[found].piped:
             raise InputError(
-                f"{arrays[0]} holds arrays and {other} a table; parts of one data set must be alike"
+                f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats "
+                "as files"
             )
-        found = _found_in_arrays(files, options) if arrays else _found_in_tables(files, formats, options)
-    if found.labels is None:
-        found = _with_labels(found, options)
-    return assemble(found, name, options)
+        yield Path(copy.name), BY_NAME[found]
 
 
 def parts_of(path: Path, options: ReadOptions) -> list[Path]:
@@ -82,7 +179,7 @@ def parts_of(path: Path, options: ReadOptions) -> list[Path]:
         raise InputError(
             f"{path} is a folder without files of predictions; expected parts such as part-0.parquet"
         )
-    formats = sorted({str(format_of(file)) for file in files})
+    formats = sorted({named_format(file).name for file in files})
     if len(formats) > 1:
         raise InputError(
             f"{path} is a folder with files of several formats ({listed(formats)}); expected the parts of "
@@ -91,75 +188,82 @@ def parts_of(path: Path, options: ReadOptions) -> list[Path]:
     return sorted(files, key=lambda file: natural_key(file.name))
 
 
-def _found_in_tables(files: Sequence[Path], formats: dict[Path, str], options: ReadOptions) -> Found:
-    from calcli.io import tables, text
-    from calcli.io.from_tables import found_in_table
+def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
+    """Match labels and classes, judge the kind of scores, arrange their checks.
 
-    openers = {
-        "csv": text.open_csv,
-        "jsonl": text.open_jsonl,
-        "parquet": tables.open_parquet,
-        "arrow": tables.open_arrow,
-    }
-    table = tables.join_tables([openers[formats[file]](file) for file in files])
-    return replace(found_in_table(table, options), files=tuple(map(str, files)))
-
-
-def _found_in_arrays(files: Sequence[Path], options: ReadOptions) -> Found:
-    from calcli.io.npz import found_in_npz
-
-    if options.label_column is not None:
-        raise UsageError(
-            f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
-        )
-    readers = {"npy": _found_in_npy, "npz": found_in_npz}
-    return join([readers[str(format_of(file))](file, options) for file in files])
-
-
-def _found_in_npy(path: Path, options: ReadOptions) -> Found:
-    for value, option in ((options.scores, "--scores"), (options.weights, "--weights")):
-        if value is not None:
-            raise UsageError(
-                f"{option} {value}: {path} has no columns; leave it out, or save all arrays in one .npz"
-            )
-    scores = open_npy(path, options.positive)
-    place = Place(((str(path), scores.shape[0]),))
-    labels = None if options.labels is not None else labels_of_same_stem(path)
+    Raises
+    ------
+    InputError
+        If what was found cannot be predictions.
+    UsageError
+        If an option does not fit it.
+    """
+    place, labels, labels_from, files = found.place, found.labels, found.labels_from, found.files
     if labels is None:
-        return Found(place, scores, None, files=(str(path),))
-    return Found(
-        place, scores, read_labels(labels, scores.shape), str(labels), files=(str(path), str(labels))
-    )
-
-
-def labels_of_same_stem(path: Path) -> Path | None:
-    """Return the file of labels beside a .npy file of scores that is named after it, or None."""
-    plain = SCORES_ENDING.sub("", path.stem)
-    for stem in dict.fromkeys((path.stem, plain)):
-        for ending in LABEL_ENDINGS if stem else ():
-            beside = path.with_name(f"{stem}_{ending}.npy")
-            if beside.is_file():
-                return beside
-    return None
-
-
-def _with_labels(found: Found, options: ReadOptions) -> Found:
-    """Add labels from the file that --labels names, or from the only one beside the scores."""
-    path = Path(options.labels) if options.labels is not None else _only_labels_beside(Path(found.files[0]))
-    labels = read_labels(path, found.scores.shape)
-    return replace(found, labels=labels, labels_from=str(path), files=(*found.files, str(path)))
-
-
-def _only_labels_beside(path: Path) -> Path:
-    beside = sorted(
-        file for file in path.parent.iterdir() if LABEL_FILE.fullmatch(file.name) and file != path
-    )
-    if not beside:
+        path = only_labels_beside(Path(files[0])) if options.labels is None else Path(options.labels)
+        labels, labels_from = read_labels(path, found.scores.shape), str(path)
+        files = (*files, labels_from)
+    rows, columns = found.scores.shape
+    if rows == 0:
+        raise InputError(f"{place.name} has no rows; expected at least one")
+    if len(labels) != rows:
+        mend = "name the right labels with --labels"
+        scores_a_label, rest = divmod(rows * columns, len(labels))
+        if scores_a_label > 1 and not rest:
+            mend = (
+                f"if there are {scores_a_label} classes, they must be the last axis, as "
+                f"np.moveaxis(scores, 1, -1) makes them; else {mend}"
+            )
         raise InputError(
-            f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it; name the file "
-            "with --labels"
+            f"{place.name} has {rows} rows of {columns} scores, but {labels_from} has {len(labels)} "
+            f"labels; expected one label per row; {mend}"
         )
-    if len(beside) > 1:
-        names = listed([file.name for file in beside])
-        raise InputError(f"{path} has several files of labels beside it, {names}; choose one with --labels")
-    return beside[0]
+    classes = class_names(found.classes, columns, labels, options, place)
+    matched = match(labels, classes, place)
+    swapped = columns == 2 and options.positive == classes[0]
+    if swapped:
+        classes, matched = classes[::-1], 1 - matched
+    weights = None if found.weights is None else _checked_weights(found.weights, rows, place)
+    scores, notes = found.scores, [*found.notes]
+    if options.limit is not None and options.limit < rows:
+        if options.limit < 1:
+            raise UsageError(f"--limit {options.limit}: expected at least 1 row")
+        scores = JoinedScores((scores,), options.limit)
+        notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
+    if options.renormalize:
+        notes.append("rows that do not sum to one were divided by their sum, as asked")
+    kind, sure, reason = judge_kind(scores, found.kind, found.kind_reason, options, place.name)
+    return Predictions(
+        CheckedScores(scores, kind, reason, sure, classes, place, options.renormalize, swapped),
+        matched[: options.limit],
+        classes,
+        None if weights is None else weights[: options.limit],
+        LazyColumns(found.columns.readers, options.limit),
+        Provenance(name, labels_from, files, tuple(notes)),
+    )
+
+
+def _checked_weights(weights: Array, rows: int, place: Place) -> Floats:
+    """Return row weights as float64.
+
+    Raises
+    ------
+    InputError
+        If there is not one for each row, or one is negative, missing or infinite, or all are 0.
+    """
+    if weights.dtype.kind not in "iufb":
+        raise InputError(f"{place.name}: the weights are of type {weights.dtype}; expected numbers")
+    if weights.shape != (rows,):
+        raise InputError(
+            f"{place.name} has {rows} rows, but weights of shape {weights.shape}; expected one per row"
+        )
+    weights = weights.astype(np.float64)
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"{place.row(row)} has the weight {weights[row]:g}; expected a finite number of at least 0"
+        )
+    if not weights.any():
+        raise InputError(f"{place.name}: all weights are 0; expected some rows to count")
+    return weights

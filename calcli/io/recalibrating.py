@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind, read_through
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.assemble import judge_kind
 from calcli.io.checks import CheckedScores
-from calcli.io.columns import find_layout, refuse_duplicates
-from calcli.io.files import format_of
 from calcli.io.folder import filled_folder
-from calcli.io.from_tables import ColumnScores, ListScores, contents, table_scores
+from calcli.io.formats import Format, format_of, known_format, refuse_wrong_content
+from calcli.io.kinds import judge_kind
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
 from calcli.io.ranked import RankedScores
-from calcli.io.read import parts_of
-from calcli.io.sources import CsvTable, Source, open_source
+from calcli.io.read import STDIN, parts_of, spooled
+from calcli.io.source import Contents, Source
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, Writer, open_writer, output_format
 
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
@@ -68,60 +65,6 @@ class Written:
     notes: tuple[str, ...]
 
 
-@dataclass
-class _Cursor:
-    """Scores of a table as they pass by; `beside` are the kept columns of the block last read."""
-
-    raw: ColumnScores | ListScores | RankedScores
-    kept: list[str]
-    beside: Any = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows, where they are known, and scores in a row."""
-        return self.raw.shape
-
-    @property
-    def dtype(self) -> Any:
-        """Type of the scores as stored."""
-        return self.raw.dtype
-
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield (n, K) blocks, n <= rows."""
-        at = 0
-        for batch in self.raw.table.batches(list(dict.fromkeys([*self.raw.names, *self.kept]))):
-            for start in range(0, batch.num_rows, rows):
-                part = batch.slice(start, rows)
-                self.beside = part.select(self.kept)
-                yield self.raw.values(part.select(list(self.raw.names)), at + start)
-            at += batch.num_rows
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What is known of a file before its rows are passed through.
-
-    Attributes
-    ----------
-    cursor
-        Its scores.
-    scores
-        The same, checked, with the class of each in the order of the file.
-    frame
-        What is to be written.
-    notes
-        Sentences for the user.
-    by_rank
-        The scores, if they are to be written by rank as they are stored.
-    """
-
-    cursor: _Cursor
-    scores: CheckedScores
-    frame: Frame
-    notes: tuple[str, ...]
-    by_rank: RankedScores | None = None
-
-
 def recalibrate_file(
     record: CalibratorRecord,
     path: str,
@@ -155,14 +98,15 @@ def recalibrate_file(
         If an option does not fit the file.
     """
     options, wanted = options or ReadOptions(), wanted or Wanted()
-    with open_source(path, options) as source:
-        form = output_format(target, source.format)
-        found = _look(record, source, form, options, wanted)
-        watch = watcher(found.cursor.shape[0] or None)
+    if options.labels is not None and not path.endswith(".npy"):
+        raise UsageError(f"--labels {options.labels}: {path} keeps its labels by itself; leave it out")
+    with _opened(path, target) as (contents, stored, form):
+        passage = _prepared(record, contents, stored, form, options, wanted)
+        watch = watcher(passage.source.scores.shape[0] or None)
 
         def write() -> Written:
-            with open_writer(target, form, source.delimiter, found.frame) as writer:
-                return _pass_through(record, found, wanted, writer, watch)
+            with open_writer(target, form, passage.frame) as writer:
+                return _pass_through(record, passage, wanted, writer, watch)
 
         return write() if target == "-" else read_through(write)  # what has been piped cannot be taken back
 
@@ -208,73 +152,104 @@ def recalibrate_folder(
     )
 
 
-def _look(
-    record: CalibratorRecord, source: Source, form: str, options: ReadOptions, wanted: Wanted
-) -> _Found:
-    table, name = source.table, source.table.place.name
-    columns = table.schema.names
-    refuse_duplicates(columns, name)
-    layout = find_layout(contents(table.schema), _no_labels, _search(record, columns, options), name)
-    # the calibrator knows what one score per row is for
-    single = replace(options, positive=record.classes[1])
-    raw = table_scores(table, layout, contents(table.schema), single)
-    if table.head(layout.scores) is None:
-        raise InputError(f"{name} has no rows; expected at least one")
-    if isinstance(table, CsvTable):
-        typed = _typed(table, layout.scores, raw.names, as_text=form == "csv")
-        raw = table_scores(typed, layout, contents(typed.schema), single)
-    ranked = raw if isinstance(raw, RankedScores) else None
-    by_rank = ranked if ranked and len(ranked.ranks) > 1 and form not in ("npy", "npz") else None
-    gone = raw.names if by_rank is None else layout.scores
-    kept = [column for column in columns if column not in gone]
-    stored = ranked.classes if ranked else layout.classes or source.classes
-    classes, notes = _classes(record, stored, raw.shape[1], options, name)
-    kind, sure, reason = judge_kind(raw, layout.kind, layout.kind_reason, options, name)
+@dataclass(frozen=True)
+class _Passage:
+    """What is known of a file before its rows are passed through.
+
+    Attributes
+    ----------
+    source
+        Its scores and other columns.
+    scores
+        The same scores, checked, with the class of each in the order of the file.
+    frame
+        What is to be written.
+    notes
+        Sentences for the user.
+    by_rank
+        The scores, if they are to be written by rank as they are stored.
+    """
+
+    source: Source
+    scores: CheckedScores
+    frame: Frame
+    notes: tuple[str, ...]
+    by_rank: RankedScores | None = None
+
+
+@contextmanager
+def _opened(path: str, target: str) -> Iterator[tuple[Contents, str, Format]]:
+    """Give what is in a file, the format of it, and the one to be written."""
+    with spooled() if path == "-" else nullcontext((Path(path), known_format(Path(path)))) as (file, stored):
+        form = output_format(target, stored.name)
+        if path != "-":
+            refuse_wrong_content(file, stored)
+        name, module = STDIN if path == "-" else path, stored.module
+        if hasattr(module, "open_stream"):
+            yield module.open_stream(file, name, as_text=form is stored), stored.name, form
+        else:
+            yield module.open_file(file, name), stored.name, form
+
+
+def _prepared(
+    record: CalibratorRecord,
+    contents: Contents,
+    stored: str,
+    form: Format,
+    options: ReadOptions,
+    wanted: Wanted,
+) -> _Passage:
+    source = contents.find(_search(record, contents, options), labelled=False)
+    name, width, arrays = source.place.name, source.scores.shape[1], form.name in ("npy", "npz")
+    ranked = source.scores if isinstance(source.scores, RankedScores) else None
+    by_rank = ranked if ranked and len(ranked.ranks) > 1 and not arrays else None
+    others, before = source.others([*source.columns, *(by_rank.ranks if by_rank else ())])
+    classes, notes = _classes(record, source.classes, width, options, name)
+    kind, sure, reason = judge_kind(source.scores, source.kind, source.kind_reason, options, name)
     record.refuse_kind(kind, name)
-    frame = _frame(record, raw.table.schema, gone, wanted.kind)
-    if by_rank is not None:
-        frame = replace(frame, names=tuple(PREFIXES[wanted.kind] + suffix for suffix in by_rank.suffixes))
-    if ranked is not None:
-        by_class = "" if by_rank else f"; they are written by class, without {listed(ranked.ranks)}"
-        notes = (*notes, f"{ranked.note}{by_class}")
-    if twice := set(frame.names) & set(kept):
+    names = by_rank.suffixes if by_rank else record.classes
+    names = tuple(PREFIXES[wanted.kind] + suffix for suffix in names)
+    if twice := set(names) & set(others.names):
         raise InputError(
             f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
             "rename or remove it"
         )
-    lost = [*source.left_out, *(kept if form == "npy" and source.format != "npy" else ())]
+    if ranked is not None:
+        by_class = "" if by_rank else f"; they are written by class, without {listed(ranked.ranks)}"
+        notes = (*notes, f"{ranked.note}{by_class}")
+    lost = [*source.left_out, *(others.names if form.name == "npy" and stored != "npy" else ())]
     if lost:
-        notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form}")
-    cursor = _Cursor(raw, kept)
-    scores = CheckedScores(cursor, kind, reason, sure, classes, table.place, options.renormalize)
-    return _Found(cursor, scores, frame, notes, by_rank)
+        notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
+    scores = CheckedScores(source.scores, kind, reason, sure, classes, source.place, options.renormalize)
+    frame = Frame(others, before, names, ARRAYS[wanted.kind], record.classes, contents.delimiter)
+    return _Passage(source, scores, frame, notes, by_rank)
 
 
 def _pass_through(
-    record: CalibratorRecord,
-    found: _Found,
-    wanted: Wanted,
-    writer: Writer,
-    watch: Watch,
+    record: CalibratorRecord, passage: _Passage, wanted: Wanted, writer: Writer, watch: Watch
 ) -> Written:
-    checked = found.scores
-    order = [checked.classes.index(name) for name in record.classes]
+    checked, name = passage.scores, passage.source.place.name
+    order = [checked.classes.index(one) for one in record.classes]
     ordered = order == sorted(order)
     columns = np.argsort(order)  # of what is written, for each class of the file
     rows = changed = 0
-    for block in checked.blocks(max(1, PART_BYTES // (8 * len(order)))):
+    step = max(1, PART_BYTES // (8 * len(order)))
+    for stored, beside in passage.source.passing(passage.frame.others.names, step):
+        block = checked.checked(stored, rows)
         scores = block if ordered else block[:, order]
         log_probs = recalibrate(record, scores, checked.kind, wanted.shift)
-        _refuse_overflow(log_probs, record.calibrator.name, checked.place.name, rows)
+        _refuse_overflow(log_probs, record.calibrator.name, name, rows)
         written = scores_as(wanted.kind, log_probs)
-        if found.by_rank is not None:
-            ranks = found.by_rank.positions(found.cursor.beside, rows)
+        if passage.by_rank is not None:
+            ranks = passage.by_rank.positions(beside, rows)
             written = np.take_along_axis(written, columns[ranks], axis=1)
-        writer.write(found.cursor.beside, written)
+        writer.write(beside, written)
         changed += int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
         rows += len(scores)
         watch(rows)
-    return Written(rows, changed, found.notes)
+    if not rows:
+        raise InputError(f"{name} has no rows; expected at least one")
+    return Written(rows, changed, passage.notes)
 
 
 def _refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> None:
@@ -286,38 +261,12 @@ def _refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> N
         )
 
 
-def _no_labels(column: str) -> tuple[str, ...]:
-    return ()
-
-
-def _search(record: CalibratorRecord, columns: Sequence[str], options: ReadOptions) -> ReadOptions:
-    """Return how to look for the scores: columns may be named as the classes, and no labels are needed."""
+def _search(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> ReadOptions:
+    """Return how to look for the scores: columns may be named as the classes, one is that of the second."""
     classes = options.classes
-    if classes is None and set(record.classes) <= set(columns):
+    if classes is None and set(record.classes) <= set(contents.columns):
         classes = record.classes
-    elsewhere = ""  # as if the labels were in a file of their own
-    return replace(options, classes=classes, labels=elsewhere)
-
-
-def _typed(table: CsvTable, scores: tuple[str, ...], read: tuple[str, ...], *, as_text: bool) -> CsvTable:
-    """Return CSV with scores that are numbers, and others to be read as they are; the rest may stay text."""
-    types = {}
-    for column in table.schema:
-        if column.name in scores:
-            types[column.name] = pa.float64()
-        elif column.name in read:
-            continue
-        elif as_text or pa.types.is_null(column.type):  # empty in the first block says nothing of the next
-            types[column.name] = pa.string()
-    return table.with_types(types)
-
-
-def _frame(record: CalibratorRecord, schema: Any, scores: tuple[str, ...], kind: Kind) -> Frame:
-    kept = [column for column in schema if column.name not in scores]
-    first = min(schema.names.index(column) for column in scores)
-    before = sum(schema.names.index(column.name) < first for column in kept)
-    names = tuple(PREFIXES[kind] + name for name in record.classes)
-    return Frame(pa.schema(kept, schema.metadata), before, names, ARRAYS[kind], record.classes)
+    return replace(options, classes=classes, positive=record.classes[1])
 
 
 def _classes(

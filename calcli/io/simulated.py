@@ -54,8 +54,8 @@ def _write(
     labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels)], names=["label"])
     names = tuple(PREFIXES[kind] + name for name in classes)
     frame = Frame(labels.schema, 1, names, ARRAYS[kind], classes)
-    files.enter_context(open_writer(target, form, ",", frame)).write(labels, scores)
-    if form != "npy":
+    files.enter_context(open_writer(target, form, frame)).write(labels, scores)
+    if form.name != "npy":
         return () if target == "-" else (target,)
     beside = Path(target).with_name(f"{Path(target).stem}_labels.npy")
     np.save(files.enter_context(atomic_path(beside)), simulation.labels)

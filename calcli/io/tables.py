@@ -1,42 +1,28 @@
-"""Tables on disk or in memory, read as Arrow record batches: only the columns asked for, part by part."""
+"""Tables: named columns on disk or in memory, read as Arrow record batches, and the scores in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
-from calcli.io.files import refuse_wrong_content
+from calcli.io.columns import find_layout, refuse_duplicates
+from calcli.io.columnscores import ColumnScores, ListScores, holds_of, numbers, stored_scores
+from calcli.io.labels import Labels, labels_from_array, missing_label
+from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed
-
-GROUP_BYTES = 1 << 29  # a row group up to this size is decoded at once, a larger one in slices
-SLICE_ROWS = 8192
-READ_BYTES = 1 << 16
-
-
-class Table(Protocol):
-    """Rows and named columns of one or several files."""
-
-    @property
-    def place(self) -> Place:
-        """The files, for messages."""
-
-    @property
-    def schema(self) -> Any:
-        """Names and types of the columns, a pyarrow.Schema."""
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield pyarrow.RecordBatches of these columns, in this order."""
-
-    def head(self, columns: Sequence[str]) -> Any:
-        """Return a pyarrow.RecordBatch of the first rows, reading little more; None if there are no rows."""
+from calcli.io.ranked import RankedScores, read_through_ranks
+from calcli.io.source import Contents, LazyColumns, Source
+from calcli.io.writing import Frame, Writer
 
 
 @contextmanager
@@ -62,8 +48,112 @@ def readable(schema: Any) -> Any:
     return schema
 
 
+class Table(Contents):
+    """Rows and named columns."""
+
+    what = "a table"
+    schema: Any  # names and types of the columns, a pyarrow.Schema
+
+    @property
+    @abstractmethod
+    def place(self) -> Place:
+        """The files, for messages, with their numbers of rows; 0 where that is not known before reading."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of the columns."""
+        names: list[str] = self.schema.names
+        return names
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield pyarrow.RecordBatches of these columns, in this order."""
+
+    def head(self, columns: Sequence[str]) -> Any:
+        """Return a pyarrow.RecordBatch of the first rows, reading little more; None if there are no rows."""
+        return next((batch for batch in self.batches(columns) if batch.num_rows), None)
+
+    def column(self, name: str) -> Any:
+        """Return one whole column as a pyarrow.ChunkedArray."""
+        kind = self.schema.field(name).type
+        return pa.chunked_array([batch.column(0).cast(kind) for batch in self.batches([name])], kind)
+
+    def held(self) -> MemoryTable:
+        """Return the same table in memory."""
+        batches = list(self.batches(self.columns))
+        return MemoryTable(self.place.name, pa.Table.from_batches(batches, self.schema))
+
+    def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
+        """Find out what the columns are, and read the labels and weights."""
+        place, schema = self.place, self.schema
+        refuse_duplicates(schema.names, place.parts[0][0])
+        holds = {field.name: holds_of(field.type) for field in schema}
+        layout = find_layout(
+            holds, lambda column: _distinct(self, column), options, place.name, labelled=labelled
+        )
+        scores = read_through_ranks(stored_scores(self, layout.scores, holds, options), layout, options)
+        ranked = scores if isinstance(scores, RankedScores) else None
+        taken = {*scores.names, layout.label}
+        columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
+        return TableSource(
+            table=self,
+            place=place,
+            scores=scores,
+            classes=ranked.classes if ranked else layout.classes,
+            kind=layout.kind,
+            kind_reason=layout.kind_reason,
+            labels=None if layout.label is None else _labels(self, layout.label),
+            labels_from=f'column "{layout.label}"',
+            weights=None if options.weights is None else column_values(self, options.weights),
+            columns=LazyColumns(columns),
+            files=tuple(name for name, _ in place.parts),
+            notes=(ranked.note,) if ranked else (),
+        )
+
+    @classmethod
+    def find_in_all(cls, parts: Sequence[Table], options: ReadOptions) -> Source:
+        """Put tables one after the other.
+
+        Raises
+        ------
+        InputError
+            If they do not have the same columns, of types that go together.
+        """
+        return _join(parts).find(options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSource(Source):
+    """A table with columns of scores."""
+
+    table: Table
+    scores: ColumnScores | ListScores | RankedScores
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """Columns of scores alone, without those of ranks."""
+        return self.scores.by_rank.names if isinstance(self.scores, RankedScores) else self.scores.names
+
+    def others(self, kept: Sequence[str]) -> tuple[Any, int]:
+        """Return the columns to be kept, in the order of the table."""
+        schema = self.table.schema
+        fields = [field for field in schema if field.name in kept]
+        first = min(schema.names.index(name) for name in self.scores.names if name not in kept)
+        before = sum(schema.names.index(field.name) < first for field in fields)
+        return pa.schema(fields, schema.metadata), before
+
+    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+        """Yield scores with the same rows of the other columns."""
+        at, names = 0, list(self.scores.names)
+        for batch in self.table.batches(list(dict.fromkeys([*names, *kept]))):
+            for start in range(0, batch.num_rows, rows):
+                part = batch.slice(start, rows)
+                yield self.scores.values(part.select(names), at + start), part.select(list(kept))
+            at += batch.num_rows
+
+
 @dataclass(frozen=True)
-class MemoryTable:
+class MemoryTable(Table):
     """A table that is in memory: text formats and standard input."""
 
     name: str
@@ -83,89 +173,13 @@ class MemoryTable:
         """Yield the batches it was parsed in."""
         yield from self.table.select(list(columns)).to_batches()
 
-    def head(self, columns: Sequence[str]) -> Any:
-        """Return its first batch."""
-        return next((batch for batch in self.batches(columns) if batch.num_rows), None)
+    def held(self) -> MemoryTable:
+        """Return itself."""
+        return self
 
 
 @dataclass(frozen=True)
-class ParquetTable:
-    """A parquet file, opened anew for each pass so that thousands of them hold no handles."""
-
-    path: Path
-    metadata: Any
-    schema: Any
-
-    @property
-    def place(self) -> Place:
-        """The file."""
-        return Place(((str(self.path), self.metadata.num_rows),))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield a row group at a time, zero-copy columns; slices of it if it is large."""
-        names = list(columns)
-        with arrow_errors(str(self.path), "parquet file"):
-            for group in range(self.metadata.num_row_groups):
-                whole = self._bytes(group, names) <= GROUP_BYTES
-                yield from self._whole(group, names) if whole else self._slices(group, names)
-
-    def head(self, columns: Sequence[str]) -> Any:
-        """Return the first slice of the first row group."""
-        with arrow_errors(str(self.path), "parquet file"):
-            return next(self._slices(0, list(columns)), None) if self.metadata.num_rows else None
-
-    def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
-        # mapped for one row group only, so that no more than its pages count as our memory
-        with pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, memory_map=True) as file:
-            yield from sound(file.read_row_group(group, names)).select(names).to_batches()
-
-    def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
-        with pq.ParquetFile(
-            self.path, metadata=self.metadata, pre_buffer=False, buffer_size=READ_BYTES
-        ) as file:
-            for batch in file.iter_batches(SLICE_ROWS, [group], names):
-                yield sound(batch).select(names)
-
-    def _bytes(self, group: int, names: list[str]) -> float:
-        """Estimate the decoded size of some columns of a row group from that of all."""
-        share = len(names) / len(self.schema)
-        return float(self.metadata.row_group(group).total_byte_size) * share
-
-
-@dataclass(frozen=True)
-class ArrowTable:
-    """An Arrow IPC (Feather) file, read one record batch at a time."""
-
-    path: Path
-    schema: Any
-
-    @cached_property
-    def place(self) -> Place:
-        """The file."""
-        nested = [field.type.num_fields for field in self.schema]
-        narrow = [nested.index(min(nested))] if nested else []
-        return Place(((str(self.path), sum(batch.num_rows for batch in self._batches(narrow))),))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the file's record batches."""
-        names = list(columns)
-        for batch in self._batches(sorted(self.schema.get_field_index(name) for name in names)):
-            yield batch.select(names)
-
-    def _batches(self, fields: list[int]) -> Iterator[Any]:
-        options = pa.ipc.IpcReadOptions(included_fields=fields)
-        with arrow_errors(str(self.path), "Arrow file"), pa.OSFile(str(self.path)) as source:
-            reader = pa.ipc.open_file(source, options=options)
-            for number in range(reader.num_record_batches):
-                yield sound(reader.get_batch(number))
-
-    def head(self, columns: Sequence[str]) -> Any:
-        """Return its first batch."""
-        return next((batch for batch in self.batches(columns) if batch.num_rows), None)
-
-
-@dataclass(frozen=True)
-class JoinedTable:
+class JoinedTable(Table):
     """Several tables with the same columns, one after the other."""
 
     parts: tuple[Table, ...]
@@ -187,14 +201,7 @@ class JoinedTable:
         return next((head for head in heads if head is not None), None)
 
 
-def join_tables(parts: Sequence[Table]) -> Table:
-    """Put tables one after the other.
-
-    Raises
-    ------
-    InputError
-        If they do not have the same columns, of types that go together.
-    """
+def _join(parts: Sequence[Table]) -> Table:
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -216,37 +223,62 @@ def join_tables(parts: Sequence[Table]) -> Table:
     return JoinedTable(tuple(parts), schema)
 
 
-def open_parquet(path: Path) -> Table:
-    """Read the schema of a parquet file.
-
-    Raises
-    ------
-    InputError
-        If it is not one, or is truncated.
-    """
-    refuse_wrong_content(path, "parquet")
-    with arrow_errors(str(path), "parquet file"), pq.ParquetFile(path) as file:
-        return ParquetTable(path, file.metadata, readable(file.schema_arrow))
-
-
-def open_arrow(path: Path) -> Table:
-    """Read the schema of an Arrow IPC file; one in the streaming format is read whole.
-
-    Raises
-    ------
-    InputError
-        If it is not one, or is truncated.
-    """
-    refuse_wrong_content(path, "arrow")
-    with arrow_errors(str(path), "Arrow file"), pa.OSFile(str(path)) as source:
-        if source.read(6) != b"ARROW1":
-            source.seek(0)
-            return MemoryTable(str(path), sound(pa.ipc.open_stream(source).read_all()))
-        source.seek(0)
-        return ArrowTable(path, readable(pa.ipc.open_file(source).schema))
+def column_values(table: Table, name: str) -> Array:
+    """Return a column as a numpy array: missing numbers are nan, missing text is empty."""
+    holds = holds_of(table.schema.field(name).type)
+    if holds in ("float", "integer"):
+        parts = [numbers(batch, by_row=False)[:, 0] for batch in table.batches([name])]
+        return np.concatenate(parts) if parts else np.empty(0)
+    column = table.column(name)
+    if holds == "text":
+        return np.array([value or "" for value in column.to_pylist()], dtype=str)
+    return column.to_numpy()
 
 
-def read_column(table: Table, name: str) -> Any:
-    """Return one whole column as a pyarrow.ChunkedArray."""
-    kind = table.schema.field(name).type
-    return pa.chunked_array([batch.column(0).cast(kind) for batch in table.batches([name])], kind)
+def _labels(table: Table, name: str) -> Labels:
+    place, kind = table.place, table.schema.field(name).type
+    holds = holds_of(kind)
+    if holds == "list":
+        raise InputError(
+            f"{place.name}: the label column {name} holds lists: these are one-hot or multi-label "
+            "indicators; expected one class per row; where several classes may be true at once, evaluate "
+            "each class by itself"
+        )
+    if holds == "other":
+        raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
+    if holds != "text":
+        return labels_from_array(column_values(table, name), place)
+    column = table.column(name)
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise InputError(missing_label(place, row, "null"))
+    encoded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
+
+
+def _distinct(table: Table, name: str) -> Sequence[str]:
+    return [str(value) for value in pc.unique(table.column(name)).to_pylist() if value is not None]
+
+
+class BatchWriter(Writer):
+    """Formats that pyarrow writes a record batch at a time."""
+
+    def __init__(
+        self, sink: BinaryIO, frame: Frame, opened: Callable[[BinaryIO, Any], Any], *, decoded: bool
+    ) -> None:
+        super().__init__(sink, frame)
+        self._schema = frame.schema(decoded=decoded)
+        self._opened = opened(sink, self._schema)
+
+    def write(self, beside: Any, scores: Doubles) -> None:
+        """Write a record batch, in parquet a row group."""
+        self._opened.write_batch(self.frame.batch(beside, scores, self._schema))
+
+    def end(self) -> None:
+        """Write the foot of the file."""
+        self._opened.close()
+
+    def abandon(self) -> None:
+        """Close what pyarrow would otherwise try to close later, behind the sink."""
+        with suppress(OSError, pa.ArrowException):
+            self._opened.close()

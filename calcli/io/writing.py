@@ -5,37 +5,25 @@ Scores are written in double precision, so that probabilities that differ stay d
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import json
-import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from numpy.lib import format as npy_format
-from pyarrow import csv as arrow_csv
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.atomic import atomic_path
-from calcli.io.files import named_format
-from calcli.io.text import delimiter_of
+from calcli.io.formats import BY_NAME, Format, named_format
 
 PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits": "logit_"}
 ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}
-STREAM = "Arrow stream"
-STREAMED = {"csv": "csv", "jsonl": "jsonl"}  # to standard output; everything else as an Arrow stream
 
 
 @dataclass(frozen=True)
@@ -54,6 +42,8 @@ class Frame:
         Name of the array of scores, where they are one.
     classes
         Class names, to be stored beside an array.
+    delimiter
+        Between the fields of CSV on standard output; in a file its ending decides.
     """
 
     others: Any
@@ -61,10 +51,15 @@ class Frame:
     names: tuple[str, ...]
     array_name: str
     classes: tuple[str, ...]
+    delimiter: str = ","
 
     def schema(self, *, decoded: bool) -> Any:
         """Return the pyarrow.Schema of the output, columns of codes (dictionaries) decoded or not."""
-        kept = [_decoded(one) if decoded else one for one in self.others]
+        import pyarrow as pa
+
+        kept = list(self.others)
+        if decoded:
+            kept = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in kept]
         new = [pa.field(name, pa.float64()) for name in self.names]
         return pa.schema(
             [*kept[: self.at], *new, *kept[self.at :]], None if decoded else self.others.metadata
@@ -72,6 +67,8 @@ class Frame:
 
     def batch(self, beside: Any, scores: Doubles, schema: Any) -> Any:
         """Return a pyarrow.RecordBatch of kept columns and (n, K) scores."""
+        import pyarrow as pa
+
         kept = list(beside.columns)
         new = [pa.array(column) for column in np.ascontiguousarray(scores.T)]
         columns = [*kept[: self.at], *new, *kept[self.at :]]
@@ -97,127 +94,7 @@ class Writer(ABC):
         """Let go of what is open; the file is not going to appear."""
 
 
-class CsvWriter(Writer):
-    """CSV: text is quoted only in parts where it must be."""
-
-    def __init__(self, sink: BinaryIO, frame: Frame, delimiter: str) -> None:
-        super().__init__(sink, frame)
-        self._schema, self._delimiter = frame.schema(decoded=True), delimiter
-        head = io.StringIO()
-        csv.writer(head, delimiter=delimiter, lineterminator="\n").writerow(self._schema.names)
-        sink.write(head.getvalue().encode())
-
-    def write(self, beside: Any, scores: Doubles) -> None:
-        """Write lines."""
-        batch = self.frame.batch(beside, scores, self._schema)
-        style = "needed" if self._has_special(batch) else "none"
-        options = arrow_csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=style)
-        arrow_csv.write_csv(batch, self.sink, options)
-
-    def _has_special(self, batch: Any) -> bool:
-        special = rf'[{re.escape(self._delimiter)}"\r\n]'
-        texts = [c for c in batch.columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
-        return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
-
-    def end(self) -> None:
-        """Nothing stands behind the lines."""
-
-
-class JsonLinesWriter(Writer):
-    """JSON lines; a missing number in a kept column is null."""
-
-    def __init__(self, sink: BinaryIO, frame: Frame) -> None:
-        super().__init__(sink, frame)
-        self._schema = frame.schema(decoded=True)
-
-    def write(self, beside: Any, scores: Doubles) -> None:
-        """Write a line a row."""
-        for row in self.frame.batch(beside, scores, self._schema).to_pylist():
-            whole = {name: None if value != value else value for name, value in row.items()}
-            try:
-                line = json.dumps(whole, ensure_ascii=False, allow_nan=False, default=str)
-            except ValueError as error:
-                raise InputError(
-                    "JSON has no infinity, such as the logarithm of a probability of 0; write probabilities, "
-                    "or choose another format"
-                ) from error
-            self.sink.write(f"{line}\n".encode())
-
-    def end(self) -> None:
-        """Nothing stands behind the lines."""
-
-
-class BatchWriter(Writer):
-    """Formats that pyarrow writes a record batch at a time."""
-
-    def __init__(
-        self, sink: BinaryIO, frame: Frame, opened: Callable[[BinaryIO, Any], Any], *, decoded: bool
-    ) -> None:
-        super().__init__(sink, frame)
-        self._schema = frame.schema(decoded=decoded)
-        self._opened = opened(sink, self._schema)
-
-    def write(self, beside: Any, scores: Doubles) -> None:
-        """Write a record batch, in parquet a row group."""
-        self._opened.write_batch(self.frame.batch(beside, scores, self._schema))
-
-    def end(self) -> None:
-        """Write the foot of the file."""
-        self._opened.close()
-
-    def abandon(self) -> None:
-        """Close what pyarrow would otherwise try to close later, behind the sink."""
-        with suppress(OSError, pa.ArrowException):
-            self._opened.close()
-
-
-class NpyWriter(Writer):
-    """The (N, K) array alone; the head is written again at the end, when the number of rows is known."""
-
-    def __init__(self, sink: BinaryIO, frame: Frame) -> None:
-        super().__init__(sink, frame)
-        self._rows = 0
-        self._head()
-
-    def _head(self) -> None:
-        shape = (self._rows, len(self.frame.names))
-        head = {"descr": "<f8", "fortran_order": False, "shape": shape}
-        npy_format.write_array_header_1_0(self.sink, head)  # leaves room for the number to grow
-
-    def write(self, beside: Any, scores: Doubles) -> None:
-        """Write rows."""
-        self.sink.write(np.ascontiguousarray(scores, "<f8").tobytes())
-        self._rows += len(scores)
-
-    def end(self) -> None:
-        """Write the number of rows."""
-        self.sink.seek(0)
-        self._head()
-
-
-class NpzWriter(Writer):
-    """An archive of the array, the class names and the kept columns; gathered in memory."""
-
-    def __init__(self, sink: BinaryIO, frame: Frame) -> None:
-        super().__init__(sink, frame)
-        self._beside: list[Any] = []
-        self._scores: list[Doubles] = []
-
-    def write(self, beside: Any, scores: Doubles) -> None:
-        """Keep rows."""
-        self._beside.append(beside)
-        self._scores.append(scores)
-
-    def end(self) -> None:
-        """Write all arrays."""
-        table = pa.Table.from_batches(self._beside, self.frame.others)
-        arrays: dict[str, Any] = {name: _array(table.column(name)) for name in table.column_names}
-        arrays[self.frame.array_name] = np.concatenate(self._scores)
-        arrays["classes"] = np.array(self.frame.classes)
-        np.savez(self.sink, **arrays)
-
-
-def output_format(target: str, stored: str) -> str:
+def output_format(target: str, stored: str) -> Format:
     """Return the format to write: by the ending of a file, to standard output as it was stored.
 
     Raises
@@ -228,8 +105,8 @@ def output_format(target: str, stored: str) -> str:
         If standard output is a terminal and the format is not text.
     """
     if target == "-":
-        form = STREAMED.get(stored, STREAM)
-        if form == STREAM and sys.stdout.isatty():
+        form = BY_NAME[stored] if BY_NAME[stored].text else BY_NAME["arrow"]
+        if not form.text and sys.stdout.isatty():
             raise UsageError(
                 "an Arrow stream cannot be shown on a terminal; name a file with -o, or pipe it on"
             )
@@ -241,7 +118,7 @@ def output_format(target: str, stored: str) -> str:
 
 
 @contextmanager
-def open_writer(target: str, form: str, delimiter: str, frame: Frame) -> Iterator[Writer]:
+def open_writer(target: str, form: Format, frame: Frame) -> Iterator[Writer]:
     """Give a writer to a file that appears whole or not at all, or to standard output.
 
     Parameters
@@ -250,8 +127,6 @@ def open_writer(target: str, form: str, delimiter: str, frame: Frame) -> Iterato
         The file, or `-`.
     form
         From `output_format`.
-    delimiter
-        Between fields on standard output; in a file its ending decides.
     frame
         What the columns are.
 
@@ -260,60 +135,32 @@ def open_writer(target: str, form: str, delimiter: str, frame: Frame) -> Iterato
     InputError
         If the target cannot be written, or a column cannot be in its format.
     """
-    name = "standard output" if target == "-" else target
+    import pyarrow as pa
+
+    path = None if target == "-" else Path(target)
     try:
-        if target == "-":
-            with _writing(sys.stdout.buffer, form, delimiter, frame) as writer:
+        with ExitStack() as opened:
+            if path is None:
+                sink = sys.stdout.buffer
+            else:
+                sink = opened.enter_context(_opened(opened.enter_context(atomic_path(path))))
+            writer = form.module.writer(sink, frame, path)
+            try:
                 yield writer
-            sys.stdout.buffer.flush()
-            return
-        path = Path(target)
-        with (
-            atomic_path(path) as temporary,
-            _opened(temporary) as sink,
-            _writing(sink, form, delimiter_of(path), frame) as writer,
-        ):
-            yield writer
+            except BaseException:
+                writer.abandon()
+                raise
+            writer.end()
+            sink.flush()
     except pa.ArrowException as error:
         said = " ".join(str(error).split()).rstrip(".")
-        raise InputError(
-            f"{name} cannot be written as {form}: {said}; choose another format with -o"
-        ) from error
+        what = f"{target} cannot be written as {form.name}"
+        if path is None:
+            what = f"standard output cannot be written as {form.name if form.text else 'Arrow stream'}"
+        raise InputError(f"{what}: {said}; choose another format with -o") from error
 
 
 def _opened(path: Path) -> BinaryIO:
     if path.suffix.lower() == ".gz":
         return cast(BinaryIO, gzip.GzipFile(path, "wb"))
     return path.open("wb")
-
-
-@contextmanager
-def _writing(sink: BinaryIO, form: str, delimiter: str, frame: Frame) -> Iterator[Writer]:
-    makers: dict[str, Callable[[], Writer]] = {
-        "csv": lambda: CsvWriter(sink, frame, delimiter),
-        "jsonl": lambda: JsonLinesWriter(sink, frame),
-        "parquet": lambda: BatchWriter(sink, frame, pq.ParquetWriter, decoded=False),
-        "arrow": lambda: BatchWriter(sink, frame, pa.ipc.new_file, decoded=True),
-        STREAM: lambda: BatchWriter(sink, frame, pa.ipc.new_stream, decoded=True),
-        "npy": lambda: NpyWriter(sink, frame),
-        "npz": lambda: NpzWriter(sink, frame),
-    }
-    writer = makers[form]()
-    try:
-        yield writer
-    except BaseException:
-        writer.abandon()
-        raise
-    writer.end()
-
-
-def _decoded(column: Any) -> Any:
-    return column.with_type(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _array(column: Any) -> Any:
-    """Return a kept column as an array that needs no pickle: numbers, or text."""
-    values = column.to_numpy()
-    if values.dtype.kind == "O":
-        return np.array(["" if value is None else str(value) for value in column.to_pylist()])
-    return values

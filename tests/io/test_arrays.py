@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.arrays import from_arrays
+from calcli.io.read import from_arrays
 from tests.io.samples import random_logits, random_probs, scores_of
 
 

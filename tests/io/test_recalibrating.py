@@ -123,7 +123,7 @@ def test_in_parts_as_at_once(tmp_path, monkeypatch, ending):
     source = str(write(table(), tmp_path / f"in{ending}"))
     recalibrate_file(RECORD, source, str(tmp_path / f"whole{ending}"))
     monkeypatch.setattr(recalibrating, "PART_BYTES", 8 * 3 * 7)
-    monkeypatch.setattr("calcli.io.sources.BLOCK_BYTES", 500)
+    monkeypatch.setattr("calcli.io.formats.csv.STREAMED_BYTES", 500)
     done: list[int] = []
     recalibrate_file(RECORD, source, str(tmp_path / f"parts{ending}"), watcher=lambda rows: done.append)
     pd.testing.assert_frame_equal(load(tmp_path / f"parts{ending}"), load(tmp_path / f"whole{ending}"))
@@ -274,7 +274,7 @@ def test_a_later_row_may_show_that_they_are_logits(tmp_path):
     frame = pd.DataFrame(scores, columns=[f"score_{name}" for name in CLASSES])
     frame.to_csv(tmp_path / "in.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calcli.io.assemble.FIRST_LOOK", 30)
+        patch.setattr("calcli.io.kinds.FIRST_LOOK", 30)
         recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"))
     np.testing.assert_allclose(
         load(tmp_path / "out.csv")[NEW], np.exp(recalibrate(RECORD, scores, "logits")), rtol=1e-9

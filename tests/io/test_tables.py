@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
+from calcli.io.formats.parquet import ParquetTable
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
-from calcli.io.tables import ParquetTable
 from tests.io.samples import random_logits, random_probs, scores_of, table_of
 
 COLORS = ["red", "green", "blue"]
@@ -117,8 +117,8 @@ def test_a_large_row_group_is_read_in_slices(tmp_path, monkeypatch):
     sample = random_logits(300)
     table = table_of(sample.scores, sample.labels, [f"logit_{k}" for k in range(12)])
     pq.write_table(table, tmp_path / "t.parquet")
-    monkeypatch.setattr("calcli.io.tables.GROUP_BYTES", 0)
-    monkeypatch.setattr("calcli.io.tables.SLICE_ROWS", 64)
+    monkeypatch.setattr("calcli.io.formats.parquet.GROUP_BYTES", 0)
+    monkeypatch.setattr("calcli.io.formats.parquet.SLICE_ROWS", 64)
     predictions = read(tmp_path / "t.parquet")
     np.testing.assert_array_equal(scores_of(predictions), sample.scores)
     source = predictions.scores.raw.table

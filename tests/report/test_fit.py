@@ -11,7 +11,7 @@ import pytest
 from calcli.core.calibrators.crossvalidation import Difference
 from calcli.core.language.expressions import parse_methods
 from calcli.core.recalibrating.fitting import Candidate, Fit, FitSettings, fit
-from calcli.io.arrays import from_arrays
+from calcli.io.read import from_arrays
 from calcli.report.fit import ShownFit, fit_warnings
 from calcli.report.shown import render
 

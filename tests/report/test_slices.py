@@ -12,7 +12,7 @@ import pytest
 
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
-from calcli.io.arrays import from_arrays
+from calcli.io.read import from_arrays
 from calcli.report.evaluation import ShownResults
 from calcli.report.shown import render
 from calcli.report.slices import EXCESS, summarize_slices, worst_slices

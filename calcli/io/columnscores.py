@@ -1,0 +1,173 @@
+"""Scores in the columns of tables, a column for each class or lists, as Arrow has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
+from calcli.io.columns import Holds
+from calcli.io.options import ReadOptions
+from calcli.io.places import Place
+from calcli.io.source import rows_and_columns
+
+if TYPE_CHECKING:
+    from calcli.io.tables import Table
+
+SLICE_BYTES = 1 << 22  # turned from columns to rows at once: long enough runs, and still in the cache
+FEW_CLASSES = 64  # up to here blocks stay class by class in memory
+
+
+@dataclass(frozen=True)
+class ColumnScores:
+    """Scores in one column a class."""
+
+    table: Table
+    names: tuple[str, ...]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield (n, K) blocks, class by class in memory if there are few classes, row by row otherwise."""
+        step = max(rows, SLICE_BYTES // (len(self.names) * self.dtype.itemsize))
+        for batch in self.table.batches(self.names):
+            for start in range(0, batch.num_rows, step):
+                block = self.values(batch.slice(start, step), start)
+                for first in range(0, len(block), rows):
+                    yield block[first : first + rows]
+
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the (n, K) scores of a record batch of the columns `names`, which begins at row `at`."""
+        return numbers(batch, by_row=len(self.names) > FEW_CLASSES).astype(self.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class ListScores:
+    """Scores in one column whose values are lists with one entry a class."""
+
+    table: Table
+    names: tuple[str]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield (n, K) views of the lists' values."""
+        at = 0
+        for batch in self.table.batches(self.names):
+            values = self.values(batch, at)
+            at += len(values)
+            for first in range(0, len(values), rows):
+                yield values[first : first + rows]
+
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the (n, K) scores of a record batch of the one column, which begins at row `at`.
+
+        Raises
+        ------
+        InputError
+            If a list has another length than the first one.
+        """
+        lists = batch.column(0)
+        self._check_lengths(lists, at)
+        flat = numbers(pa.RecordBatch.from_arrays([lists.flatten()], names=self.names), by_row=True)
+        return flat.reshape(len(lists), self.shape[1]).astype(self.dtype, copy=False)
+
+    def _check_lengths(self, lists: Any, at: int) -> None:
+        lengths = pc.fill_null(pc.list_value_length(lists), 0)
+        different = pc.not_equal(lengths, self.shape[1])
+        if pc.any(different).as_py():
+            row = pc.index(different, True).as_py()
+            raise InputError(
+                f"{self.table.place.row(at + row)} has {lengths[row].as_py()} scores in {self.names[0]}; "
+                f"expected {self.shape[1]}, as in the first row; if only the largest scores of each row were "
+                "saved (a sparse top-k dump), save the scores of all classes"
+            )
+
+
+def stored_scores(
+    table: Table, names: tuple[str, ...], holds: dict[str, Holds], options: ReadOptions
+) -> ColumnScores | ListScores:
+    """Return the scores in columns of numbers, or in one list column; unread.
+
+    Raises
+    ------
+    InputError
+        If a column does not hold numbers.
+    """
+    place, schema = table.place, table.schema
+    rows = sum(count for _, count in place.parts)
+    if holds[names[0]] == "list":
+        dtype = _numpy_type(schema.field(names[0]).type.value_type, place, names[0])
+        head = table.head(names)
+        columns = 0 if head is None else pc.list_value_length(head.column(0))[0].as_py() or 0
+        shape = rows_and_columns((rows, columns), place.name, options.positive)
+        return ListScores(table, (names[0],), shape, dtype)
+    for name in names:
+        if holds[name] not in ("float", "integer"):
+            raise InputError(_not_numbers(table, name))
+    dtypes = {_numpy_type(schema.field(name).type, place, name) for name in names}
+    return ColumnScores(
+        table, names, (rows, len(names)), dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64)
+    )
+
+
+def holds_of(kind: Any) -> Holds:
+    """Return what values of an Arrow type are."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return holds_of(kind.value_type)
+    if types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
+        return "float"
+    if types.is_integer(kind) or types.is_boolean(kind):
+        return "integer"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "text"
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return "list"
+    return "other"
+
+
+def _numpy_type(kind: Any, place: Place, name: str) -> np.dtype[Any]:
+    if holds_of(kind) not in ("float", "integer"):
+        raise InputError(f"{place.name}: the lists in column {name} hold {kind}; expected numbers")
+    types = pa.types
+    if types.is_floating(kind):
+        return np.dtype(f"f{kind.bit_width // 8}")
+    if types.is_integer(kind):
+        return np.dtype(f"{'i' if types.is_signed_integer(kind) else 'u'}{kind.bit_width // 8}")
+    return np.dtype(np.float64)
+
+
+def numbers(batch: Any, by_row: bool) -> Array:
+    """Return the (n, columns) numbers of a record batch, null as nan; booleans and decimals become float64.
+
+    An Arrow tensor is made faster than a numpy array for each column, and does not import pandas.
+    """
+    if not all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in batch.schema.types):
+        batch = batch.cast(pa.schema([(name, pa.float64()) for name in batch.schema.names]))
+    missing = any(column.null_count for column in batch.columns)  # only then may integers become floats
+    return batch.to_tensor(null_to_nan=missing, row_major=by_row).to_numpy()
+
+
+def _not_numbers(table: Table, name: str) -> str:
+    column = table.column(name)
+    row, value = 0, None
+    if holds_of(column.type) == "text":
+        row, value = next(((i, v) for i, v in enumerate(column.to_pylist()) if not _is_number(v)), (0, None))
+    found = f'"{value}"' if value is not None else f"type {column.type}"
+    where = f"{table.place.row(row)} has {found} in the score column {name}"
+    return f"{where}; expected numbers; choose the scores with --scores"
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,138 @@
+"""The formats of files: a module of this folder each, which is loaded when a file of its format is met.
+
+A module has `open_file(path, name)`, which returns a `Table` or `Arrays`, and `writer(sink, frame, path)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from calcli.core.language.errors import InputError
+from calcli.io.places import listed
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    Attributes
+    ----------
+    name
+        What it is called, and its module.
+    endings
+        Of file names.
+    magic
+        The bytes that files begin with; text may have blanks before them.
+    text
+        Whether it is text, which may be compressed by gzip.
+    piped
+        Whether it can come through standard input.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    magic: tuple[bytes, ...] = ()
+    text: bool = False
+    piped: bool = False
+
+    @property
+    def module(self) -> Any:
+        """What reads and writes it."""
+        return import_module(f"calcli.io.formats.{self.name}")
+
+
+FORMATS = (
+    Format("npy", (".npy",), (b"\x93NUMPY",)),
+    Format("npz", (".npz",), (b"PK\x03\x04", b"PK\x05\x06")),
+    Format("csv", (".csv", ".tsv"), text=True, piped=True),
+    Format("parquet", (".parquet", ".pq"), (b"PAR1",)),
+    Format("arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1", b"\xff\xff\xff\xff"), piped=True),
+    Format("jsonl", (".jsonl", ".ndjson"), (b"{",), text=True, piped=True),
+)
+BY_NAME = {form.name: form for form in FORMATS}
+BY_ENDING = {ending: form for form in FORMATS for ending in form.endings}
+GZIP = b"\x1f\x8b"
+
+
+def format_of(path: Path) -> Format | None:
+    """Return the format that the name of a file stands for, or None."""
+    packed = path.suffix.lower() == ".gz"
+    found = BY_ENDING.get((path.with_suffix("") if packed else path).suffix.lower())
+    return None if packed and found is not None and not found.text else found
+
+
+def named_format(path: Path) -> Format:
+    """Return the format that the name of a file stands for.
+
+    Raises
+    ------
+    InputError
+        If its ending is not known.
+    """
+    found = format_of(path)
+    if found is None:
+        endings = listed([*BY_ENDING, ".csv.gz"], limit=20)
+        raise InputError(f'{path}: the ending "{path.suffix}" is not known; expected one of {endings}')
+    return found
+
+
+def known_format(path: Path) -> Format:
+    """Return the format of a file that is to be read.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is empty, its name has no known ending, or it begins as no file of its
+        format does.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: no such file")
+    if not path.is_file():
+        raise InputError(f"{path} is not a file; pipe it in with - as the file name")
+    found = named_format(path)
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty (0 bytes)")
+    return found
+
+
+def open_file(path: Path) -> Any:
+    """Look at a file, by the ending of its name; rows are read later.
+
+    Raises
+    ------
+    InputError
+        If it is missing, damaged, or not what its name says.
+    """
+    form = known_format(path)
+    refuse_wrong_content(path, form)
+    return form.module.open_file(path, str(path))
+
+
+def sniff(start: bytes) -> str:
+    """Return the format of data by its first bytes, or "gzip"; any other text is csv."""
+    for form in FORMATS:
+        if form.magic and (start.lstrip() if form.text else start).startswith(form.magic):
+            return form.name
+    return "gzip" if start.startswith(GZIP) else "csv"
+
+
+def refuse_wrong_content(path: Path, expected: Format) -> None:
+    """Raise if a file of a binary format does not begin as that format does.
+
+    Raises
+    ------
+    InputError
+        If its ending and its contents disagree.
+    """
+    if expected.text:
+        return
+    with path.open("rb") as file:
+        start = file.read(16)
+    if not start.startswith(expected.magic):
+        found = sniff(start)
+        known = found == "gzip" or not BY_NAME[found].text
+        like = f"it looks like {found}; rename it" if known else "save it again, or rename it to what it is"
+        raise InputError(f"{path} is not {expected.name}, as its ending says: {like}")

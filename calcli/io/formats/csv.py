@@ -1,0 +1,214 @@
+"""CSV with commas or tabs, perhaps compressed by gzip: parsed whole, or streamed to be passed on."""
+
+from __future__ import annotations
+
+import csv as text_csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.language.errors import InputError
+from calcli.io.options import ReadOptions
+from calcli.io.places import Place
+from calcli.io.tables import MemoryTable, Table, TableSource, arrow_errors
+from calcli.io.writing import Frame, Writer
+
+BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
+STREAMED_BYTES = 1 << 22  # the same where the file is streamed
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
+NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
+
+
+def open_file(path: Path, name: str) -> Table:
+    """Parse a file.
+
+    Raises
+    ------
+    InputError
+        If a line has more or fewer fields than the header, or is not text in UTF-8.
+    """
+    delimiter = _delimiter(path, name)
+    with arrow_errors(name, "CSV file"):
+        try:
+            table = csv.read_csv(
+                str(path), csv.ReadOptions(block_size=BLOCK_BYTES), csv.ParseOptions(delimiter=delimiter)
+            )
+        except pa.ArrowInvalid:
+            _refuse_ragged(path, name, delimiter)
+            raise
+    return MemoryTable(name, _refuse_bytes(table, name))
+
+
+def open_stream(path: Path, name: str, *, as_text: bool) -> Table:
+    """Look at a file that is to be passed on; see `CsvStream`."""
+    delimiter = _delimiter(path, name)
+    with arrow_errors(name, "CSV file"), _open(path, delimiter) as reader:
+        return CsvStream(path, name, as_text, reader.schema, delimiter)
+
+
+@dataclass(frozen=True)
+class CsvStream(Table):
+    """A CSV file that is read anew for each pass, a block at a time.
+
+    Attributes
+    ----------
+    path
+        The file.
+    name
+        What to call it.
+    as_text
+        Whether columns that are neither scores nor ranks stay the text they are.
+    schema
+        Names and types of the columns, by the first block.
+    delimiter
+        Between fields.
+    """
+
+    path: Path
+    name: str
+    as_text: bool
+    schema: Any
+    delimiter: str = ","
+
+    @property
+    def place(self) -> Place:
+        """The file; how many rows it has is not known before it is read."""
+        return Place(((self.name, 0),))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield a pyarrow.RecordBatch of these columns for each block of the file."""
+        types = {name: self.schema.field(name).type for name in columns}
+        options = csv.ConvertOptions(column_types=types, include_columns=list(types))
+        with arrow_errors(self.name, "CSV file"):
+            yield from _open(self.path, self.delimiter, options)
+
+    def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
+        """Find the scores by the types of the first block; further blocks are read as numbers there."""
+        found = super().find(options, labelled=labelled)
+        types = {}
+        for column in self.schema:
+            if column.name in found.stored:
+                types[column.name] = pa.float64()
+            elif column.name in found.scores.names:
+                continue
+            elif self.as_text or pa.types.is_null(column.type):  # the next block may have values
+                types[column.name] = pa.string()
+        fields = [pa.field(one.name, types.get(one.name, one.type)) for one in self.schema]
+        typed = replace(self, schema=pa.schema(fields))
+        return Table.find(typed, options, labelled=labelled)
+
+
+def _open(path: Path, delimiter: str, options: Any = None) -> Any:
+    return csv.open_csv(
+        str(path),
+        csv.ReadOptions(block_size=STREAMED_BYTES),
+        csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        options,
+    )
+
+
+def delimiter_of(path: Path) -> str:
+    """Return what stands between fields, by the ending of the file."""
+    return "\t" if ".tsv" in (suffix.lower() for suffix in path.suffixes[-2:]) else ","
+
+
+def _delimiter(path: Path, name: str) -> str:
+    """Return what stands between fields: by the ending of the file, or by its headings if it has none."""
+    with arrow_errors(name, "CSV file"), pa.input_stream(str(path)) as stream:
+        header = io.BufferedReader(stream).readline()
+    delimiter = delimiter_of(path)
+    if not path.suffix and b"\t" in header and b"," not in header:
+        delimiter = "\t"
+    _refuse_header(header, name, delimiter)
+    return delimiter
+
+
+def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
+    """Refuse CSV as spreadsheets write it in some countries: other separators, other encodings.
+
+    Raises
+    ------
+    InputError
+        If the line of headings is not in UTF-8, or its fields are separated by something else.
+    """
+    try:
+        header.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: the line of headings {NOT_UTF8}") from error
+    if delimiter.encode() in header:
+        return
+    for mark, word in SEPARATORS.items():
+        if mark.encode() in header:
+            raise InputError(
+                f"{name}: the fields are separated by {word}, expected {SEPARATORS[delimiter]}; save them "
+                "with commas as .csv or with tabs as .tsv, and numbers with decimal points"
+            )
+
+
+def _refuse_ragged(path: Path, name: str, delimiter: str) -> None:
+    """Raise an InputError that names the first line with too few or too many fields, if there is one."""
+    ragged = []
+
+    def note(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    try:
+        csv.read_csv(  # in one thread: others count no rows, and must hold no Python code (see _native)
+            str(path),
+            csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
+            csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
+        )
+    except pa.ArrowInvalid as error:
+        if ragged:
+            row = ragged[0]
+            raise InputError(
+                f"{name}: line {row.number} has {row.actual_columns} fields; "
+                f"expected {row.expected_columns}, as in the header; put fields that hold a comma in quotes"
+            ) from error
+
+
+def _refuse_bytes(table: Any, name: str) -> Any:
+    for column in table.schema:
+        if pa.types.is_binary(column.type):
+            raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
+    return table
+
+
+class CsvWriter(Writer):
+    """CSV: text is quoted only in parts where it must be."""
+
+    def __init__(self, sink: BinaryIO, frame: Frame, delimiter: str) -> None:
+        super().__init__(sink, frame)
+        self._schema, self._delimiter = frame.schema(decoded=True), delimiter
+        head = io.StringIO()
+        text_csv.writer(head, delimiter=delimiter, lineterminator="\n").writerow(self._schema.names)
+        sink.write(head.getvalue().encode())
+
+    def write(self, beside: Any, scores: Doubles) -> None:
+        """Write lines."""
+        batch = self.frame.batch(beside, scores, self._schema)
+        style = "needed" if self._has_special(batch) else "none"
+        options = csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=style)
+        csv.write_csv(batch, self.sink, options)
+
+    def _has_special(self, batch: Any) -> bool:
+        special = rf'[{re.escape(self._delimiter)}"\r\n]'
+        texts = [c for c in batch.columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
+        return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
+
+    def end(self) -> None:
+        """Nothing stands behind the lines."""
+
+
+def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
+    """Return what writes lines, to standard output with what stood between the fields that were read."""
+    return CsvWriter(sink, frame, frame.delimiter if path is None else delimiter_of(path))

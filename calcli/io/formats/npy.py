@@ -1,0 +1,251 @@
+"""Numpy's .npy: an array of scores, read block by block, with the labels in a file beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io import formats
+from calcli.io.arrays import Arrays, ArraySource, flat_labels
+from calcli.io.labels import Labels
+from calcli.io.options import ReadOptions
+from calcli.io.places import Place, listed
+from calcli.io.source import HeldScores, LazyColumns, Source, StoredScores, rows_and_columns
+from calcli.io.writing import Frame, Writer
+
+COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
+LABEL_ENDINGS = ("labels", "targets", "label", "target")
+SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
+LABEL_FILE = re.compile(rf"(?i)(.*[_.-])?({'|'.join(LABEL_ENDINGS)})\.npy")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the head of a .npy file says about the array, and where that begins."""
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype[Any]
+    offset: int
+
+
+def read_header(file: BufferedReader, name: str) -> Header:
+    """Read the head of a .npy file.
+
+    Raises
+    ------
+    InputError
+        If it is not one, is damaged, or needs pickle.
+    """
+    try:
+        version = npy_format.read_magic(file)
+        read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+        shape, fortran_order, dtype = read(file)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{name}: the head of this .npy file is damaged; save it again") from error
+    if dtype.hasobject:
+        raise InputError(
+            f"{name} holds Python objects (a pickle), which could run any code and is never loaded; "
+            "expected an array of numbers; save it with a numeric dtype, labels also as text"
+        )
+    return Header(shape, fortran_order, dtype, file.tell())
+
+
+@dataclass(frozen=True)
+class NpyScores:
+    """Scores in a .npy file, read into one buffer block by block; a memory map would count as our memory."""
+
+    path: Path
+    header: Header
+    shape: tuple[int, int]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type as stored, in native byte order."""
+        return self.header.dtype.newbyteorder("=")
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield (n, K) views of the buffer."""
+        with self.path.open("rb") as file:
+            by_column = self.header.fortran_order and self.shape[1] > 1
+            for block in self._by_column(file, rows) if by_column else self._by_row(file, rows):
+                yield block.astype(self.dtype, copy=False)
+
+    def _by_row(self, file: BufferedReader, rows: int) -> Iterator[Array]:
+        total, columns = self.shape
+        buffer = np.empty((min(rows, total), columns), self.header.dtype)
+        file.seek(self.header.offset)
+        for start in range(0, total, rows):
+            block = buffer[: total - start]
+            self._fill(file, block)
+            yield block
+
+    def _by_column(self, file: BufferedReader, rows: int) -> Iterator[Array]:
+        total, columns = self.shape
+        size = self.header.dtype.itemsize
+        rows_at_once = max(rows, COLUMN_BYTES // (columns * size))
+        buffer = np.empty((columns, min(rows_at_once, total)), self.header.dtype)
+        for start in range(0, total, rows_at_once):
+            part = buffer[:, : total - start]
+            for k, column in enumerate(part):
+                file.seek(self.header.offset + (k * total + start) * size)
+                self._fill(file, column)
+            for first in range(0, part.shape[1], rows):
+                yield part[:, first : first + rows].T
+
+    def _fill(self, file: BufferedReader, block: Array) -> None:
+        if file.readinto(block.data) != block.nbytes:
+            raise InputError(f"{self.path} became shorter while it was read; evaluate it when it is complete")
+
+
+@dataclass(frozen=True)
+class NpyFile(Arrays):
+    """A file with one array, of scores."""
+
+    path: Path
+    header: Header
+
+    def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
+        """Take the array for scores, and look for labels beside it."""
+        for value, option in ((options.scores, "--scores"), (options.weights, "--weights")):
+            if value is not None:
+                raise UsageError(
+                    f"{option} {value}: {self.path} has no columns; leave it out, or save all arrays in one "
+                    ".npz"
+                )
+        scores, name = self._scores(options.positive), str(self.path)
+        found = ArraySource(place=Place(((name, scores.shape[0]),)), scores=scores, files=(name,))
+        given = None if options.labels is None else Path(options.labels)
+        beside = given or labels_of_same_stem(self.path)
+        if beside is None or (given and labelled):  # labels of one file may be those of several parts
+            return found
+        labels = read_labels(beside, scores.shape)
+        if labelled:
+            return replace(found, labels=labels, labels_from=str(beside), files=(name, str(beside)))
+        if len(labels) != scores.shape[0]:
+            raise InputError(
+                f"{self.path} has {scores.shape[0]} rows of scores, but {beside} has {len(labels)} labels; "
+                "name the right labels with --labels"
+            )
+        return replace(found, columns=LazyColumns({"label": lambda: labels.values}))
+
+    def _scores(self, positive: str | None) -> StoredScores:
+        header = self.header
+        if header.dtype.kind not in "iufb":
+            raise InputError(f"{self.path} holds values of type {header.dtype}; expected scores, as numbers")
+        needed = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
+        held = self.path.stat().st_size - header.offset
+        if held < needed:
+            raise InputError(
+                f"{self.path} is truncated: {held} of {needed} bytes of the array are there; copy it again"
+            )
+        shape = rows_and_columns(header.shape, str(self.path), positive)
+        if header.fortran_order and len(header.shape) > 2:
+            # its rows lie scattered over the file
+            return HeldScores(np.load(self.path, allow_pickle=False).reshape(shape))
+        return NpyScores(self.path, header, shape)
+
+
+def open_file(path: Path, name: str) -> NpyFile:
+    """Read the head of a .npy file.
+
+    Raises
+    ------
+    InputError
+        If it is damaged or needs pickle.
+    """
+    with path.open("rb") as file:
+        return NpyFile(path, read_header(file, name))
+
+
+def labels_of_same_stem(path: Path) -> Path | None:
+    """Return the file of labels beside a .npy file of scores that is named after it, or None."""
+    plain = SCORES_ENDING.sub("", path.stem)
+    for stem in dict.fromkeys((path.stem, plain)):
+        for ending in LABEL_ENDINGS if stem else ():
+            beside = path.with_name(f"{stem}_{ending}.npy")
+            if beside.is_file():
+                return beside
+    return None
+
+
+def only_labels_beside(path: Path) -> Path:
+    """Return the one file of labels in the folder of a file.
+
+    Raises
+    ------
+    InputError
+        If there is none, or there are several.
+    """
+    beside = sorted(
+        file for file in path.parent.iterdir() if LABEL_FILE.fullmatch(file.name) and file != path
+    )
+    if not beside:
+        raise InputError(
+            f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it; name the file "
+            "with --labels"
+        )
+    if len(beside) > 1:
+        names = listed([file.name for file in beside])
+        raise InputError(f"{path} has several files of labels beside it, {names}; choose one with --labels")
+    return beside[0]
+
+
+def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None) -> Labels:
+    """Read a .npy file of labels; all axes are flattened.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or has a column for each class in place of one label per row.
+    """
+    form = formats.known_format(path)
+    if form.name != "npy":
+        raise InputError(
+            f"{path}: expected a .npy file of labels; for a table, name the column with --label-column"
+        )
+    formats.refuse_wrong_content(path, form)
+    open_file(path, str(path))
+    try:
+        values = np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise InputError(f"{path} is truncated or damaged; copy it again") from error
+    return flat_labels(values, scores_shape, str(path), Place(((str(path), values.size),)))
+
+
+class NpyWriter(Writer):
+    """The (N, K) array alone; the head is written again at the end, when the number of rows is known."""
+
+    def __init__(self, sink: BinaryIO, frame: Frame) -> None:
+        super().__init__(sink, frame)
+        self._rows = 0
+        self._head()
+
+    def _head(self) -> None:
+        shape = (self._rows, len(self.frame.names))
+        head = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        npy_format.write_array_header_1_0(self.sink, head)  # leaves room for the number to grow
+
+    def write(self, beside: Any, scores: Doubles) -> None:
+        """Write rows."""
+        self.sink.write(np.ascontiguousarray(scores, "<f8").tobytes())
+        self._rows += len(scores)
+
+    def end(self) -> None:
+        """Write the number of rows."""
+        self.sink.seek(0)
+        self._head()
+
+
+def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
+    """Return what writes a file."""
+    return NpyWriter(sink, frame)

@@ -1,0 +1,79 @@
+"""Parquet: a row group at a time, only the columns asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow.parquet as pq
+
+from calcli.io.places import Place
+from calcli.io.tables import BatchWriter, Table, arrow_errors, readable, sound
+from calcli.io.writing import Frame, Writer
+
+GROUP_BYTES = 1 << 29  # a row group up to this size is decoded at once, a larger one in slices
+SLICE_ROWS = 8192
+READ_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class ParquetTable(Table):
+    """A parquet file, opened anew for each pass so that thousands of them hold no handles."""
+
+    path: Path
+    metadata: Any
+    schema: Any
+
+    @property
+    def place(self) -> Place:
+        """The file."""
+        return Place(((str(self.path), self.metadata.num_rows),))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield a row group at a time, zero-copy columns; slices of it if it is large."""
+        names = list(columns)
+        with arrow_errors(str(self.path), "parquet file"):
+            for group in range(self.metadata.num_row_groups):
+                whole = self._bytes(group, names) <= GROUP_BYTES
+                yield from self._whole(group, names) if whole else self._slices(group, names)
+
+    def head(self, columns: Sequence[str]) -> Any:
+        """Return the first slice of the first row group."""
+        with arrow_errors(str(self.path), "parquet file"):
+            return next(self._slices(0, list(columns)), None) if self.metadata.num_rows else None
+
+    def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
+        # mapped for one row group only, so that no more than its pages count as our memory
+        with pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, memory_map=True) as file:
+            yield from sound(file.read_row_group(group, names)).select(names).to_batches()
+
+    def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
+        with pq.ParquetFile(
+            self.path, metadata=self.metadata, pre_buffer=False, buffer_size=READ_BYTES
+        ) as file:
+            for batch in file.iter_batches(SLICE_ROWS, [group], names):
+                yield sound(batch).select(names)
+
+    def _bytes(self, group: int, names: list[str]) -> float:
+        """Estimate the decoded size of some columns of a row group from that of all."""
+        share = len(names) / len(self.schema)
+        return float(self.metadata.row_group(group).total_byte_size) * share
+
+
+def open_file(path: Path, name: str) -> Table:
+    """Read the schema of a parquet file.
+
+    Raises
+    ------
+    InputError
+        If it is not one, or is truncated.
+    """
+    with arrow_errors(name, "parquet file"), pq.ParquetFile(path) as file:
+        return ParquetTable(path, file.metadata, readable(file.schema_arrow))
+
+
+def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
+    """Return what writes a file."""
+    return BatchWriter(sink, frame, pq.ParquetWriter, decoded=False)

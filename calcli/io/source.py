@@ -1,0 +1,240 @@
+"""What a reader finds in files: scores as they are stored, and the part that everything else plays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import InputError
+from calcli.io.labels import Labels
+from calcli.io.options import ReadOptions
+from calcli.io.places import Place
+
+
+class StoredScores(Protocol):
+    """An (N, K) table of numbers of any type, unchecked, that can be read block by block, again and again.
+
+    One column for two classes is allowed.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type as stored, in native byte order."""
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield (n, K) blocks, n <= rows, in order; a block is valid until the next one."""
+
+
+@dataclass(frozen=True)
+class HeldScores:
+    """Scores in memory."""
+
+    array: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores."""
+        return self.array.dtype
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield views of at most `rows` rows."""
+        for start in range(0, len(self.array), rows):
+            yield self.array[start : start + rows]
+
+
+@dataclass(frozen=True)
+class JoinedScores:
+    """The scores of several files one after the other, or only their first rows."""
+
+    parts: tuple[StoredScores, ...]
+    limit: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows = sum(part.shape[0] for part in self.parts)
+        return rows if self.limit is None else min(rows, self.limit), self.parts[0].shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type that holds the scores of all parts."""
+        return np.result_type(*(part.dtype for part in self.parts))
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield the blocks of each part in turn, until there are enough rows."""
+        left = self.shape[0]
+        for part in self.parts:
+            for block in part.blocks(min(rows, left)):
+                yield block[:left].astype(self.dtype, copy=False)
+                left -= len(block)
+                if left <= 0:
+                    return
+
+
+@dataclass(frozen=True)
+class LazyColumns(Mapping[str, Array]):
+    """Columns of a file, read whenever they are asked for.
+
+    Attributes
+    ----------
+    readers
+        For each column what reads it.
+    limit
+        Only so many rows of them.
+    """
+
+    readers: Mapping[str, Callable[[], Array]] = field(default_factory=dict)
+    limit: int | None = None
+
+    def __getitem__(self, name: str) -> Array:
+        return self.readers[name]()[: self.limit]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.readers)
+
+    def __len__(self) -> int:
+        return len(self.readers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(ABC):
+    """One or several files, and what their columns or arrays are taken for.
+
+    Attributes
+    ----------
+    place
+        The files, for messages.
+    scores
+        (N, K), or (N, 1) scores of the second class of two.
+    classes
+        Class names that the scores have in the file; for one column perhaps one name.
+    kind, kind_reason
+        What the names of the columns say about the scores.
+    labels
+        (N,), or None if they are in a file of their own, or not wanted.
+    labels_from
+        Where the labels came from.
+    weights
+        (N,) row weights as stored.
+    columns
+        All other columns.
+    files
+        The files themselves, for their hash.
+    notes
+        How they are read, sentences for the user.
+    left_out
+        What does not have a value per row, and cannot be passed on.
+    """
+
+    place: Place
+    scores: StoredScores
+    classes: tuple[str, ...] | None = None
+    kind: Kind | None = None
+    kind_reason: str = ""
+    labels: Labels | None = None
+    labels_from: str = ""
+    weights: Array | None = None
+    columns: LazyColumns = field(default_factory=LazyColumns)
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @abstractmethod
+    def others(self, kept: Sequence[str]) -> tuple[Any, int]:
+        """Return the pyarrow.Schema of columns to be kept, and how many of them stand before the scores."""
+
+    @abstractmethod
+    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+        """Yield (n, K) scores, n <= rows, and a pyarrow.RecordBatch of the kept columns beside them."""
+
+
+class Contents(ABC):
+    """What is in a file, before it is understood."""
+
+    what: str  # for messages
+    delimiter: str = ","  # between the fields of CSV
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of columns, where that is what it has."""
+        return ()
+
+    @abstractmethod
+    def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
+        """Find out what the columns or arrays are; rows are read later.
+
+        Parameters
+        ----------
+        options
+            What the file does not say itself.
+        labelled
+            Whether there must be labels; if not, they are a column like the others.
+
+        Raises
+        ------
+        InputError
+            If scores or labels are missing, ambiguous or not numbers.
+        UsageError
+            If an option names what is not there.
+        """
+
+    @classmethod
+    @abstractmethod
+    def find_in_all(cls, parts: Sequence[Self], options: ReadOptions) -> Source:
+        """Put files one after the other and find out what is in them, as `find` does.
+
+        Raises
+        ------
+        InputError
+            If they do not go together.
+        """
+
+
+def rows_and_columns(shape: tuple[int, ...], name: str, positive: str | None) -> tuple[int, int]:
+    """Return the (N, K) that an array of scores is read as: all axes but the last are rows.
+
+    Parameters
+    ----------
+    shape
+        Of the array; one axis means one score per row, that of the second class of two.
+    name
+        Of the file, for messages.
+    positive
+        The `--positive` option, which says that a last axis of length 1 is meant so too.
+
+    Raises
+    ------
+    InputError
+        If there are no rows, or there is only one class.
+    """
+    if not shape:
+        raise InputError(f"{name} holds a single number; expected an array of scores, a row per case")
+    columns = shape[-1] if len(shape) > 1 else 1
+    rows = int(np.prod(shape[:-1])) if len(shape) > 1 else shape[0]
+    if rows == 0:
+        raise InputError(f"{name} has no rows; expected at least one row of scores")
+    if columns == 0:
+        raise InputError(
+            f"{name} has no scores in its rows, its shape is {shape}; expected a score for each class"
+        )
+    if columns == 1 and len(shape) > 1 and positive is None:
+        raise InputError(
+            f"{name} has scores for one class only, its shape is {shape}; expected two or more; if they are "
+            "scores of the second class of two, say which label that is with --positive"
+        )
+    return rows, columns
