@@ -19,7 +19,7 @@ from calcli.core.estimators.evidence import NORMAL, Evidence, Normal, Permuted, 
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Estimate
+from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import LOSS_RESAMPLES, Settings
@@ -121,18 +121,22 @@ class _Judge:
         baseline: Baseline | None,
         tests: int,
     ) -> None:
-        own = _part(predictions, part)
-        self._rows = own.n_rows
         self._slice, self._baseline = part, baseline
         self._alpha, self._tests = 1 - settings.level, tests
         self._cluster = settings.cluster
         settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
         if any(isinstance(rule.condition, Bound) and rule.condition.end != "value" for rule in rules):
             settings = replace(settings, loss_resamples=LOSS_RESAMPLES)
-        self._estimates = evaluate(own, settings).estimates
         self._contest: Contest | None = None
+        found: Evaluation | None = None
         if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):
-            self._contest = Contest(_members(baseline, part), settings, baseline.paired)
+            members = _members(baseline, part)
+            judged = len(members) - 1 if baseline.candidate.scores is predictions.scores else None
+            self._contest = Contest(members, settings, baseline.paired, judged=judged)
+            found = None if judged is None else self._contest.evaluations[judged]
+        if found is None:  # the candidate's rows are not all of those that are compared
+            found = evaluate(_part(predictions, part), settings)
+        self._rows, self._estimates = found.predictions.n_rows, found.estimates
 
     def outcome(self, rule: Rule) -> Outcome:
         """Judge one rule; one that tests for "worse" passes with its p-value, to be corrected."""

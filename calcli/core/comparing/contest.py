@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -38,12 +38,12 @@ class Contest:
     watch
         Called with the number of rows measured, of one system after the other.
     judged
-        Numbers of the systems that get intervals and tests of their own.
+        Number of a system that gets intervals and tests of its own.
 
     Attributes
     ----------
     evaluations
-        One a system; values without intervals and tests, but for those that are judged.
+        One a system; values without intervals and tests, but for the one that is judged.
     calls
         The metrics.
     """
@@ -54,7 +54,7 @@ class Contest:
         settings: Settings,
         paired: bool = True,
         watch: Watch | None = None,
-        judged: Collection[int] = (),
+        judged: int | None = None,
     ) -> None:
         self.settings = settings
         self.calls = parse_metrics(settings.metrics, settings.defaults)
@@ -66,7 +66,7 @@ class Contest:
         units = [Units.of(system.n_rows, settings.clusters(system)) for system in predictions]
         done = 0
         for number, system in enumerate(predictions):
-            own, counting = settings if number in judged else plain, _counting_on(watch, done)
+            own, counting = settings if number == judged else plain, _counting_on(watch, done)
             units_for = partial(_dealt, units, number) if settings.draws else None
             measured = measure(system, own, counting, units_for=units_for)
             evaluation = assess(measured, own)
