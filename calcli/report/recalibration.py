@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from math import isfinite, isinf
 
 from calcli.core.evaluating.results import Decision, Estimate
-from calcli.core.language.metrics import GIVEN, PAV
+from calcli.core.language.metrics import GIVEN, METRICS, PAV
 from calcli.report.numbers import number, percent, span
 from calcli.report.shown import Column, Table
 from calcli.report.wording import NONE, PARTS, WON_BACK, interval_head
 
 LOSSES = ("calibration_loss", "relative_calibration_loss")
-SCORES = {"log_loss": "log-loss", "brier": "Brier score"}
+NAMED = {"brier": "Brier score"}  # after somebody
 PHRASES = {
     "dp": "an affine recalibration",
     "temperature": "temperature scaling",
@@ -87,7 +87,8 @@ def _terms(estimate: Estimate) -> tuple[str, str, str]:
     method = str(estimate.call.arguments["recalibrator"])
     by = PHRASES.get(method, f"recalibration by {method}")
     change = f"({estimate.parts['before']:.3f} -> {estimate.parts['after']:.3f})"
-    return by, SCORES[estimate.call.score], change
+    score = estimate.call.score
+    return by, NAMED.get(score, METRICS[score].title.lower()), change
 
 
 def _share(fraction: float) -> str:
