@@ -25,7 +25,7 @@ class Histogram(OneDimensional):
     Parameters
     ----------
     bins : int
-        Number of bins; fewer where many scores are equal.
+        Number of bins, 1 or more; fewer where many scores are equal.
     binning : {"equal-mass", "equal-width"}
         How the scores are binned.
     smoothing : float
@@ -34,7 +34,7 @@ class Histogram(OneDimensional):
         calibration. The overall frequency has Jeffreys' prior of the same weight, so that no score gets a
         probability of 0 or 1 even if the event never happened. 0 is the plain frequency.
     lens : str
-        See `OneDimensional`.
+        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
 
     Notes
     -----
@@ -86,9 +86,9 @@ class ScalingBinning(OneDimensional):
     Parameters
     ----------
     bins : int
-        Number of bins; fewer where many scores are equal.
+        Number of bins, 1 or more; fewer where many scores are equal.
     lens : str
-        See `OneDimensional`.
+        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
 
     References
     ----------

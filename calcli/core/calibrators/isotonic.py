@@ -28,7 +28,7 @@ class Isotonic(OneDimensional):
     interpolation : {"linear", "steps"}
         Between the blocks, a straight line, or the block below. Below the first and above the last, constant.
     lens : str
-        See `OneDimensional`.
+        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
 
     References
     ----------

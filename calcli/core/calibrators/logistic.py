@@ -189,7 +189,7 @@ class Platt(Logistic):
         Whether the targets are Platt's, (n1 + 1) / (n1 + 2) and 1 / (n0 + 2), or 1 and 0. With 1 and 0
         there is no finite optimum where the score separates the outcomes; Platt's are taken there.
     lens : str
-        See `OneDimensional`.
+        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
 
     References
     ----------
@@ -229,7 +229,7 @@ class Beta(Logistic):
         All three free; c such that 1/2 stays 1/2, c = (a - b) ln 2; or a = b, which is logistic regression on
         the log-odds.
     lens : str
-        See `OneDimensional`.
+        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
 
     References
     ----------

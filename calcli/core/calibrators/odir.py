@@ -29,6 +29,8 @@ class MatrixODIR(MatrixScaling):
 
     Parameters
     ----------
+    input : {"log-probs", "raw"}
+        Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
     off_diagonal_penalty : float
         Lambda of the paper, 0 or more.
     intercept_penalty : float
@@ -63,6 +65,8 @@ class Dirichlet(MatrixScaling):
 
     Parameters
     ----------
+    input : {"log-probs", "raw"}
+        Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
     off_diagonal_penalties : tuple of float
         Values of lambda to choose from, 0 or more.
     intercept_penalties : tuple of float

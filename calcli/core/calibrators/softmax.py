@@ -207,6 +207,11 @@ class VectorScaling(_FeatureSoftmax):
     A constant added to a row of raw logits changes the model, hence the log-probabilities; `input="raw"` is
     the model of the paper. A probability of 0 counts as `floor`, half the smallest positive one of the fit.
 
+    Parameters
+    ----------
+    input : {"log-probs", "raw"}
+        Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
+
     References
     ----------
     Guo et al., On calibration of modern neural networks, ICML 2017, section 4.2.
@@ -237,6 +242,11 @@ class MatrixScaling(_FeatureSoftmax):
 
     Of the matrices that differ by one row added to all rows, and so give the same probabilities, the one with
     the smallest off-diagonal entries is reported: in each column their mean is 0.
+
+    Parameters
+    ----------
+    input : {"log-probs", "raw"}
+        Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
 
     References
     ----------

@@ -38,7 +38,8 @@ class Spline(OneDimensional):
         what Jeffreys' prior (m = 1) makes of an outcome never seen in n rows, and to no more than 1
         minus that. 0 clips to [0, 1].
     lens : str
-        See `OneDimensional`. With ``within-top-r`` only the calibration of that sum is looked after.
+        What the map acts on: "class-wise", every class against the rest; "top-1", the confidence; or
+        "within-top-2" and so on, the sum of the largest probabilities, of which only the sum is calibrated.
 
     References
     ----------

@@ -27,7 +27,7 @@ class PerPredictedClass(Calibrator):
     calibrator : Calibrator
         The kind of calibrator, with its settings.
     min_rows : int
-        A class predicted on fewer rows (less weight) uses the calibrator of all rows.
+        1 or more: a class predicted on fewer rows (less weight) uses the calibrator of all rows.
 
     References
     ----------

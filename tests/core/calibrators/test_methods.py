@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
+import re
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -139,3 +141,10 @@ def test_number_of_parameters_is_what_is_learned(name, classes):
     scores, labels = rng.normal(size=(80, classes)), rng.integers(classes, size=80)
     call = parse_method(name)
     assert free_numbers(make(call).fit(scores, labels)) == call.parameters(classes)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_every_setting_is_documented(method):
+    calibrator = calibrator_class(method)
+    documented = re.findall(r"^(\w+) : ", inspect.getdoc(calibrator), re.MULTILINE)
+    assert sorted(documented) == sorted(inspect.signature(calibrator).parameters)
