@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,14 @@ from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
+from calcli.report.estimates import ends, estimates_table, if_calibrated, of_section, tested_p
 from calcli.report.markdown import markdown_text
 from calcli.report.numbers import (
     counted,
-    decimals,
     number,
     p_value,
     percent,
     some,
-    span,
-    spread,
-    to_decimals,
 )
 from calcli.report.recalibration import decision_table, loss_table, parts_of_scores, parts_table
 from calcli.report.shown import Column, Shown, Table, render
@@ -36,11 +32,8 @@ from calcli.report.wording import (
     CORRECTED,
     DIAGNOSIS,
     ERRORS,
-    NONE,
     NORMALIZED,
     QUALITY,
-    SD,
-    SD_UNDEFINED,
     P,
     error_notes,
     few_draws,
@@ -54,6 +47,7 @@ IDEALS = {
     "calibration_in_the_large": "0", "calibration_intercept": "0", "calibration_slope": "1",
     "spiegelhalter_z": "0",
 }  # fmt: skip
+MEANING = Column("what it says", "left", optional=True)
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": ""}
 
 
@@ -208,8 +202,7 @@ def _one_by_one(result: Result) -> list[Table]:
     """Return quality for decisions first, then what recalibration would win back, then diagnosis."""
     metrics = result.metrics
     decisions = [decision_table(name, rows) for name, rows in result.decisions.items()]
-    parts = parts_of_scores(metrics)
-    lost = [loss_table(metrics, result.recalibration), _with_sd(parts_table(parts), parts.values())]
+    lost = [loss_table(metrics, result.recalibration), parts_table(parts_of_scores(metrics))]
     return [_read(result), _scores(result), *decisions, *lost, _errors(result), _classics(result)]
 
 
@@ -246,72 +239,40 @@ def _balance(result: Result) -> str:
 
 
 def _scores(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.entry.family.section == "scores"}
-    columns = (
-        Column("", "left"),
-        Column("value"),
-        Column(interval_head(found.values())),
-        Column("constant"),
-        Column("better", "left"),
-        Column("what it says", "left", optional=True),
-    )
+    found = of_section(result.metrics, "scores")
     notes = [result.verdict.sentence] if result.verdict else []
     if any(name.startswith("normalized_") for name in found):
         notes.append(NORMALIZED)
     notes += unsure(found.values())
     if any("constant" in estimate.parts for estimate in found.values()):
         notes.append(CONSTANT)
-    rows = []
-    for name, estimate in found.items():
-        interval = estimate.interval
-        ends = span(interval.low, interval.high, estimate.value) if interval else NONE
-        metric = estimate.call.entry
-        constant = number(estimate.parts["constant"]) if "constant" in estimate.parts else ""
-        rows.append((name, number(estimate.value), ends, constant, BETTER[metric.direction], metric.meaning))
-    return _with_sd(Table(QUALITY, columns, tuple(rows), tuple(notes)), found.values())
+    cells = {
+        Column(interval_head(found.values())): ends,
+        Column("constant"): lambda e: number(e.parts["constant"]) if "constant" in e.parts else "",
+        Column("better", "left"): lambda e: BETTER[e.call.entry.direction],
+        MEANING: lambda e: e.call.entry.meaning,
+    }
+    return estimates_table(QUALITY, found, cells, notes)
 
 
 def _errors(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.entry.family.section == "errors"}
-    columns = (
-        Column("", "left"),
-        Column("value"),
-        Column("if calibrated"),
-        Column("p"),
-        Column("what it says", "left", optional=True),
-    )
-    rows = []
-    for name, estimate in found.items():
-        null = estimate.if_calibrated
-        expected = spread(null.mean, null.sd, estimate.value) if null else NONE
-        p = p_value(null.p_value) if null else NONE
-        rows.append((name, number(estimate.value), expected, p, estimate.call.entry.meaning))
-    table = Table(DIAGNOSIS, columns, tuple(rows), tuple(error_notes(found.values(), ERRORS)))
-    return _with_sd(table, found.values())
+    found = of_section(result.metrics, "errors")
+    cells = {
+        Column("if calibrated"): if_calibrated,
+        Column("p"): tested_p,
+        MEANING: lambda e: e.call.entry.meaning,
+    }
+    return estimates_table(DIAGNOSIS, found, cells, error_notes(found.values(), ERRORS))
 
 
 def _classics(result: Result) -> Table:
-    found = {name: e for name, e in result.metrics.items() if e.call.entry.family.section == "classical"}
-    heads = ("value", interval_head(found.values()), "if calibrated", "p")
-    rows = []
-    for name, estimate in found.items():
-        interval, null = estimate.interval, estimate.if_calibrated
-        ends = span(interval.low, interval.high, estimate.value) if interval else NONE
-        ideal = "0 ± 1" if null else IDEALS[name]
-        rows.append((name, number(estimate.value), ends, ideal, p_value(null.p_value) if null else NONE))
-    return _with_sd(Table(CLASSICAL, (Column("", "left"), *map(Column, heads)), tuple(rows)), found.values())
-
-
-def _with_sd(table: Table, estimates: Iterable[Estimate]) -> Table:
-    """Return a table of estimates with their standard deviations behind the values, if there are any."""
-    deviations = [(estimate.sd, estimate.value) for estimate in estimates]
-    if all(sd is None for sd, _ in deviations):
-        return table
-    cells = [NONE if sd is None else to_decimals(sd, decimals(value)) for sd, value in deviations]
-    rows = [(*row[:2], cell, *row[2:]) for row, cell in zip(table.rows, cells, strict=True)]
-    columns = (*table.columns[:2], Column("sd"), *table.columns[2:])
-    unknown = [SD_UNDEFINED] if any(sd is not None and math.isnan(sd) for sd, _ in deviations) else []
-    return replace(table, columns=columns, rows=tuple(rows), notes=(*table.notes, SD, *unknown))
+    found = of_section(result.metrics, "classical")
+    cells = {
+        Column(interval_head(found.values())): ends,
+        Column("if calibrated"): lambda e: "0 ± 1" if e.if_calibrated else IDEALS[e.call.entry.name],
+        Column("p"): tested_p,
+    }
+    return estimates_table(CLASSICAL, found, cells)
 
 
 def _per_class(result: Result, name: str) -> Table:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, isinf
 
 from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.language.metrics import GIVEN, METRICS, PAV
-from calcli.report.numbers import number, percent, span
+from calcli.report.estimates import ends, estimates_table, of_section
+from calcli.report.numbers import number, percent
 from calcli.report.shown import Column, Table
 from calcli.report.wording import NONE, PARTS, WON_BACK, interval_head
 
@@ -117,7 +118,7 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
             share = percent((before - after) / before) if before > 0 and isfinite(before - after) else NONE
             cells = [number(before), number(after), number(before - after), share]
         if with_interval:
-            cells.append(_ends(estimate))
+            cells.append(_share_ends(estimate))
         rows.append((str(arguments["score"]), by, *cells))
     columns = (Column("", "left"), Column("by", "left"), *map(Column, heads))
     return Table(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(sentences) if rows else ())
@@ -125,37 +126,28 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
 
 def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Return the estimates of the parts of scores that were asked for."""
-    return {
-        name: estimate
-        for name, estimate in metrics.items()
-        if estimate.call.entry.family.section == "parts" and estimate.call.entry.name not in LOSSES
-    }
+    found = of_section(metrics, "parts").items()
+    return {name: estimate for name, estimate in found if estimate.call.entry.name not in LOSSES}
 
 
 def parts_table(found: Mapping[str, Estimate]) -> Table:
     """Return parts of scores, and what they are made of."""
-    with_interval = any(estimate.interval for estimate in found.values())
-    columns = [Column("", "left"), Column("value"), Column("read with", "left")]
-    if with_interval:
-        columns.insert(2, Column(interval_head(found.values())))
-    rows = []
-    for name, estimate in found.items():
-        ends = [_ends(estimate)] if with_interval else []
-        rows.append((name, number(estimate.value), *ends, _made_of(estimate.parts)))
-    return Table(PARTS, tuple(columns), tuple(rows))
+    cells: dict[Column, Callable[[Estimate], str]] = {}
+    if any(estimate.interval for estimate in found.values()):
+        cells[Column(interval_head(found.values()))] = ends
+    cells[Column("read with", "left")] = _made_of
+    return estimates_table(PARTS, found, cells)
 
 
-def _ends(estimate: Estimate) -> str:
-    ends = estimate.interval
-    if ends is None:
-        return NONE
-    if estimate.call.entry.name == "relative_calibration_loss":  # as its column shows it
-        return f"{percent(ends.low)} to {percent(ends.high)}"
-    return span(ends.low, ends.high, estimate.value)
+def _share_ends(estimate: Estimate) -> str:
+    interval = estimate.interval
+    if interval is None or estimate.call.entry.name != "relative_calibration_loss":
+        return ends(estimate)
+    return f"{percent(interval.low)} to {percent(interval.high)}"  # as its column shows it
 
 
-def _made_of(parts: Mapping[str, float]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in parts.items())
+def _made_of(estimate: Estimate) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in estimate.parts.items())
 
 
 def decision_table(name: str, decisions: Sequence[Decision]) -> Table:

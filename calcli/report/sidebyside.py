@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from calcli.core.evaluating.results import Estimate
-from calcli.report.numbers import decimals, number, p_value, to_decimals
+from calcli.report.estimates import cell, half_width
 from calcli.report.shown import Column, Table
 from calcli.report.summary import Result
-from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, error_notes, interval_head
+from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, error_notes
 
 
 def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[Table]:
@@ -25,7 +23,7 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     estimates = [estimate for result in results for estimate in result.metrics.values()]
     tables = [
         _reads(results, names),
-        _by_metric(results, names, False, QUALITY, half_width(results)),
+        _by_metric(results, names, False, QUALITY, half_width(estimates)),
         _by_metric(results, names, True, DIAGNOSIS, error_notes(estimates, TESTED)),
     ]
     return [table for table in tables if len(table.columns) > 1]
@@ -65,25 +63,3 @@ def _by_metric(
         for name, result in zip(names, results, strict=True)
     ]
     return Table(title, (Column("", "left"), *map(Column, metrics)), tuple(rows), tuple(notes))
-
-
-def half_width(results: Sequence[Result]) -> list[str]:
-    """Return what the second number of a score's cell is, if there is any."""
-    estimates = [estimate for result in results for estimate in result.metrics.values()]
-    if all(estimate.interval is None for estimate in estimates):
-        return []
-    interval = interval_head(estimates)
-    return [f"±: half the width of the {interval}; its ends are in JSON and CSV."]
-
-
-def cell(estimate: Estimate) -> str:
-    """Return a value with half the width of its interval, its standard deviation and its p-value."""
-    value, interval, null = estimate.value, estimate.interval, estimate.if_calibrated
-    parts = [number(value)]
-    if interval is not None and not math.isinf(value):
-        parts.append(f"±{to_decimals((interval.high - interval.low) / 2, decimals(value))}")
-    if estimate.sd is not None:
-        parts.append(f"sd {to_decimals(estimate.sd, decimals(value))}")
-    if null is not None:
-        parts.append(f"p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}")
-    return " ".join(parts)

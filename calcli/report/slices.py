@@ -11,9 +11,9 @@ from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
+from calcli.report.estimates import cell, half_width
 from calcli.report.numbers import number
 from calcli.report.shown import Column, Table
-from calcli.report.sidebyside import cell, half_width
 from calcli.report.summary import Result, summarize
 from calcli.report.wording import CORRECTED, P, few_draws
 
@@ -152,7 +152,7 @@ def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> li
             notes.append(EXCESS)
     if not all(map(is_compared, parts)):
         notes.append(f"{FEW.strip()} not compared with others; {ENOUGH_ROWS} rows would be enough.")
-    notes += half_width([whole])
+    notes += half_width(whole.metrics.values())
     if any(whole.metrics[metric].call.entry.family.beside_null for metric in metrics):
         notes.append(f"{P} {CORRECTED}")
     for metric in metrics:

@@ -1,0 +1,86 @@
+"""Estimates as text: a row each, or a cell each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from calcli.core.evaluating.results import Estimate
+from calcli.report.numbers import decimals, number, p_value, span, spread, to_decimals
+from calcli.report.shown import Column, Table
+from calcli.report.wording import NONE, SD, SD_UNDEFINED, interval_head
+
+
+def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:
+    """Return the estimates whose families belong to a section of the report."""
+    return {name: one for name, one in metrics.items() if one.call.entry.family.section == section}
+
+
+def estimates_table(
+    title: str,
+    found: Mapping[str, Estimate],
+    cells: Mapping[Column, Callable[[Estimate], str]],
+    notes: Iterable[str] = (),
+) -> Table:
+    """Return a row for each estimate: its value, the standard deviation where there are some, and more.
+
+    Parameters
+    ----------
+    title
+        Of the table.
+    found
+        Estimates by name.
+    cells
+        The other columns, each with what makes its cell.
+    notes
+        Sentences below the table.
+    """
+    deviations = [one.sd for one in found.values() if one.sd is not None]
+    columns: dict[Column, Callable[[Estimate], str]] = {Column("value"): lambda one: number(one.value)}
+    if deviations:
+        columns[Column("sd")] = _deviation
+        notes = [*notes, SD, *([SD_UNDEFINED] if any(map(math.isnan, deviations)) else [])]
+    columns |= cells
+    rows = tuple((name, *(text(one) for text in columns.values())) for name, one in found.items())
+    return Table(title, (Column("", "left"), *columns), rows, tuple(notes))
+
+
+def _deviation(one: Estimate) -> str:
+    return NONE if one.sd is None else to_decimals(one.sd, decimals(one.value))
+
+
+def ends(one: Estimate) -> str:
+    """Return the ends of an interval, as fine as its value."""
+    return span(one.interval.low, one.interval.high, one.value) if one.interval else NONE
+
+
+def if_calibrated(one: Estimate) -> str:
+    """Return the value under perfect calibration with its standard deviation."""
+    null = one.if_calibrated
+    return spread(null.mean, null.sd, one.value) if null else NONE
+
+
+def tested_p(one: Estimate) -> str:
+    """Return the p-value of perfect calibration."""
+    return p_value(one.if_calibrated.p_value) if one.if_calibrated else NONE
+
+
+def half_width(estimates: Collection[Estimate]) -> list[str]:
+    """Return what the second number of a score's cell is, if there is any."""
+    if all(estimate.interval is None for estimate in estimates):
+        return []
+    interval = interval_head(estimates)
+    return [f"±: half the width of the {interval}; its ends are in JSON and CSV."]
+
+
+def cell(estimate: Estimate) -> str:
+    """Return a value with half the width of its interval, its standard deviation and its p-value."""
+    value, interval, null = estimate.value, estimate.interval, estimate.if_calibrated
+    parts = [number(value)]
+    if interval is not None and not math.isinf(value):
+        parts.append(f"±{to_decimals((interval.high - interval.low) / 2, decimals(value))}")
+    if estimate.sd is not None:
+        parts.append(f"sd {to_decimals(estimate.sd, decimals(value))}")
+    if null is not None:
+        parts.append(f"p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}")
+    return " ".join(parts)
