@@ -63,7 +63,7 @@ class Contest:
         self._systems: list[System] = []
         plain = replace(settings, resamples=0, draws=0)
         predictions = self._with_clusters(predictions)
-        units = [Units.of(system.n_rows, settings.clusters(system)) for system in predictions]
+        units = [Units.of(one.n_rows, settings.clusters(one)) for one in predictions if settings.draws]
         done = 0
         for number, system in enumerate(predictions):
             own, counting = settings if number == judged else plain, _counting_on(watch, done)
@@ -71,7 +71,7 @@ class Contest:
             measured = measure(system, own, counting, units_for=units_for)
             evaluation = assess(measured, own)
             self.evaluations.append(evaluation)
-            entrant = Entrant(measured, settings, units[number], number, paired)
+            entrant = Entrant(measured, settings, number, paired)
             self._systems.append(self._kept(entrant, evaluation))
             done += system.n_rows
 
@@ -110,7 +110,7 @@ class Contest:
             draws |= family.draws(calls, entrant)
             kept |= family.kept(calls, entrant)
         values = {name: estimate.value for name, estimate in evaluation.estimates.items()}
-        return System(evaluation.predictions, entrant.units, values, draws, kept)
+        return System(evaluation.predictions, entrant.measured.units, values, draws, kept)
 
     @cached_property
     def _held(self) -> list[Held]:

@@ -1,49 +1,127 @@
-"""Units: rows that belong together, and are resampled or change sides as one."""
+"""Units: rows that belong together, and are resampled, counted or change sides as one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from zlib import crc32
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Positions
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 
-ROW_LIMIT = 20_000  # rows of a system up to which each may change sides by itself
-
-
+UNIT_LIMIT = 20_000  # units that are resampled, or change sides, one by one; there are deals of more
+DEALS = 1_999  # a prime: no period of the data but its multiples puts like rows together
 FEWEST_DEALS = 200
-
-
-BUDGET = 6_000_000  # sums held in memory for each system
+SWAPPED_SUMS = 6_000_000  # held in memory for each system
 
 
 @dataclass(frozen=True)
 class Units:
-    """Which rows of a system change sides together.
+    """Which rows belong together: each row is by itself, or rows share a cluster, or a deal of either.
 
     Attributes
     ----------
-    of_row
-        (n,) the unit of each row.
+    rows
+        Number of rows.
     number
-        How many units there are.
+        Number of units.
+    codes
+        (rows,) the unit of each row; None if rows are dealt out like cards, row i to unit i modulo `number`,
+        so that with as many units as rows each is by itself.
+    names
+        (number,) names of the clusters, if that is what the units are.
     """
 
-    of_row: Positions
+    rows: int
     number: int
+    codes: Positions | None = None
+    names: Array | None = None
 
     @classmethod
-    def of(cls, rows: int, clusters: Array | None) -> Units:
-        """Return the units of rows that depend on no other, or of clusters of rows."""
+    def of(cls, rows: int, clusters: Array | None = None) -> Units:
+        """Return the units of rows that depend on no other, or of (rows,) values that they share."""
         if clusters is None:
-            return cls(np.arange(rows), rows)
-        names, unit = np.unique(clusters, return_inverse=True)
-        return cls(unit, len(names))
+            return cls(rows, rows)
+        names, codes = np.unique(clusters, return_inverse=True)
+        return cls(rows, len(names), codes, names)
+
+    @property
+    def single(self) -> bool:
+        """Whether each row is a unit."""
+        return self.codes is None and self.number == self.rows
+
+    @cached_property
+    def of_row(self) -> Positions:
+        """(rows,) the unit of each row."""
+        return np.resize(np.arange(self.number), self.rows) if self.codes is None else self.codes
+
+    def within(self, inside: Array) -> Units:
+        """Return the units of the rows in a mask, under the numbers that they have."""
+        codes = self.of_row[inside]
+        return Units(len(codes), self.number, codes)
+
+    def among(self, chosen: Array) -> Units:
+        """Return the units of the rows that a mask or an index chooses, numbered anew."""
+        own = self.of_row[chosen]
+        if self.names is None:
+            return Units.of(len(own))
+        numbers, codes = np.unique(own, return_inverse=True)
+        return Units(len(own), len(numbers), codes, self.names[numbers])
+
+    def sums(self, values: Array, weights: Floats | None = None) -> Doubles:
+        """Return the (number,) sums of (rows,) values."""
+        values = values if weights is None else values * weights
+        if self.single:
+            return values.astype(np.float64, copy=False)
+        if self.codes is not None:
+            return np.bincount(self.codes, values, self.number).astype(np.float64, copy=False)
+        full = len(values) // self.number * self.number
+        sums = values[:full].reshape(-1, self.number).sum(0, dtype=np.float64)
+        sums[: len(values) - full] += values[full:]
+        return sums
+
+    def effective_number(self, weights: Floats | None) -> float:
+        """Return how many units of equal weight tell as much as these (Kish 1965)."""
+        weight = self.sums(np.ones(self.rows) if weights is None else weights)
+        return float(weight.sum() ** 2 / np.square(weight).sum())
+
+    def drawn(self, rng: np.random.Generator) -> Positions:
+        """Return the rows of as many units as there are, drawn with replacement."""
+        numbers = rng.integers(0, self.number, self.number)
+        if self.single:
+            return np.sort(numbers)
+        return np.concatenate([self._members[number] for number in numbers])
+
+    def times_drawn(self, rng: np.random.Generator) -> Positions:
+        """Return how often each row is drawn, (rows,), with as many units as there are."""
+        numbers = rng.integers(0, self.number, self.number)
+        return np.bincount(numbers, minlength=self.number)[self.of_row]
+
+    @cached_property
+    def _members(self) -> list[Positions]:
+        ends = np.cumsum(np.bincount(self.of_row, minlength=self.number))[:-1]
+        return np.split(np.argsort(self.of_row, kind="stable"), ends)
 
     def dealt(self, number: int) -> Units:
         """Return fewer units, into which these are dealt like cards."""
-        return self if number == self.number else Units(self.of_row % number, number)
+        if number == self.number:
+            return self
+        return Units(self.rows, number, None if self.single else self.of_row % number)
+
+    def resampled(self) -> Units:
+        """Return these units, or where they are many, deals of them.
+
+        Rows are dealt by their number, so that sorted data are spread evenly, clusters by a hash of their
+        name: what is the same in paired files falls into the same deal.
+        """
+        if self.number <= UNIT_LIMIT:
+            return self
+        if self.names is None:
+            return Units(self.rows, DEALS)
+        deals = np.array([crc32(str(name).encode()) % DEALS for name in self.names.tolist()])
+        return Units(self.rows, DEALS, deals[self.of_row])
 
 
 def deal(units: Sequence[Units], sums: int) -> list[Units]:
@@ -58,6 +136,6 @@ def deal(units: Sequence[Units], sums: int) -> list[Units]:
     sums
         Kept of each unit.
     """
-    most = min(ROW_LIMIT, max(FEWEST_DEALS, BUDGET // sums))
+    most = min(UNIT_LIMIT, max(FEWEST_DEALS, SWAPPED_SUMS // sums))
     size = -(-max(one.number for one in units) // most)
     return [one.dealt(max(1, one.number // size)) for one in units]

@@ -8,68 +8,15 @@ there the share is drawn by Wilson's score interval.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.units import Units
 from calcli.core.estimators.scoring import Means
 
-ROW_LIMIT = 20_000  # rows, or clusters, that are resampled one by one
-DEALS = 1_999  # a prime: no period of the data but its multiples puts like rows together
-CHUNK = 2_000_000  # counts held in memory at once
-
-
-def deal_sums(values: Array, weights: Floats | None = None) -> NDArray[np.float64]:
-    """Deal rows out like cards and sum each deal's values.
-
-    A row's deal is its index modulo a prime, so that sorted data are spread evenly, and the same row of a
-    paired file falls into the same deal.
-
-    Returns
-    -------
-    (DEALS,) sums.
-    """
-    values = values if weights is None else values * weights
-    full = len(values) // DEALS * DEALS
-    sums = values[:full].reshape(-1, DEALS).sum(0, dtype=np.float64)
-    sums[: len(values) - full] += values[full:]
-    return sums
-
-
-class _Deals:
-    """The units that rows are dealt into."""
-
-    number = DEALS
-
-    def sums(self, values: Array, weights: Floats | None = None) -> NDArray[np.float64]:
-        return deal_sums(values, weights)
-
-    def cells(self, labels: Array, n_classes: int) -> NDArray[np.intp]:
-        """Return where in a (units, K) table each row belongs."""
-        cells = np.resize(np.arange(DEALS) * n_classes, len(labels))
-        cells += labels
-        return cells
-
-
-class _Clusters:
-    """Clusters of rows as units; where there are many, deals of clusters by a hash of their names."""
-
-    def __init__(self, clusters: Array) -> None:
-        names, self._unit = np.unique(clusters, return_inverse=True)
-        self.number = len(names)
-        if self.number > ROW_LIMIT:
-            deals = np.array([crc32(str(name).encode()) % DEALS for name in names.tolist()])
-            self._unit, self.number = deals[self._unit], DEALS
-
-    def sums(self, values: Array, weights: Floats | None = None) -> NDArray[np.float64]:
-        values = values if weights is None else values * weights
-        return np.bincount(self._unit, values, self.number).astype(np.float64)
-
-    def cells(self, labels: Array, n_classes: int) -> NDArray[np.intp]:
-        """Return where in a (units, K) table each row belongs."""
-        return self._unit * n_classes + labels
+COUNTS = 2_000_000  # held in memory at once
 
 
 class Sums:
@@ -85,13 +32,13 @@ class Sums:
         (N,) row weights, or None.
     priors
         (K,) class priors that the weights bring about and that every resample is to have as well.
-    clusters
-        (N,) values that dependent rows share, which are resampled together; None if no rows depend.
+    units
+        Rows that are resampled together; None if each is by itself.
 
     Attributes
     ----------
     units
-        How many are resampled.
+        Rows that are resampled together, or deals of them.
     """
 
     def __init__(
@@ -101,9 +48,11 @@ class Sums:
         n_classes: int,
         weights: Floats | None = None,
         priors: Floats | None = None,
-        clusters: Array | None = None,
+        units: Units | None = None,
     ) -> None:
         n = len(labels)
+        whole = units or Units.of(n)
+        self.units = units = whole.resampled()
         self._names = list(columns)
         # rows of infinite loss are counted apart: a count of 0 times infinity is not a number
         infinite = {name: np.isinf(values) for name, values in columns.items() if np.isinf(values.max())}
@@ -114,29 +63,23 @@ class Sums:
             finite = [_centred(values, labels, weights, n_classes) for values in finite]
         marks = [rows if weights is None else rows & (weights > 0) for rows in infinite.values()]
         weight = np.ones(n) if weights is None else weights
-        grouping: _Deals | _Clusters | None = None
-        if clusters is not None:
-            grouping = _Clusters(clusters)
-        elif n > ROW_LIMIT:
-            grouping = _Deals()
-        if grouping is None:
+        if units.single:
             weighted = finite if weights is None else [values * weights for values in finite]
             order = np.argsort(labels, kind="stable")  # units of one class together: see _ClassSums
             stacked = np.stack([weight, *weighted, *marks], axis=1, dtype=np.float64, casting="unsafe")
             self._sums = stacked[order]
         else:
-            sums = [grouping.sums(values, weights) for values in finite]
-            self._sums = np.stack([grouping.sums(weight), *sums, *map(grouping.sums, marks)], axis=1)
-        self._classes = _ClassSums(labels, n_classes, weights, grouping)
-        self.units = len(self._sums)
+            sums = [units.sums(values, weights) for values in finite]
+            self._sums = np.stack([units.sums(weight), *sums, *map(units.sums, marks)], axis=1)
+        self._classes = _ClassSums(labels, n_classes, weights, units)
         counted = slice(None) if weights is None else weights > 0
         hits = {name: values[counted] for name, values in columns.items() if values.dtype == np.bool_}
         self._certain = {name: bool(v[0]) for name, v in hits.items() if (v == v[0]).all()}
-        self._effective = effective_number(n, weights, clusters) if self._certain else 0.0
+        self._effective = whole.effective_number(weights) if self._certain else 0.0
 
     def means(self) -> Means:
         """Return the means of the sample itself."""
-        return self._means(np.ones((1, self.units)), squeeze=True)
+        return self._means(np.ones((1, self.units.number)), squeeze=True)
 
     def resampled(self, resamples: int, rng: np.random.Generator) -> Means:
         """Return the means of `resamples` samples drawn with replacement, on a leading axis.
@@ -144,12 +87,13 @@ class Sums:
         Shares of rows that are exactly 0 or 1 are not means of resamples: see `certain_shares`.
         """
         parts = []
-        step = max(1, CHUNK // self.units)
+        number = self.units.number
+        step = max(1, COUNTS // number)
         for start in range(0, resamples, step):
             size = min(step, resamples - start)
-            counts = np.empty((size, self.units))
-            for row, drawn in enumerate(rng.integers(0, self.units, size=counts.shape)):
-                counts[row] = np.bincount(drawn, minlength=self.units)
+            counts = np.empty((size, number))
+            for row, drawn in enumerate(rng.integers(0, number, size=counts.shape)):
+                counts[row] = np.bincount(drawn, minlength=number)
             parts.append(self._means(counts))
         columns = {name: np.concatenate([part[name] for part in parts]) for name in self._names}
         for name, hit in self._certain.items():
@@ -195,14 +139,6 @@ def certain_shares(
     return (effective if hit else squares) / (effective + squares)
 
 
-def effective_number(rows: int, weights: Floats | None, clusters: Array | None) -> float:
-    """Return the number of rows, or of clusters of rows, of equal weight that tell as much (Kish 1965)."""
-    weight = np.ones(rows) if weights is None else weights
-    if clusters is not None:
-        weight = np.bincount(np.unique(clusters, return_inverse=True)[1], weight).astype(np.float64)
-    return float(weight.sum() ** 2 / np.square(weight).sum())
-
-
 def _centred(values: Array, labels: Array, weights: Floats, n_classes: int) -> NDArray[np.float64]:
     """Move the mean of every class to the mean of all rows.
 
@@ -218,14 +154,12 @@ def _centred(values: Array, labels: Array, weights: Floats, n_classes: int) -> N
 class _ClassSums:
     """Weight of every class in every unit."""
 
-    def __init__(
-        self, labels: Array, n_classes: int, weights: Floats | None, grouping: _Deals | _Clusters | None
-    ) -> None:
+    def __init__(self, labels: Array, n_classes: int, weights: Floats | None, units: Units) -> None:
         self._n_classes = n_classes
         self._table: Floats | None = None
-        if grouping is not None:
-            cells = grouping.cells(labels, n_classes)
-            table = np.bincount(cells, weights, grouping.number * n_classes).reshape(-1, n_classes)
+        if not units.single:
+            cells = units.of_row * n_classes + labels
+            table = np.bincount(cells, weights, units.number * n_classes).reshape(-1, n_classes)
             # counts are exact in single precision, and the product is twice as fast
             self._table = table.astype(np.float32 if weights is None else np.float64)
             return

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
-
-Clusters = NDArray[np.intp]
+from calcli.core.data.units import Units
 
 MAX_STEPS = 100
 TOLERANCE = 1e-10  # change of the parameters, relative to their size, at which Newton's method ends
@@ -47,7 +45,7 @@ UNKNOWN = Coefficient(math.nan, math.nan)
 
 
 def in_the_large(
-    score: Floats, outcome: Array, weights: Floats | None = None, clusters: Clusters | None = None
+    score: Floats, outcome: Array, weights: Floats | None = None, units: Units | None = None
 ) -> Coefficient:
     """Return the mean outcome minus the mean score: above 0 the class occurs more often than predicted.
 
@@ -59,15 +57,15 @@ def in_the_large(
         (N,) whether it occurred.
     weights
         (N,) row weights.
-    clusters
-        (N,) numbers from 0 that dependent rows share.
+    units
+        Which rows belong together; each is by itself if None.
     """
     gap = np.subtract(outcome, score, dtype=np.float64)
     share = np.full(len(gap), 1 / len(gap)) if weights is None else weights / weights.sum()
     mean = float(share @ gap)
     influence = share * (gap - mean)
-    if clusters is not None:
-        share, influence = np.bincount(clusters, share), np.bincount(clusters, influence)
+    if units is not None:
+        share, influence = units.sums(share), units.sums(influence)
     effective = 1 / float(share @ share)
     if effective <= 1 + ROUNDING:
         return Coefficient(mean, math.nan)
@@ -75,7 +73,7 @@ def in_the_large(
 
 
 def calibration_intercept(
-    log_odds: Floats, outcome: Array, weights: Floats | None = None, clusters: Clusters | None = None
+    log_odds: Floats, outcome: Array, weights: Floats | None = None, units: Units | None = None
 ) -> Coefficient:
     """Return a of log-odds(outcome) = a + log-odds(score): 0 if right on average (Cox 1958).
 
@@ -87,8 +85,8 @@ def calibration_intercept(
         (N,) whether it occurred.
     weights
         (N,) row weights.
-    clusters
-        (N,) numbers from 0 that dependent rows share.
+    units
+        Which rows belong together; each is by itself if None.
     """
     if outcome.all() or not outcome.any():
         return Coefficient(math.inf if outcome.all() else -math.inf, math.nan)
@@ -104,15 +102,15 @@ def calibration_intercept(
         previous, a = a, newton if low <= newton <= high else (low + high) / 2
         if abs(a - previous) <= TOLERANCE * max(1, abs(a)):
             break
-    if weights is None and clusters is None:
+    if weights is None and (units is None or units.single):
         spread = steepness
     else:
-        spread = float(_score_covariance(residual[:, None], clusters)[0, 0])
+        spread = float(_score_covariance(residual[:, None], units)[0, 0])
     return Coefficient(a, math.sqrt(spread) / steepness if steepness > 0 else math.nan)
 
 
 def calibration_slope(
-    log_odds: Floats, outcome: Array, weights: Floats | None = None, clusters: Clusters | None = None
+    log_odds: Floats, outcome: Array, weights: Floats | None = None, units: Units | None = None
 ) -> Coefficient:
     """Return b of log-odds(outcome) = a + b log-odds(score) (Cox 1958).
 
@@ -126,8 +124,8 @@ def calibration_slope(
         (N,) whether it occurred.
     weights
         (N,) row weights.
-    clusters
-        (N,) numbers from 0 that dependent rows share.
+    units
+        Which rows belong together; each is by itself if None.
     """
     hits, misses = log_odds[outcome.astype(bool)], log_odds[~outcome.astype(bool)]
     if not len(hits) or not len(misses) or log_odds.min() == log_odds.max():
@@ -138,16 +136,14 @@ def calibration_slope(
     # a centered feature leaves a well-conditioned Hessian and the same slope
     centered = log_odds - np.average(log_odds, weights=weights)
     features = np.stack([np.ones(len(log_odds)), centered], axis=1)
-    return _fit_line(features, outcome, weights, clusters)
+    return _fit_line(features, outcome, weights, units)
 
 
-def _fit_line(
-    features: Doubles, outcome: Array, weights: Floats | None, clusters: Clusters | None
-) -> Coefficient:
+def _fit_line(features: Doubles, outcome: Array, weights: Floats | None, units: Units | None) -> Coefficient:
     """Fit P(outcome) = sigmoid(features @ x) by Newton's method with step halving; return the last of x.
 
-    The standard error is that of the inverse Hessian; with weights or clusters, of the sandwich, in which
-    every row or every cluster is one observation.
+    The standard error is that of the inverse Hessian; with weights, or units of several rows, of the
+    sandwich, in which every unit is one observation.
     """
     weight = np.ones(len(outcome)) if weights is None else weights
     x = np.zeros(features.shape[1])
@@ -162,16 +158,16 @@ def _fit_line(
         if np.abs(step).max() <= TOLERANCE * max(1, np.abs(x).max()):
             break
     covariance = np.linalg.inv(features.T @ (curvature[:, None] * features))
-    if weights is not None or clusters is not None:
-        covariance = covariance @ _score_covariance(residual[:, None] * features, clusters) @ covariance
+    if weights is not None or not (units is None or units.single):
+        covariance = covariance @ _score_covariance(residual[:, None] * features, units) @ covariance
     return Coefficient(float(x[-1]), math.sqrt(covariance[-1, -1]))
 
 
-def _score_covariance(scores: Floats, clusters: Clusters | None) -> Floats:
-    """Return the (d, d) summed products of (N, d) scores of rows, or of clusters; nan of only one."""
-    if clusters is None:
+def _score_covariance(scores: Floats, units: Units | None) -> Floats:
+    """Return the (d, d) summed products of (N, d) scores of units; nan of only one."""
+    if units is None or units.single:
         return scores.T @ scores
-    sums = np.stack([np.bincount(clusters, column) for column in scores.T], axis=1)
+    sums = np.stack([units.sums(column) for column in scores.T], axis=1)
     if len(sums) < 2:
         return np.full((sums.shape[1], sums.shape[1]), math.nan)
     return len(sums) / (len(sums) - 1) * (sums.T @ sums)

@@ -50,7 +50,7 @@ def swapped_kernel_error(
         Source of randomness.
     """
     kernel = median_kernel(np.concatenate([baseline.probs, candidate.probs]), estimator.distance)
-    of_units = np.bincount(units.of_row, swap_shares(baseline, candidate, estimator, kernel), units.number)
+    of_units = units.sums(swap_shares(baseline, candidate, estimator, kernel))
     step = max(1, CHUNK // units.number)
     parts = [
         rng.choice([-1.0, 1.0], size=(min(step, draws - start), units.number)) @ of_units

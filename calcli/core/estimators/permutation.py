@@ -63,8 +63,7 @@ class Side:
         low, high = map(np.float64, region_ends(region))  # not to be rounded to single precision
         inside = (self.score >= low) & ((self.score < high) | (high >= 1))
         weights = None if self.weights is None else self.weights[inside]
-        units = replace(self.units, of_row=self.units.of_row[inside])
-        return Side(self.score[inside], self.outcome[inside], units, weights)
+        return Side(self.score[inside], self.outcome[inside], self.units.within(inside), weights)
 
 
 def permuted_differences(

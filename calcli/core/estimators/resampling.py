@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, Positions
 from calcli.core.data.blocks import sweep
 from calcli.core.data.drawing import draw_labels
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.units import Units
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.problems.vectors import canonical_lens
 from calcli.core.state.vectors import VectorTable
@@ -23,11 +23,10 @@ SD_RESAMPLES = 200  # enough for a standard deviation: its own error is 5%
 GATHER = 1 << 20  # scores read at once
 
 Values = Callable[[Predictions], Mapping[str, float]]
-Rows = NDArray[np.intp]
 
 
 def bootstrap_sd(
-    predictions: Predictions, values: Values, rng: np.random.Generator, clusters: Array | None = None
+    predictions: Predictions, values: Values, rng: np.random.Generator, units: Units
 ) -> dict[str, float]:
     """Return the bootstrap standard deviation of metrics; nan where resamples have infinite values.
 
@@ -39,14 +38,13 @@ def bootstrap_sd(
         Computes the metrics of some rows.
     rng
         Source of chance.
-    clusters
-        (N,) values that dependent rows share, which are resampled together.
+    units
+        Rows that are resampled together.
     """
     rows = max(1, GATHER // predictions.n_classes)
     scores = np.concatenate([block.copy() for block in predictions.scores.blocks(rows)])
     whole = replace(predictions, scores=ArrayScores(scores, predictions.kind), columns={})
-    draw = _drawer(predictions, clusters)
-    found = [values(_taken(whole, draw(rng))) for _ in range(SD_RESAMPLES)]
+    found = [values(_taken(whole, _drawn(whole, units, rng))) for _ in range(SD_RESAMPLES)]
     return {name: _sd([one[name] for one in found]) for name in found[0]}
 
 
@@ -81,38 +79,21 @@ def resampled_nulls(
     sweep(predictions, [table])
     scores = ArrayScores(np.ascontiguousarray(table.problem.probs), "probs")
     whole = replace(predictions, scores=scores, columns={})
-    draw = _drawer(predictions)
-
-    found = []
+    units, found = Units.of(predictions.n_rows), []
     for _ in range(draws):
-        rows = draw(rng)
+        rows = _drawn(whole, units, rng)
         labels = draw_labels(scores.array[rows], 1, rng)[:, 0]
         found.append(values(_taken(whole, rows, labels)))
     return {name: compare(value, np.array([one[name] for one in found])) for name, value in observed.items()}
 
 
-def _drawer(whole: Predictions, clusters: Array | None = None) -> Callable[[np.random.Generator], Rows]:
-    """Return what draws as many rows as there are, or as many clusters, with replacement.
-
-    Where rows may have weight 0, draws without any weight are repeated: they are not data.
-    """
-    n, weights = whole.n_rows, whole.weights
-    members: list[Rows] = []
-    if clusters is not None:
-        codes = np.unique(clusters, return_inverse=True)[1]
-        members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-
-    def draw(rng: np.random.Generator) -> Rows:
-        if clusters is None:
-            rows = np.sort(rng.integers(0, n, n))
-        else:
-            rows = np.concatenate([members[code] for code in rng.integers(0, len(members), len(members))])
-        return rows if weights is None or weights[rows].any() else draw(rng)
-
-    return draw
+def _drawn(whole: Predictions, units: Units, rng: np.random.Generator) -> Positions:
+    """Draw rows with replacement; again where none of them has weight, as that is not data."""
+    rows = units.drawn(rng)
+    return rows if whole.weights is None or whole.weights[rows].any() else _drawn(whole, units, rng)
 
 
-def _taken(whole: Predictions, rows: Rows, labels: Array | None = None) -> Predictions:
+def _taken(whole: Predictions, rows: Positions, labels: Array | None = None) -> Predictions:
     """Return rows of predictions that are in memory, with other labels perhaps."""
     assert isinstance(whole.scores, ArrayScores)
     labels = whole.labels[rows] if labels is None else labels

@@ -12,6 +12,7 @@ from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.priors import at_priors
 from calcli.core.data.rows import ROW_STATISTICS
 from calcli.core.data.streams import Stream, generator
+from calcli.core.data.units import Units
 from calcli.core.estimators.costs import Costs
 from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
@@ -172,9 +173,10 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
             found[name] = replace(found[name], if_calibrated=null)
     repeated = [name for name, e in found.items() if not e.call.entry.family.fits]
     if settings.sd and repeated:
-        clusters = settings.clusters(evaluation.predictions)
+        rows = evaluation.predictions
+        units = Units.of(rows.n_rows, settings.clusters(rows))
         rng = generator(settings.seed, Stream.SPREAD)
-        for name, sd in bootstrap_sd(evaluation.predictions, values_of(repeated), rng, clusters).items():
+        for name, sd in bootstrap_sd(rows, values_of(repeated), rng, units).items():
             found[name] = replace(found[name], sd=sd)
     return replace(evaluation, estimates=found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import astuple
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -175,6 +176,11 @@ class Measurements:
             return self.problem(lens).as_vectors()
         table: VectorTable = self.collected(("lens", lens))
         return table.problem
+
+    @cached_property
+    def units(self) -> Units:
+        """Which rows belong together."""
+        return Units.of(self.predictions.n_rows, self.settings.clusters(self.predictions))
 
     @property
     def class_probs(self) -> NDArray[np.floating[Any]]:

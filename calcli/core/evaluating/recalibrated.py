@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.crossvalidation import Rows, rows_of
 from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.streams import Stream, generator
+from calcli.core.data.units import Units
 from calcli.core.estimators.rules import scoring_rule
-from calcli.core.evaluating.recalibration import Recalibration, cross_validation_folds, recalibrator
+from calcli.core.evaluating.recalibration import FOLDS, Recalibration, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import GIVEN
@@ -82,8 +84,8 @@ class Recalibrated:
         (n, K) recalibrated log-posteriors.
     recalibration
         Where they come from; None if they were given.
-    clusters
-        (n,) values that dependent rows share, or None.
+    units
+        Which of them belong together.
     clip
         Least probability of a label that the log-loss counts with; 0 for no clipping.
     """
@@ -92,7 +94,7 @@ class Recalibrated:
     rows: Rows
     log_probs: Doubles
     recalibration: Recalibration | None
-    clusters: Array | None
+    units: Units
     clip: float
 
     def calibration_loss(self, score: str, before: Array) -> CalibrationLoss:
@@ -109,9 +111,7 @@ class Recalibrated:
         with np.errstate(invalid="ignore"):
             won = before - after
             terms = weights * (won - np.average(won, weights=weights)) / weights.sum()
-        if self.clusters is not None:
-            terms = np.bincount(np.unique(self.clusters, return_inverse=True)[1], terms)
-        return float(np.linalg.norm(terms))
+        return float(np.linalg.norm(self.units.sums(terms)))
 
     def losses(self, score: str) -> Doubles:
         """Return the (n,) losses of the recalibrated posteriors."""
@@ -127,7 +127,7 @@ class Recalibrated:
         assert self.recalibration is not None
         found = []
         for _ in range(resamples):
-            drawn = self.recalibration.resample(self.rows, rng, self.clusters)
+            drawn = self.recalibration.resample(self.rows, self.units, rng)
             after = self._losses(drawn.log_probs, self.rows.labels[drawn.rows], score)
             both = (_mean(losses, drawn.weights) for losses in (before[self.kept][drawn.rows], after))
             found.append(CalibrationLoss(*both))
@@ -183,8 +183,10 @@ class Recalibrations:
         Of the folds.
     clip
         See `Recalibrated`.
-    clusters, folds
-        (N,) columns: rows that share a value are dependent; rows that share a value form a fold. Or None.
+    units
+        Which rows belong together.
+    folds
+        (N,) column of which rows that share a value form a fold; None to deal them out.
     """
 
     def __init__(
@@ -193,7 +195,7 @@ class Recalibrations:
         companions: Companions,
         seed: int,
         clip: float = 0.0,
-        clusters: Array | None = None,
+        units: Units | None = None,
         folds: Array | None = None,
     ) -> None:
         self._predictions, self._companions, self._clip = predictions, companions, clip
@@ -201,7 +203,7 @@ class Recalibrations:
         self._kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
         if len(self._kept) < predictions.n_rows:
             self._rows = self._rows.take(self._kept)
-        self._clusters = None if clusters is None else clusters[self._kept]
+        self._units = (units or Units.of(predictions.n_rows)).among(self._kept)
         self._seed, self._given_folds = seed, folds
         self._done: dict[tuple[str, str], Recalibrated] = {}
 
@@ -210,7 +212,7 @@ class Recalibrations:
         if self._given_folds is not None:
             return np.unique(self._given_folds[self._kept], return_inverse=True)[1]
         rng = generator(self._seed, Stream.FOLDS)
-        return cross_validation_folds(self._rows.labels, self._clusters, rng)
+        return stratified_folds(self._rows.labels, FOLDS, rng, self._units)
 
     def of(self, call: MetricExpression) -> Recalibrated | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
@@ -245,7 +247,7 @@ class Recalibrations:
                 )
             scores = rows_of(posteriors).scores[self._kept]
             log_probs = log_softmax(scores.astype(np.float64, copy=False))
-            return Recalibrated(self._kept, self._rows, log_probs, None, self._clusters, self._clip)
+            return Recalibrated(self._kept, self._rows, log_probs, None, self._units, self._clip)
         recalibration = Recalibration(recalibrator(method))
         if training == "cross-validation":
             recalibration.fold = self._folds
@@ -255,7 +257,7 @@ class Recalibrations:
             )
             recalibration.training_rows = rows_of(training_rows)
         log_probs = recalibration.apply(self._rows)
-        return Recalibrated(self._kept, self._rows, log_probs, recalibration, self._clusters, self._clip)
+        return Recalibrated(self._kept, self._rows, log_probs, recalibration, self._units, self._clip)
 
     def _beside(self, companion: Predictions | None, argument: str, option: str) -> Predictions:
         if companion is None:

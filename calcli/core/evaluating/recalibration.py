@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import Rows, held_out_folds
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.methods import make
-from calcli.core.data.arrays import Array, Doubles, Positions
-from calcli.core.data.folds import grouped_folds, stratified_folds
+from calcli.core.data.arrays import Doubles, Positions
+from calcli.core.data.units import Units
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.metrics import PAV
 
@@ -53,7 +51,7 @@ class Recalibration:
         self.fits[0] = (self.training_rows or rows).fit(self.calibrator, start)
         return self.fits[0].apply(rows.scores)
 
-    def resample(self, rows: Rows, rng: np.random.Generator, clusters: Array | None = None) -> Resample:
+    def resample(self, rows: Rows, units: Units, rng: np.random.Generator) -> Resample:
         """Return rows drawn with replacement, recalibrated by fits to what was drawn.
 
         A row that is drawn twice counts twice and stays in its fold, so that no fit sees a row that it is
@@ -63,18 +61,20 @@ class Recalibration:
         ----------
         rows
             N rows.
+        units
+            Rows that are drawn together.
         rng
             Draws them.
-        clusters
-            (N,) values that dependent rows share; they are drawn whole. None for single rows.
         """
-        drawn, weights = _draw(rows, rng, clusters)
-        while self.fold is not None and np.ptp(self.fold[drawn]) == 0:  # of few clusters: none to train on
-            drawn, weights = _draw(rows, rng, clusters)
+        drawn, weights = _drawn(rows, units, rng)
+        while self.fold is not None and np.ptp(self.fold[drawn]) == 0:  # of few units: none to train on
+            drawn, weights = _drawn(rows, units, rng)
         fold = None if self.fold is None else self.fold[drawn]
         training_rows = self.training_rows
         if training_rows is not None:
-            training_rows = _weighted(training_rows, *_draw(training_rows, rng, None))
+            training_rows = _weighted(
+                training_rows, *_drawn(training_rows, Units.of(len(training_rows.labels)), rng)
+            )
         again = Recalibration(self.calibrator, fold, training_rows, dict(self.fits))
         return Resample(drawn, weights, again.apply(_weighted(rows, drawn, weights)))
 
@@ -107,10 +107,9 @@ class Resample:
     log_probs: Doubles
 
 
-def _draw(rows: Rows, rng: np.random.Generator, clusters: Array | None) -> tuple[Positions, Doubles]:
-    unit = np.arange(len(rows.labels)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    units = int(unit.max()) + 1
-    weights = np.bincount(rng.integers(0, units, units), minlength=units)[unit].astype(np.float64)
+def _drawn(rows: Rows, units: Units, rng: np.random.Generator) -> tuple[Positions, Doubles]:
+    """Return the numbers of the rows that are drawn, and their weights, times how often they are."""
+    weights = units.times_drawn(rng).astype(np.float64)
     if rows.weights is not None:
         weights *= rows.weights
     drawn = np.flatnonzero(weights)
@@ -132,12 +131,3 @@ def recalibrator(name: str) -> Calibrator:
     if name == PAV:
         return Isotonic(smoothing=0, interpolation="steps")
     return make(parse_method(name))
-
-
-def cross_validation_folds(
-    labels: NDArray[np.integer[Any]], clusters: Array | None, rng: np.random.Generator
-) -> Positions:
-    """Return the (N,) folds of a cross-validation, stratified by label; clusters stay together."""
-    if clusters is None:
-        return stratified_folds(labels, FOLDS, rng)
-    return grouped_folds(labels, clusters, FOLDS, rng)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.data.folds import grouped_folds, stratified_folds
+from calcli.core.data.folds import stratified_folds
+from calcli.core.data.units import Units
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 9))
@@ -29,7 +30,9 @@ def test_the_generator_decides():
 def test_a_group_is_in_one_fold_and_the_folds_share_the_groups_evenly(groups, folds, seed):
     groups = np.array(groups)
     labels = groups % 3
-    fold = grouped_folds(labels, groups.astype(str), folds, np.random.default_rng(seed))
+    fold = stratified_folds(
+        labels, folds, np.random.default_rng(seed), Units.of(len(labels), groups.astype(str))
+    )
     first = {group: fold[groups == group][0] for group in np.unique(groups)}
     np.testing.assert_array_equal(fold, [first[group] for group in groups])
     held = np.array(list(first.values()))
@@ -43,6 +46,6 @@ def test_the_usual_class_of_a_group_decides():
     groups = np.repeat(np.arange(20), 5)
     usual = np.arange(20) % 2
     labels = np.where(np.arange(100) % 5 < 3, usual[groups], 1 - usual[groups])
-    fold = grouped_folds(labels, groups, 5, np.random.default_rng(0))[::5]
+    fold = stratified_folds(labels, 5, np.random.default_rng(0), Units.of(len(labels), groups))[::5]
     for number in range(5):
         assert np.bincount(usual[fold == number]).tolist() == [2, 2]

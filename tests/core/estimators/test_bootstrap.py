@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from calcli.core.estimators import bootstrap, scoring
-from calcli.core.estimators.bootstrap import DEALS, Sums, deal_sums
+from calcli.core.data.units import DEALS, Units
+from calcli.core.estimators import scoring
+from calcli.core.estimators.bootstrap import Sums
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.rules import scoring_rule
@@ -116,7 +117,7 @@ def test_resamples_are_divided_by_the_decision_that_is_best_in_the_sample():
 def test_deals_keep_the_mean_and_its_spread(monkeypatch):
     columns, labels, _ = rows(15_000)
     exact = Sums(columns, labels, 3).resampled(2000, np.random.default_rng(1))
-    monkeypatch.setattr(bootstrap, "ROW_LIMIT", 10_000)
+    monkeypatch.setattr("calcli.core.data.units.UNIT_LIMIT", 10_000)
     dealt = Sums(columns, labels, 3)
     assert float(dealt.means()["log_loss"]) == pytest.approx(columns["log_loss"].mean(), abs=1e-12)
     assert dealt.means().priors == pytest.approx(np.bincount(labels) / 15_000, abs=1e-7)
@@ -128,11 +129,12 @@ def test_deals_keep_the_mean_and_its_spread(monkeypatch):
 
 
 def test_every_row_is_dealt_once():
-    values = np.arange(10_000.0)
-    sums = deal_sums(values)
+    values = np.arange(30_000.0)
+    dealt = Units.of(30_000).resampled()
+    sums = dealt.sums(values)
     assert sums.sum() == values.sum()
-    assert sums[5] == sum(range(5, 10_000, DEALS))
-    assert deal_sums(values, np.full(10_000, 2.0)) == pytest.approx(2 * sums)
+    assert sums[5] == sum(range(5, 30_000, DEALS))
+    assert dealt.sums(values, np.full(30_000, 2.0)) == pytest.approx(2 * sums)
 
 
 def test_infinite_rows_make_a_resample_infinite_only_where_they_are_drawn():
@@ -151,8 +153,8 @@ def test_a_cluster_of_copies_is_one_row():
     copies = np.repeat(np.arange(60), 3)[order]
     tripled = {name: values[copies] for name, values in columns.items()}
     names = np.array([f"patient {number:02}" for number in copies])
-    sums = Sums(tripled, labels[copies], 3, weights[copies], clusters=names)
-    assert sums.units == 60
+    sums = Sums(tripled, labels[copies], 3, weights[copies], units=Units.of(180, names))
+    assert sums.units.number == 60
     clustered = sums.resampled(20, np.random.default_rng(2))
     for name in columns:
         assert clustered[name] == pytest.approx(plain[name], abs=1e-12)
@@ -164,10 +166,10 @@ def test_deals_of_clusters_keep_the_spread_between_clusters(monkeypatch):
     clusters = rng.integers(0, 12_000, 30_000)
     columns = {"log_loss": rng.normal(size=12_000)[clusters] + rng.normal(size=30_000) / 4}
     labels = rng.integers(0, 3, 30_000)
-    apart = Sums(columns, labels, 3, clusters=clusters)
-    monkeypatch.setattr(bootstrap, "ROW_LIMIT", 10_000)
-    dealt = Sums(columns, labels, 3, clusters=clusters)
-    assert (len(np.unique(clusters)), dealt.units) == (apart.units, DEALS)
+    apart = Sums(columns, labels, 3, units=Units.of(30_000, clusters))
+    monkeypatch.setattr("calcli.core.data.units.UNIT_LIMIT", 10_000)
+    dealt = Sums(columns, labels, 3, units=Units.of(30_000, clusters))
+    assert (len(np.unique(clusters)), dealt.units.number) == (apart.units.number, DEALS)
     assert float(dealt.means()["log_loss"]) == pytest.approx(columns["log_loss"].mean(), abs=1e-12)
     spreads = [sums.resampled(1000, np.random.default_rng(5))["log_loss"].std() for sums in (apart, dealt)]
     assert spreads[0] == pytest.approx(spreads[1], rel=0.1)
@@ -191,7 +193,7 @@ def test_rows_that_count_for_a_share_of_all_rows():
     def lowest(rows, weights=None, clusters=None, hit=True):
         columns = {"hit": np.full(rows, hit)}
         columns["hit"][:5] = True
-        sums = Sums(columns, np.zeros(rows, int), 2, weights, clusters=clusters)
+        sums = Sums(columns, np.zeros(rows, int), 2, weights, units=Units.of(rows, clusters))
         return np.quantile(sums.resampled(50_000, np.random.default_rng(0))["hit"], 0.025)
 
     alone = pytest.approx(lowest(50), abs=0.002)

@@ -5,6 +5,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm, ttest_1samp
 from sklearn.linear_model import LogisticRegression
 
+from calcli.core.data.units import Units
 from calcli.core.estimators.classical import (
     Coefficient,
     calibration_intercept,
@@ -124,7 +125,7 @@ class TestClusters:
     @staticmethod
     def estimate(estimator, log_odds, outcome, weights=None, clusters=None):
         score = expit(log_odds) if estimator is in_the_large else log_odds
-        return estimator(score, outcome, weights, clusters)
+        return estimator(score, outcome, weights, Units.of(len(score), clusters))
 
     def test_copies_of_a_row_are_one_observation(self, estimator, sample):
         log_odds, outcome, _ = sample

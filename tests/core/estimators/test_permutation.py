@@ -126,7 +126,7 @@ def test_units_have_the_same_size_in_files_of_different_length():
     assert few.number == 500
     long, short = deal([Units.of(1_000_000, None), Units.of(50_000, None)], 45)
     assert 1_000_000 / long.number == pytest.approx(50_000 / short.number, rel=0.01)
-    assert long.of_row.max() == long.number - 1 < units.ROW_LIMIT
+    assert long.of_row.max() == long.number - 1 < units.UNIT_LIMIT
 
 
 @pytest.mark.parametrize("metric", ["ece", "ks", "cw_ece", "skce", "ece:region=0.7..1:binning=equal-mass"])

@@ -15,12 +15,14 @@ from calcli.core.calibrators.fit.linear import SoftmaxLoss
 from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.data.folds import stratified_folds
 from calcli.core.data.predictions import Provenance
 from calcli.core.data.simulation import gaussian_classes
+from calcli.core.data.units import Units
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions, Recalibrated
-from calcli.core.evaluating.recalibration import Recalibration, cross_validation_folds, recalibrator
+from calcli.core.evaluating.recalibration import FOLDS, Recalibration, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
 
@@ -146,7 +148,7 @@ def test_files_that_metrics_need(predict):
 def test_rows_of_a_cluster_share_a_fold():
     rng = np.random.default_rng(0)
     clusters, labels = rng.integers(0, 40, 500).astype(str), rng.integers(0, 3, 500)
-    fold = cross_validation_folds(labels, clusters, rng)
+    fold = stratified_folds(labels, FOLDS, rng, Units.of(500, clusters))
     assert set(fold) == set(range(5))
     for name in np.unique(clusters):
         assert len(set(fold[clusters == name])) == 1
@@ -223,10 +225,10 @@ def test_a_row_drawn_twice_stays_in_its_fold():
     """Rows that can be told apart perfectly would win everything if a copy of a row trained its own fit."""
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(300, 2)), rng.integers(0, 2, 300))
-    fold = cross_validation_folds(rows.labels, None, rng)
+    fold = stratified_folds(rows.labels, FOLDS, rng)
     recalibration = Recalibration(recalibrator("histogram"), fold)
     recalibration.apply(rows)
-    drawn = recalibration.resample(rows, rng)
+    drawn = recalibration.resample(rows, Units.of(len(rows.labels)), rng)
     assert len(set(drawn.rows)) == len(drawn.rows)
     assert drawn.weights.sum() == 300
     again = Recalibration(recalibrator("histogram"), fold[drawn.rows])
@@ -239,7 +241,9 @@ def test_clusters_are_drawn_whole():
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(60, 2)), rng.integers(0, 2, 60))
     clusters = np.repeat(np.arange(20), 3)
-    drawn = Recalibration(recalibrator("dp"), clusters % 5).resample(rows, rng, clusters)
+    drawn = Recalibration(recalibrator("dp"), clusters % 5).resample(
+        rows, Units.of(len(clusters), clusters), rng
+    )
     assert (np.diff(drawn.weights.reshape(-1, 3)) == 0).all()
     assert drawn.weights.sum() == 60
 
@@ -249,7 +253,9 @@ def test_a_resample_of_few_clusters_has_rows_to_train_on():
     rows = Rows(rng.normal(size=(6, 2)), np.arange(6) % 2)
     clusters = np.repeat([0, 1], 3)  # half of all draws would be the same one twice
     for _ in range(10):
-        drawn = Recalibration(recalibrator("dp"), clusters).resample(rows, rng, clusters)
+        drawn = Recalibration(recalibrator("dp"), clusters).resample(
+            rows, Units.of(len(clusters), clusters), rng
+        )
         assert list(drawn.rows) == list(range(6))
 
 
@@ -306,7 +312,7 @@ def test_table_1_of_ferrer_and_ramos(system, training):
     made = gaussian_classes(system, 20_000, np.random.default_rng(0), prior=0.8)
     rows = Rows(made.scores, made.labels)
     before = log_loss(made.labels, np.exp(made.scores))
-    fold = cross_validation_folds(made.labels, None, np.random.default_rng(0))
+    fold = stratified_folds(made.labels, FOLDS, np.random.default_rng(0))
     plain = {"dp": DPAffine(), "temperature": Temperature()}
     plain["histogram"] = Histogram(bins=15, binning="equal-width", smoothing=0)
     for method, printed in TABLE_1[system].items():

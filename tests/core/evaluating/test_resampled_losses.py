@@ -7,7 +7,6 @@ import pytest
 from sklearn.metrics import log_loss
 
 from calcli.core.comparing.comparison import Plan, compare
-from calcli.core.data.units import Units
 from calcli.core.evaluating.evaluate import measure
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.families.base import Entrant
@@ -26,7 +25,7 @@ def test_draws_agree_with_a_loop_over_the_resampled_rows(predict):
     settings = Settings(metrics=METRICS, resamples=20)
     measured = measure(predict(logits, labels, "logits"), settings)
     calls = [parse_metric(metric) for metric in METRICS]
-    found = FAMILIES[RECALIBRATION].draws(calls, Entrant(measured, settings, Units.of(90, None), 0, True))
+    found = FAMILIES[RECALIBRATION].draws(calls, Entrant(measured, settings, 0, True))
     after = np.exp(Recalibrations(measured.predictions, Companions(), settings.seed).of(calls[0]).log_probs)
     before = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     drawn = np.random.default_rng([0, 1]).integers(0, 90, size=(20, 90))
@@ -70,5 +69,5 @@ def test_what_is_no_loss_is_not_resampled(predict):
     settings = Settings(metrics=("score_divergence",))
     measured = measure(predict(np.eye(2), [0, 1]), settings)
     calls = [parse_metric(metric) for metric in settings.metrics]
-    entrant = Entrant(measured, settings, Units.of(2, None), 0, True)
+    entrant = Entrant(measured, settings, 0, True)
     assert FAMILIES[RECALIBRATION].draws(calls, entrant) == {}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
@@ -63,8 +63,6 @@ class Entrant:
         What a pass over its rows brought home.
     settings
         Of the comparison: resamples, permutations (`draws`), seed.
-    units
-        Rows that change sides together.
     number
         Of the system.
     paired
@@ -73,7 +71,6 @@ class Entrant:
 
     measured: Measurements
     settings: Settings
-    units: Units
     number: int
     paired: bool
 
@@ -81,11 +78,6 @@ class Entrant:
     def rng(self) -> np.random.Generator:
         """Source of chance of its resamples, which are the same for paired systems."""
         return generator(self.settings.seed, Stream.RESAMPLES, 0 if self.paired else self.number)
-
-    @property
-    def clusters(self) -> Array | None:
-        """(N,) values that dependent rows share, or None."""
-        return self.settings.clusters(self.measured.predictions)
 
 
 @dataclass(frozen=True)

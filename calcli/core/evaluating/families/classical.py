@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.rows import LOG_ODDS
+from calcli.core.data.units import Units
 from calcli.core.estimators.classical import (
-    Clusters,
     Coefficient,
     calibration_intercept,
     calibration_slope,
@@ -28,7 +28,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 
-Fit = Callable[[Floats, Array, Floats | None, Clusters | None], Coefficient]
+Fit = Callable[[Floats, Array, Floats | None, Units], Coefficient]
 
 MEANS: dict[str, Fit] = {"calibration_in_the_large": in_the_large}  # of the probabilities
 FITS: dict[str, Fit] = {  # to the log-odds
@@ -60,22 +60,20 @@ class ClassicalFamily(Family):
 def _estimate(measured: Measurements, call: MetricExpression, settings: Settings) -> Estimate:
     score, outcome = measured.columns("class-1")
     log_odds, weights = measured.rows["log_odds"], measured.predictions.weights
-    clusters = settings.clusters(measured.predictions)
-    if clusters is not None:
-        clusters = np.unique(clusters, return_inverse=True)[1]
+    units = measured.units
     if weights is not None and not weights.all():
         counts = weights > 0  # others would hide that the rest have one outcome or one score only
         score, outcome, log_odds, weights = (values[counts] for values in (score, outcome, log_odds, weights))
-        clusters = None if clusters is None else np.unique(clusters[counts], return_inverse=True)[1]
+        units = units.among(counts)
     name = call.entry.name
     if name in FITS:
         line = signature(call, measured, settings, f"clip:{settings.clip:g}", "interval:wald")
         finite = _finite(log_odds, settings.clip)
         found = Coefficient(math.nan, math.nan)
         if finite is not None:
-            found = FITS[name](finite, outcome, weights, clusters)
+            found = FITS[name](finite, outcome, weights, units)
     elif name in MEANS:
-        found = MEANS[name](score, outcome, weights, clusters)
+        found = MEANS[name](score, outcome, weights, units)
         line = signature(call, measured, settings, "interval:wald")
     else:
         test = spiegelhalter_test(score, outcome, weights)

@@ -18,7 +18,7 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.rows import LOG_ODDS
 from calcli.core.data.streams import Stream, generator
-from calcli.core.estimators.bootstrap import Sums, effective_number
+from calcli.core.estimators.bootstrap import Sums
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.permutation import Swapped, swapped_sums
@@ -113,16 +113,15 @@ def _interval(
 ) -> Interval | None:
     """Return a bootstrap interval of the value without its bias; None where that leads too far from it."""
     rows = measured.predictions
-    clusters = settings.clusters(rows)
     rng = generator(settings.seed, Stream.DECOMPOSITIONS)
 
     def resampled(column: Array) -> Means:
-        sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, clusters)
+        sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units)
         return sums.resampled(settings.resamples, rng)
 
     if "bins" in call.arguments:
         refined = RefinedBins(measured.class_bins(_bins(call)), decomposable_rule(call.score))
-        share = effective_number(rows.n_rows, rows.weights, clusters) / rows.n_rows
+        share = measured.units.effective_number(rows.weights) / rows.n_rows
         draws = resampled(_refined_losses(refined, measured))["value"] - refined.bias(share)
     else:
         draws = _uncertainty(call, resampled(_outcome(call, measured)))

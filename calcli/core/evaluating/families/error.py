@@ -75,7 +75,7 @@ class ErrorFamily(Family):
                 if system.paired:
                     kept[str(call)] = measured.vector_problem(call.lens)
             elif not call.is_class_wise and measured.is_scalar(call.lens):
-                side = (*measured.columns(call.lens), system.units, measured.predictions.weights)
+                side = (*measured.columns(call.lens), measured.units, measured.predictions.weights)
                 kept[str(call)] = Side(*side)
             elif call.is_class_wise and from_sums(estimator):
                 kept[str(call)] = measured.collected(("unit bins", estimator.bins)).sums

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.evidence import Evidence, Normal
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.ranking import Area, area_influences, roc_area
@@ -37,7 +37,7 @@ class RankingFamily(Family):
         """Return the areas; rows of one cluster count as one observation in their standard errors."""
         estimates = {}
         for call in calls:
-            area = _area(measured, settings.clusters(measured.predictions))
+            area = _area(measured)
             ends = area.interval(settings.level)
             interval = None if ends is None else Interval(*ends, settings.level)
             line = signature(call, measured, settings, "interval:delong")
@@ -46,8 +46,7 @@ class RankingFamily(Family):
 
     def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
         """Keep the influences of the units on the area."""
-        units, of_rows = system.units, _influences(system.measured)[1]
-        influences = np.bincount(units.of_row, of_rows, units.number).astype(np.float64, copy=False)
+        influences = system.measured.units.sums(_influences(system.measured)[1])
         return {str(call): influences for call in calls}
 
     def evidence(self, call: MetricExpression, match: Match) -> Evidence:
@@ -68,15 +67,12 @@ class RankingFamily(Family):
         return math.nan if influences is None else float(influences @ influences)
 
 
-def _area(measured: Measurements, clusters: Array | None) -> Area:
+def _area(measured: Measurements) -> Area:
     predictions = measured.predictions
-    if clusters is None and predictions.n_classes == 2:
+    if measured.units.single and predictions.n_classes == 2:
         return roc_area(measured.problem("class-1"))
     area, influences = _influences(measured)
-    if clusters is not None:
-        of_cluster = np.unique(clusters, return_inverse=True)[1]
-        influences = np.bincount(of_cluster, influences).astype(np.float64, copy=False)
-    return Area(area, float(np.linalg.norm(influences)))
+    return Area(area, float(np.linalg.norm(measured.units.sums(influences))))
 
 
 def _influences(measured: Measurements) -> tuple[float, Doubles]:

@@ -77,7 +77,7 @@ class RecalibrationFamily(Family):
                 continue
             columns = {"before": measured.rows[call.score][found.kept], "after": found.losses(call.score)}
             rows, n_classes = found.rows, measured.predictions.n_classes
-            sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.clusters)
+            sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.units)
             means = sums.resampled(resamples, system.rng)
             with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
                 drawn[str(call)] = OF_MEANS[call.entry.name](means)
@@ -87,7 +87,7 @@ class RecalibrationFamily(Family):
 def _recalibrations(measured: Measurements) -> Recalibrations:
     """Return the recalibrations of the measured rows, of which each is done once."""
     rows, settings = measured.predictions, measured.settings
-    columns = settings.clusters(rows), settings.given_folds(rows)
+    columns = measured.units, settings.given_folds(rows)
     return measured.once(
         "recalibrations",
         lambda: Recalibrations(rows, measured.companions, settings.seed, settings.clip, *columns),
@@ -121,7 +121,7 @@ def _given_interval(
         "entropy": found.entropies(call.score),
     }
     rows, predictions = found.rows, measured.predictions
-    sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.clusters)
+    sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.units)
     means = sums.resampled(settings.resamples, generator(settings.seed, Stream.RECALIBRATED_RESAMPLES))
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite scores nothing is won
         return Interval.of_draws(OF_MEANS[call.entry.name](means), settings.level)

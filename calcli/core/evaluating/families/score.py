@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.arrays import Doubles
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.bootstrap import Sums
 from calcli.core.estimators.costs import CostMatrix
@@ -36,10 +36,10 @@ class ScoreFamily(Family):
     ) -> Findings:
         """Return the scores, and how often each decision was taken."""
         scores = {str(call): _score(call, measured) for call in calls}
-        sums = _sums(measured, scores.values(), settings.clusters(measured.predictions))
+        sums = _sums(measured, scores.values())
         means = sums.means()
         resampled = None
-        if settings.resamples and sums.units > 1:
+        if settings.resamples and sums.units.number > 1:
             resampled = sums.resampled(settings.resamples, generator(settings.seed, Stream.RESAMPLES))
         estimates = {}
         for call, score in zip(calls, scores.values(), strict=True):
@@ -64,7 +64,7 @@ class ScoreFamily(Family):
         if not resamples or measured.predictions.n_rows < 2:
             return {}
         scores = {str(call): _score(call, measured) for call in calls}
-        sums = _sums(measured, scores.values(), system.clusters)
+        sums = _sums(measured, scores.values())
         means = sums.resampled(resamples, system.rng)
         return {name: score.value(means) for name, score in scores.items()}
 
@@ -77,13 +77,15 @@ def _score(call: MetricExpression, found: Pass | Measurements) -> Score:
     return find_score(call, found.predictions, found.settings.costs, found.settings.clip)
 
 
-def _sums(measured: Measurements, scores: Iterable[Score], clusters: Array | None) -> Sums:
-    """Return the sums that every score is a function of, ready to be resampled, clusters as a whole."""
+def _sums(measured: Measurements, scores: Iterable[Score]) -> Sums:
+    """Return the sums that every score is a function of, ready to be resampled."""
     rows = measured.predictions
     columns = {name: measured.rows[name] for score in scores for name in score.statistics}
-    return measured.once(
-        "score sums", lambda: Sums(columns, rows.labels, rows.n_classes, rows.weights, rows.priors, clusters)
-    )
+
+    def made() -> Sums:
+        return Sums(columns, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units)
+
+    return measured.once("score sums", made)
 
 
 def _decisions(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
