@@ -10,12 +10,6 @@ from calcli.core.language.version import __version__
 
 if TYPE_CHECKING:
     from calcli import figures as figures
-    from calcli.api import Report as Report
-    from calcli.api import evaluate as evaluate
-    from calcli.api import load as load
-    from calcli.api import read as read
-    from calcli.api import save as save
-    from calcli.api import simulate as simulate
     from calcli.core.calibrators.histogram import Histogram as Histogram
     from calcli.core.calibrators.histogram import ScalingBinning as ScalingBinning
     from calcli.core.calibrators.isotonic import Isotonic as Isotonic
@@ -33,13 +27,20 @@ if TYPE_CHECKING:
     from calcli.core.calibrators.temperature import Temperature as Temperature
     from calcli.core.calibrators.wrappers import PerPredictedClass as PerPredictedClass
     from calcli.core.calibrators.wrappers import PreserveTop1 as PreserveTop1
-    from calcli.gates import CheckReport as CheckReport
-    from calcli.gates import ComparisonReport as ComparisonReport
-    from calcli.gates import check as check
-    from calcli.gates import compare as compare
+    from calcli.report.check import CheckReport as CheckReport
+    from calcli.report.comparison import ComparisonReport as ComparisonReport
+    from calcli.work.check import check as check
+    from calcli.work.compare import compare as compare
+    from calcli.work.evaluate import Report as Report
+    from calcli.work.evaluate import evaluate as evaluate
+    from calcli.work.fit import load as load
+    from calcli.work.fit import save as save
+    from calcli.work.read import read as read
+    from calcli.work.simulate import simulate as simulate
 
-_HOMES = dict.fromkeys(["Report", "evaluate", "load", "read", "save", "simulate"], "calcli.api")
-_HOMES |= dict.fromkeys(["CheckReport", "ComparisonReport", "check", "compare"], "calcli.gates")
+_HOMES = {name: f"calcli.work.{name}" for name in ("check", "compare", "evaluate", "read", "simulate")}
+_HOMES |= {"CheckReport": "calcli.report.check", "ComparisonReport": "calcli.report.comparison"}
+_HOMES |= {"Report": "calcli.work.evaluate", "load": "calcli.work.fit", "save": "calcli.work.fit"}
 for _method in METHODS.values():
     _module, _class = _method.where.split(":")
     _HOMES[_class] = f"calcli.core.calibrators.{_module}"

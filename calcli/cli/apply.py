@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -58,21 +56,16 @@ def apply(
     calcli apply cal.json test.csv | calcli evaluate -
     calcli apply cal.json test.npy --as log-probs -o calibrated.npy
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.calibrators.record import prior_shift
-    from calcli.io.calibrators import load_calibrator
-    from calcli.io.costs import read_priors
-    from calcli.io.recalibrating import Wanted, recalibrate_file, recalibrate_folder
     from calcli.report.numbers import counted
     from calcli.report.progress import progress
+    from calcli.work.apply import apply_file
 
-    record = load_calibrator(calibrator)
-    shift = None if shift_to_priors is None else prior_shift(record, read_priors(shift_to_priors))
     options = replace(reading.read_options(), labels=labels)
-    recalibrated = recalibrate_folder if Path(file).is_dir() else recalibrate_file
     with progress(shown=not quiet) as watcher:
-        bar = [partial(watcher, "rows")] if watcher else []
         try:
-            written = recalibrated(record, file, output, options, Wanted(as_, shift), *bar)
+            written = apply_file(
+                calibrator, file, output, options, kind=as_, priors=shift_to_priors, watcher=watcher
+            )
         except BrokenPipeError:  # a reader that has seen enough
             silence()
             return

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from calcli.cli.options import Clustering, Computing, Reading, Talking, bundled, settings_of
 from calcli.cli.output import colored, emit
+from calcli.core.language.errors import UsageError
 
 Format = Literal["table", "json", "markdown"]
-
-if TYPE_CHECKING:
-    from calcli.core.comparing.comparison import Plan
-    from calcli.core.data.predictions import Predictions
-    from calcli.core.evaluating.measurements import Watch
-    from calcli.core.language.settings import Settings
 
 
 @bundled
@@ -68,86 +61,26 @@ def compare(
     calcli compare old.csv new.csv --key id --by country
     calcli compare epochs/*.parquet --select log_loss
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.comparing.comparison import Plan, parse_margins
-    from calcli.core.comparing.pairing import pair, require_same_classes
-    from calcli.core.language.errors import UsageError
-    from calcli.io.read import read
     from calcli.report.progress import progress
+    from calcli.report.shown import render
+    from calcli.work.compare import compare_files
 
     settings = settings_of(computing, clustering)
-    if len(files) < 2:
-        raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
     if unpaired and key is not None:
         raise UsageError(f"--key {key} pairs rows and --unpaired does not; leave one out")
-    systems: Sequence[Predictions] = [read(file, reading.read_options()) for file in files]
-    if not allow_other_classes:
-        require_same_classes(systems)
-    color = colored(talking.no_color)
-    if seeds:
-        emit(seeds_text(systems, settings, format, color))
-        return
-    if select and not settings.metrics:
-        settings = replace(settings, metrics=(select, "accuracy"))
-    margins = parse_margins(margin or ())
-    plan = Plan(not (unpaired or allow_other_classes), margins, select or "log_loss", by)
-    unmatched: Sequence[int] = [0] * len(systems)
-    if plan.paired:
-        keep = [name for name in (by, settings.cluster) if name]
-        pairing = pair(systems, key, allow_unmatched=allow_unmatched, keep=keep)
-        systems, unmatched = pairing.systems, pairing.unmatched
     with progress(shown=not talking.quiet) as watcher:
-        watch = watcher("comparing", sum(system.n_rows for system in systems)) if watcher else None
-        text = comparison_text(systems, unmatched, settings, plan, format, select is not None, color, watch)
-    emit(text)
-
-
-def comparison_text(
-    systems: Sequence[Predictions],
-    unmatched: Sequence[int],
-    settings: Settings,
-    plan: Plan,
-    format: Format,
-    selecting: bool = False,
-    color: bool = False,
-    watch: Watch | None = None,
-) -> str:
-    """Compare systems, the baseline first, and return what is to be shown.
-
-    Parameters
-    ----------
-    systems, unmatched
-        Predictions, and how many rows of each were left out.
-    settings, plan
-        What to compare, and how.
-    format
-        Of the text.
-    selecting
-        Whether one of the systems is to be chosen.
-    color
-        Whether a table may be emphasized.
-    watch
-        Called with the number of rows done.
-    """
-    from calcli.core.comparing.comparison import compare
-    from calcli.io.hashing import sha256
-    from calcli.report.comparison import ShownComparison
-    from calcli.report.shown import render
-
-    found = compare(systems, settings, plan, watch)
-    shown = ShownComparison(found, settings, plan.paired, unmatched, selecting, sha256)
-    return render(shown, format, color=color)
-
-
-def seeds_text(
-    systems: Sequence[Predictions], settings: Settings, format: Format, color: bool = False
-) -> str:
-    """Return mean and spread of the metrics of one model trained with several seeds, as text."""
-    from calcli.core.comparing.comparison import over_seeds
-    from calcli.core.evaluating.evaluate import evaluate
-    from calcli.io.hashing import sha256
-    from calcli.report.comparison import ShownSeeds
-    from calcli.report.shown import render
-
-    settings = replace(settings, resamples=0, draws=0)
-    evaluations = [evaluate(system, settings) for system in systems]
-    return render(ShownSeeds(evaluations, over_seeds(evaluations), settings, sha256), format, color=color)
+        found = compare_files(
+            files,
+            reading.read_options(),
+            settings,
+            key=key,
+            allow_unmatched=allow_unmatched,
+            paired=not unpaired,
+            allow_other_classes=allow_other_classes,
+            margins=margin or (),
+            select=select,
+            seeds=seeds,
+            by=by,
+            watcher=watcher,
+        )
+    emit(render(found, format, color=colored(talking.no_color)))

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from calcli.cli.options import Reading, Talking, bundled
 from calcli.cli.output import colored, emit
 from calcli.core.language.declaring import items
-from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import ScoreName
-
-if TYPE_CHECKING:
-    from calcli.core.language.expressions import MethodExpression
-    from calcli.core.recalibrating.fitting import Fit, FitSettings
-    from calcli.io.options import ReadOptions
-    from calcli.report.progress import Watcher
-
-AUTO = "auto"
-REDUCED = "reduced"
-LENSES = ", ".join(name for name, method in METHODS.items() if "lens" in method.arguments)
 
 
 @bundled
@@ -99,88 +88,32 @@ def fit(
     calcli fit logits.npy -m vector --input raw -o cal.json
     calcli fit val.csv -m beta --preserve-top1 -o cal.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.recalibrating.fitting import FitSettings, record_of
-    from calcli.io.calibrators import calibrator_text, save_calibrator
-    from calcli.io.hashing import sha256
-    from calcli.report.fit import ShownFit
     from calcli.report.progress import progress
     from calcli.report.shown import render
+    from calcli.work.fit import calibrator_text, fit_file, save_fit
 
-    reduced = lens == REDUCED
-    settings = FitSettings(
-        folds, seed, score, input == "raw", reduced, per_predicted_class, min_rows, preserve_top1
-    )
-    calls = method_calls(method, candidates, None if reduced else lens, raw=settings.raw)
     with progress(shown=not talking.quiet) as watcher:
-        found = fit_file(file, reading.read_options(), calls, settings, watcher)
-    files = found.predictions.provenance.files
-    record = record_of(found, sha256(files) if files else None)
-    shown = render(ShownFit(found), format, color=output != "-" and colored(talking.no_color))
+        found = fit_file(
+            file,
+            reading.read_options(),
+            method,
+            candidates=None if candidates is None else items(candidates),
+            lens=lens,
+            watcher=watcher,
+            folds=folds,
+            seed=seed,
+            score=score,
+            raw=input == "raw",
+            per_predicted_class=per_predicted_class,
+            min_rows=min_rows,
+            preserve_top1=preserve_top1,
+        )
+    shown = render(found, format, color=output != "-" and colored(talking.no_color))
     if output == "-":
-        emit(calibrator_text(record))
+        emit(calibrator_text(found.fit))
         if not talking.quiet:
             sys.stderr.write(shown)
         return
     if output is not None:
-        save_calibrator(record, output)
+        save_fit(found.fit, output)
     emit(shown)
-
-
-def method_calls(
-    method: str, candidates: str | None, lens: str | None, *, raw: bool
-) -> list[MethodExpression]:
-    """Return the one method asked for, or those that auto is to choose from.
-
-    Raises
-    ------
-    UsageError
-        If a method is unknown, or an option does not go with it.
-    """
-    from calcli.core.language.errors import UsageError
-    from calcli.core.language.expressions import parse_methods
-    from calcli.core.recalibrating.fitting import candidates_for
-
-    names = [method]
-    if method == AUTO:
-        names = list(items(candidates)) or candidates_for(raw)
-    elif candidates is not None:
-        raise UsageError(f"--candidates is for -m auto, not for -m {method}; leave it out")
-    common: dict[str, Any] = {}
-    if lens is not None:
-        common["lens"] = lens
-    if raw:
-        common["input"] = "raw"
-    calls = parse_methods(names, common)
-    if lens is not None and not any("lens" in one.arguments for call in calls for one in call.chain):
-        raise UsageError(
-            f"--lens {lens} is for methods that act on one score, {LENSES}; leave it out with {method}, or "
-            f"say --lens {REDUCED}"
-        )
-    return calls
-
-
-def fit_file(
-    file: str,
-    options: ReadOptions,
-    calls: list[MethodExpression],
-    settings: FitSettings,
-    watcher: Watcher | None = None,
-) -> Fit:
-    """Read a file of predictions and fit to it.
-
-    Parameters
-    ----------
-    file, options
-        What to read, and how.
-    calls, settings
-        What to fit, and how.
-    watcher
-        Starts a progress bar.
-    """
-    from calcli.core.recalibrating.fitting import fit, fits
-    from calcli.io.read import read
-
-    predictions = read(file, options)
-    if watcher is None:
-        return fit(predictions, calls, settings)
-    return fit(predictions, calls, settings, watcher("fits", fits(calls, settings)))

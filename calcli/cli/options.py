@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -174,18 +174,9 @@ class Recalibrating(Chosen):
         InputError
             If one cannot be read.
         """
-        from calcli.core.evaluating.recalibrated import Companions
-        from calcli.io.read import read
+        from calcli.work.evaluate import read_companions
 
-        calibration = posteriors = None
-        if self.calibration_data is not None:
-            # other rows, other labels: a file of labels is that of the evaluated rows
-            named = None if (options.labels or "").endswith(".npy") else options.labels
-            others = replace(options, labels=self.calibration_labels or named, limit=None)
-            calibration = read(self.calibration_data, others)
-        if self.posteriors is not None:
-            posteriors = read(self.posteriors, options)
-        return Companions(calibration, posteriors)
+        return read_companions(self.calibration_data, self.calibration_labels, self.posteriors, options)
 
 
 @dataclass(frozen=True)

@@ -90,14 +90,11 @@ def simulate(
     calcli simulate cal --classes 10 -o cal.npy --posteriors truth.npy
     calcli simulate table-1 --exact | calcli evaluate -
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.data.simulation import simulate
-    from calcli.core.language.errors import UsageError
-    from calcli.io.simulated import write_simulation
+    from calcli.work.simulate import simulate_file
 
-    if posteriors == output:
-        raise UsageError(f"--posteriors and --output are both {output}; expected two places")
-    simulation = simulate(system, parameters.given(), rows, seed, exact=exact)
-    written = write_simulation(simulation, output, posteriors)
+    simulation, written = simulate_file(
+        system, output, posteriors, rows=rows, seed=seed, exact=exact, parameters=parameters.given()
+    )
     if written and not quiet:
         n, k = simulation.scores.shape
         remark(f"{n:,} rows of {k} classes in {', '.join(written)}")

@@ -18,21 +18,21 @@ from calcli.report.wording import NONE
 COLUMNS = (Column("rule", "left"), Column("value"), Column("limit"), Column("left"), Column("result", "left"))
 
 
-@dataclass(frozen=True)
-class ShownChecks(Shown):
-    """Files judged by a policy.
+@dataclass(frozen=True, repr=False)
+class CheckReport(Shown):
+    """Predictions judged by a policy; printed, it shows the tables of the command line.
 
     Attributes
     ----------
-    checked
-        One a file.
+    files
+        What became of each rule, one entry a file.
     policy, path
-        The rules, and the file they are from.
+        The rules, and where they are from.
     strict
         Whether a warning is an error.
     """
 
-    checked: Sequence[Checked]
+    files: Sequence[Checked]
     policy: Policy
     path: str
     strict: bool = False
@@ -40,16 +40,26 @@ class ShownChecks(Shown):
     title = "Check"
     schema = "calcli.check/1"
 
+    @property
+    def checked(self) -> Checked:
+        """What became of each rule on the only file."""
+        return self.files[0]
+
+    @property
+    def exit_status(self) -> int:
+        """That of `calcli check`: 1 if a rule is broken, 2 if one could not be judged, 0 otherwise."""
+        return exit_status(self.files, strict=self.strict)
+
     def tables(self) -> list[Table]:
         """Return a table of the rules for each file."""
-        return [_table(one) for one in self.checked]
+        return [_table(one) for one in self.files]
 
     def content(self) -> dict[str, Any]:
         """Return what became of each rule, and the exit status."""
         return {
             "policy": self.path,
             "settings": asdict(self.policy.settings),
-            "exit_status": exit_status(self.checked, strict=self.strict),
+            "exit_status": self.exit_status,
             "results": [
                 {
                     "path": one.path,
@@ -59,15 +69,22 @@ class ShownChecks(Shown):
                     "warnings": list(one.warnings),
                     "rules": [_outcome(outcome) for outcome in one.outcomes],
                 }
-                for one in self.checked
+                for one in self.files
             ],
         }
 
     def verdicts(self, format: Literal["junit", "github"]) -> str:
         """Return JUnit XML, or the annotations of GitHub's workflows."""
         if format == "junit":
-            return junit_text(self.checked, strict=self.strict)
-        return annotations_text(self.checked, self.path, strict=self.strict)
+            return junit_text(self.files, strict=self.strict)
+        return annotations_text(self.files, self.path, strict=self.strict)
+
+    def __repr__(self) -> str:
+        return f"<CheckReport on {'; '.join(map(_results, self.files))}>"
+
+
+def _results(one: Checked) -> str:
+    return f"{one.path}: {', '.join(f'{outcome.rule.title}: {outcome.result}' for outcome in one.outcomes)}"
 
 
 def _table(one: Checked) -> Table:

@@ -37,18 +37,18 @@ VERDICTS = {
 }
 
 
-@dataclass(frozen=True)
-class ShownComparison(Shown):
-    """Differences of systems, rankings and slices.
+@dataclass(frozen=True, repr=False)
+class ComparisonReport(Shown):
+    """How systems differ; printed, it shows the tables of the command line.
 
     Attributes
     ----------
     comparisons
-        Of all rows first, then of slices.
+        On all rows, then on each slice.
     settings
-        How they were made.
+        How they were compared.
     paired
-        Whether the rows were paired.
+        Whether row i is the same case in all of them.
     unmatched
         Rows of each system that were left out.
     selecting
@@ -95,6 +95,13 @@ class ShownComparison(Shown):
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "selection": selection_sentence(whole, self._names()),
         }
+
+    def __repr__(self) -> str:
+        verdicts = [
+            ", ".join(f"{name} {found.verdict}" for name, found in differences.items())
+            for differences in self.comparisons[0].differences
+        ]
+        return f"<ComparisonReport: {'; '.join(verdicts)}>"
 
     def _names(self) -> list[str]:
         return short_names([one.predictions.provenance.path for one in self.comparisons[0].evaluations])
@@ -267,8 +274,8 @@ class ShownSeeds(Shown):
     settings: Settings
     digest: Digest | None = None
 
-    title = ShownComparison.title
-    schema = ShownComparison.schema
+    title = ComparisonReport.title
+    schema = ComparisonReport.schema
 
     def tables(self) -> list[Table]:
         """Return a row for each metric."""

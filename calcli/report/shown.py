@@ -102,6 +102,12 @@ class Shown(ABC):
         found: dict[str, Any] = json_value(head | self.content())
         return found
 
+    def __str__(self) -> str:
+        return render(self, "table").rstrip("\n")
+
+    def _repr_markdown_(self) -> str:
+        return render(self, "markdown")
+
 
 def render(shown: Shown, format: Format, *, color: bool = False) -> str:
     """Return results as text in the form asked for.

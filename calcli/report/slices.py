@@ -1,4 +1,4 @@
-"""Slices beside all rows: their results, and a table with a row for every slice."""
+"""Slices beside all rows: the worst of them, and a table with a row for every slice."""
 
 from __future__ import annotations
 
@@ -6,50 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import isnan
 
-from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
+from calcli.core.evaluating.results import Estimate
 from calcli.report.estimates import cell, half_width
 from calcli.report.numbers import number
 from calcli.report.shown import Column, Table
-from calcli.report.summary import Result, summarize
+from calcli.report.summary import Result
 from calcli.report.wording import CORRECTED, P, few_draws
 
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
 USUALLY_RANKED_BY = "log_loss"
 FEW = " *"
 EXCESS = "The worst error is the one farthest above that of calibrated probabilities in as many rows."
-
-
-def summarize_slices(
-    predictions: Predictions, column: str, whole: Evaluation, companions: Companions | None = None
-) -> list[Result]:
-    """Return what is reported of the rows of every value of a column, p-values corrected for their number.
-
-    Parameters
-    ----------
-    predictions
-        All rows.
-    column
-        One of their columns.
-    whole
-        Evaluation of all rows.
-    companions
-        Predictions that some metrics need beside all rows.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or it has too many values.
-    """
-    results = [
-        replace(summarize(evaluation), slice=part)
-        for part, evaluation in evaluate_slices(predictions, column, whole, companions)
-    ]
-    corrected = with_corrected_p([result.metrics for result in results], list(map(is_compared, results)))
-    return [replace(result, metrics=metrics) for result, metrics in zip(results, corrected, strict=True)]
 
 
 def with_slices(results: Iterable[Result]) -> list[tuple[Result, list[Result]]]:

@@ -82,7 +82,7 @@ def test_a_fault_of_the_program_is_one_sentence_too(run, monkeypatch, preds):
     def broken(*_):
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("calcli.core.evaluating.evaluate.evaluate", broken)
+    monkeypatch.setattr("calcli.work.evaluate.evaluate_predictions", broken)
     sentence = one_sentence(run("evaluate", preds))
     assert "bug in calcli (ZeroDivisionError: division by zero); please report it" in sentence
     monkeypatch.setenv(main.DEBUG, "1")
@@ -101,7 +101,7 @@ def test_faults_of_the_machine_are_told(run, monkeypatch, preds, fault, message)
     def broken(*_):
         raise fault
 
-    monkeypatch.setattr("calcli.core.evaluating.evaluate.evaluate", broken)
+    monkeypatch.setattr("calcli.work.evaluate.evaluate_predictions", broken)
     assert message in one_sentence(run("evaluate", preds))
 
 

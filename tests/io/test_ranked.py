@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calcli.api import evaluate
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import Wanted, recalibrate_file
+from calcli.work.evaluate import evaluate
 from tests.io.samples import csv_file, random_probs, refused, scores_of
 
 K = 3

@@ -10,13 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
 from calcli.io.read import from_arrays
 from calcli.report.evaluation import ShownResults
 from calcli.report.shown import render
-from calcli.report.slices import EXCESS, summarize_slices, worst_slices
-from calcli.report.summary import summarize
+from calcli.report.slices import EXCESS, worst_slices
+from calcli.work.evaluate import evaluate
 from tests.report.conftest import tables_of
 
 
@@ -29,9 +28,7 @@ def sliced():
         right = np.concatenate([np.ones(200), np.zeros(180), np.ones(120)]).astype(int)
         columns = {"country": country, "half": np.tile([2, 10], 250)}
         predictions = from_arrays(np.full((500, 2), [0.2, 0.8]), right, columns=columns)
-        evaluation = evaluate(predictions, Settings(resamples=99, draws=199, **settings))
-        parts = [part for column in columns for part in summarize_slices(predictions, column, evaluation)]
-        return [summarize(evaluation), *parts]
+        return list(evaluate(predictions, by=list(columns), resamples=99, draws=199, **settings).results)
 
     return results
 
@@ -85,9 +82,8 @@ def test_errors_are_ranked_by_what_chance_does_not_explain():
     score = rng.uniform(0.5, 1, len(place))
     labels = (rng.random(len(place)) < np.where(place == "few", score, score - 0.03)).astype(int)
     predictions = from_arrays(np.stack([1 - score, score], 1), labels, columns={"place": place})
-    evaluation = evaluate(predictions, Settings(("ece:lens=class-1",), draws=99))
-    few, many = parts = summarize_slices(predictions, "place", evaluation)
-    values = [part.metrics["ece:lens=class-1"].value for part in parts]
+    _, few, many = evaluate(predictions, by="place", metrics="ece:lens=class-1", draws=99).results
+    values = [part.metrics["ece:lens=class-1"].value for part in (few, many)]
     assert values[0] > values[1]
     assert worst_slices([few, many]) == {"place": many}
 

@@ -24,7 +24,7 @@ max_decrease = 0.01
 
 @pytest.fixture(autouse=True)
 def _in_the_repository(monkeypatch):
-    monkeypatch.chdir(Path(__file__).resolve().parents[1])
+    monkeypatch.chdir(Path(__file__).resolve().parents[2])
     monkeypatch.setenv("COLUMNS", "80")
 
 

@@ -1,0 +1,55 @@
+"""Applying calibrators to files of scores."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from calcli.core.calibrators.record import prior_shift
+from calcli.core.data.predictions import Kind
+from calcli.io.calibrators import load_calibrator
+from calcli.io.costs import read_priors
+from calcli.io.options import ReadOptions
+from calcli.io.recalibrating import Wanted, Written, recalibrate_file, recalibrate_folder
+from calcli.report.progress import Watcher
+
+
+def apply_file(
+    calibrator: str,
+    file: str,
+    output: str,
+    options: ReadOptions,
+    *,
+    kind: Kind = "probs",
+    priors: str | None = None,
+    watcher: Watcher | None = None,
+) -> Written:
+    """Write a file, or a folder of parts, with the recalibrated scores of another.
+
+    Parameters
+    ----------
+    calibrator
+        A file that `fit` wrote.
+    file, output
+        Scores, and where to write; `-` is standard input or output.
+    options
+        How to read the scores.
+    kind
+        What to write them as.
+    priors
+        Class priors to move to, as text; None for those of the fit.
+    watcher
+        Starts a progress bar.
+
+    Raises
+    ------
+    InputError
+        If a file is damaged or cannot be written, or the scores do not fit the calibrator.
+    UsageError
+        If the priors make no sense.
+    """
+    record = load_calibrator(calibrator)
+    shift = None if priors is None else prior_shift(record, read_priors(priors))
+    recalibrated = recalibrate_folder if Path(file).is_dir() else recalibrate_file
+    bar = [partial(watcher, "rows")] if watcher else []
+    return recalibrated(record, file, output, options, Wanted(kind, shift), *bar)

@@ -1,0 +1,87 @@
+"""Benchmarks: every calibrator side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_methods, parse_metrics
+from calcli.core.language.settings import Settings
+from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, Task, run, task_of
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from calcli.report.benchmark import ShownTrials
+from calcli.report.progress import Watcher
+from calcli.report.summary import short_names
+
+
+def benchmark_files(
+    cal: str | None,
+    test: str | None,
+    pairs: Sequence[tuple[str, str]],
+    options: ReadOptions,
+    *,
+    folds: int = 0,
+    methods: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    bins: int = 15,
+    seed: int = 0,
+    jobs: int | None = None,
+    watcher: Watcher | None = None,
+) -> ShownTrials:
+    """Fit every method to some rows, and judge it on others.
+
+    Parameters
+    ----------
+    cal, test
+        Predictions to fit to, and to judge on.
+    pairs
+        The same of several models.
+    options
+        How to read them.
+    folds
+        Without `test`: folds of a cross-validation.
+    methods, metrics
+        In place of the usual ones.
+    bins, seed
+        Of the calibration errors, and of folds and tests.
+    jobs
+        Processes at once; one per processor if None.
+    watcher
+        Starts a progress bar.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    UsageError
+        If it is not clear what to fit to and what to judge on.
+    """
+    calls = parse_methods(methods or DEFAULT_METHODS)
+    measured = parse_metrics(metrics or DEFAULT_METRICS, {"bins": bins})
+    asked = tuple(call.asked for call in measured)
+    settings = Settings(metrics=asked, bins=bins, resamples=2000, draws=0, seed=seed)
+    tasks = _tasks(cal, test, pairs, folds, options)
+    watching = {"watch": watcher("methods", len(tasks) * (len(calls) + 1))} if watcher else {}
+    return ShownTrials(run(tasks, list(map(str, calls)), settings, jobs, **watching), settings)
+
+
+def _tasks(
+    cal: str | None, test: str | None, pairs: Sequence[tuple[str, str]], folds: int, options: ReadOptions
+) -> list[Task]:
+    if pairs:
+        if cal or test or folds:
+            raise UsageError("--pair names both files of a model; leave out --cal, --test and --folds")
+        names = short_names([second for _, second in pairs])
+        return [
+            task_of(name, read(first, options), read(second, options))
+            for name, (first, second) in zip(names, pairs, strict=True)
+        ]
+    if cal is None:
+        raise UsageError("there is nothing to fit to; expected --cal FILE --test FILE, or --pair CAL TEST")
+    if (test is None) == (folds == 0):
+        raise UsageError("expected either --test FILE to judge on, or --folds N to cross-validate --cal")
+    if folds == 1:
+        raise UsageError("--folds 1 leaves no rows to fit to; expected 2 or more")
+    calibration = read(cal, options)
+    return [task_of(test or cal, calibration, None if test is None else read(test, options), folds)]

@@ -1,0 +1,146 @@
+"""Checking: do predictions keep the rules of a policy?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from calcli.core.comparing.baseline import Against, StoredReport
+from calcli.core.comparing.checking import check as check_predictions
+from calcli.core.comparing.policy import Checked, Policy
+from calcli.core.data.predictions import Predictions
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.errors import CalcliError
+from calcli.io.atomic import atomic_path
+from calcli.io.options import ReadOptions
+from calcli.io.policy import parse_policy, read_policy
+from calcli.io.read import read
+from calcli.io.reports import is_report, read_report
+from calcli.report.check import CheckReport, first_policy
+from calcli.report.shown import Format, render
+
+
+def check(
+    predictions: Predictions,
+    policy: str | Path | Mapping[str, Any],
+    baseline: Predictions | str | Path | None = None,
+    *,
+    key: str | None = None,
+    allow_unmatched: bool = False,
+    paired: bool = True,
+    allow_other_classes: bool = False,
+) -> CheckReport:
+    """Judge predictions by the rules of a policy.
+
+    Parameters
+    ----------
+    predictions
+        As `read` returns them.
+    policy
+        A TOML file, or what is in one: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`.
+    baseline
+        What may not get worse: predictions, or the path of a JSON report of them.
+    key, allow_unmatched, paired, allow_other_classes
+        As for `compare`.
+
+    Raises
+    ------
+    InputError
+        If the policy is not valid, or baseline and predictions do not fit together.
+    """
+    rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(policy)
+    against = None
+    if baseline is not None:
+        reference: Predictions | StoredReport
+        reference = baseline if isinstance(baseline, Predictions) else read_report(baseline)
+        against = Against(reference, key, allow_unmatched, not paired, allow_other_classes)
+    return CheckReport([_checked(predictions, rules, against)], rules, "python")
+
+
+def check_files(
+    files: Sequence[str],
+    policy: str,
+    options: ReadOptions,
+    baseline: str | None = None,
+    *,
+    key: str | None = None,
+    allow_unmatched: bool = False,
+    paired: bool = True,
+    allow_other_classes: bool = False,
+    strict: bool = False,
+) -> CheckReport:
+    """Judge files; one that cannot be read or paired has a fault. Otherwise as `check`.
+
+    Parameters
+    ----------
+    files, policy
+        Predictions, and the file of the rules.
+    options
+        How to read predictions.
+    baseline
+        A file of predictions, or a JSON report of them.
+    strict
+        Whether a baseline that no rule uses is an error.
+    """
+    rules = read_policy(policy)
+    against = None
+    if baseline is not None:
+        reference = read_report(baseline) if is_report(baseline) else read(baseline, options)
+        against = Against(reference, key, allow_unmatched, not paired, allow_other_classes)
+    return CheckReport(
+        [_checked_file(file, options, rules, against) for file in files], rules, policy, strict
+    )
+
+
+def _checked_file(path: str, options: ReadOptions, rules: Policy, against: Against | None) -> Checked:
+    try:
+        return _checked(read(path, options), rules, against)
+    except CalcliError as fault:
+        return Checked(path, 0, (), str(fault))
+    except OSError as fault:
+        return Checked(path, 0, (), f"{fault.filename or path}: {fault.strerror or fault}")
+
+
+def _checked(predictions: Predictions, rules: Policy, against: Against | None) -> Checked:
+    baseline = None if against is None else against.baseline(predictions, rules)
+    return check_predictions(predictions, rules, baseline)
+
+
+def write_check(report: CheckReport, targets: Sequence[tuple[Format, str]]) -> None:
+    """Write a report in several forms, all or none.
+
+    Parameters
+    ----------
+    report
+        What was found out.
+    targets
+        Forms and files.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
+    """
+    with ExitStack() as written:
+        for form, path in targets:
+            temporary = written.enter_context(atomic_path(path))
+            temporary.write_text(render(report, form), encoding="utf-8")
+
+
+def policy_for(file: str, options: ReadOptions, *, with_baseline: bool) -> str:
+    """Return a first policy that a file passes; see `first_policy`."""
+    return first_policy(evaluate(read(file, options)), with_baseline)
+
+
+def write_policy(text: str, path: str) -> None:
+    """Write a policy.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

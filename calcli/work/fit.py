@@ -1,0 +1,162 @@
+"""Fitting: learning a recalibration, and the files of calibrators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import MethodExpression, parse_methods
+from calcli.core.language.methods import METHODS
+from calcli.core.recalibrating.fitting import Fit, FitSettings, candidates_for, fits, record_of
+from calcli.core.recalibrating.fitting import fit as fit_predictions
+from calcli.io import calibrators
+from calcli.io.hashing import sha256
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from calcli.report.fit import ShownFit
+from calcli.report.progress import Watcher
+
+AUTO = "auto"
+REDUCED = "reduced"
+LENSES = ", ".join(name for name, method in METHODS.items() if "lens" in method.arguments)
+
+
+def fit_file(
+    file: str,
+    options: ReadOptions,
+    method: str,
+    *,
+    candidates: Sequence[str] | None = None,
+    lens: str | None = None,
+    watcher: Watcher | None = None,
+    **settings: Any,
+) -> ShownFit:
+    """Fit to a file of predictions.
+
+    Parameters
+    ----------
+    file, options
+        What to read, and how.
+    method
+        A method expression, or `auto`.
+    candidates
+        Methods for `auto` to choose from; None for the usual ones.
+    lens
+        What methods of one score act on, or `reduced`.
+    watcher
+        Starts a progress bar.
+    **settings
+        As for `FitSettings`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or its rows are unsuitable for the method.
+    UsageError
+        If a method is unknown, or an option does not go with it.
+    """
+    reduced = lens == REDUCED
+    chosen = FitSettings(reduced=reduced, **settings)
+    calls = _calls(method, candidates, None if reduced else lens, raw=chosen.raw)
+    predictions = read(file, options)
+    watching = {"watch": watcher("fits", fits(calls, chosen))} if watcher else {}
+    return ShownFit(fit_predictions(predictions, calls, chosen, **watching))
+
+
+def _calls(
+    method: str, candidates: Sequence[str] | None, lens: str | None, *, raw: bool
+) -> list[MethodExpression]:
+    """Return the one method asked for, or those that auto is to choose from."""
+    names = [method]
+    if method == AUTO:
+        names = list(candidates or ()) or candidates_for(raw)
+    elif candidates is not None:
+        raise UsageError(f"--candidates is for -m auto, not for -m {method}; leave it out")
+    common: dict[str, Any] = {}
+    if lens is not None:
+        common["lens"] = lens
+    if raw:
+        common["input"] = "raw"
+    calls = parse_methods(names, common)
+    if lens is not None and not any("lens" in one.arguments for call in calls for one in call.chain):
+        raise UsageError(
+            f"--lens {lens} is for methods that act on one score, {LENSES}; leave it out with {method}, or "
+            f"say --lens {REDUCED}"
+        )
+    return calls
+
+
+def calibrator_text(fit: Fit) -> str:
+    """Return the file of a fitted calibrator as JSON text."""
+    return calibrators.calibrator_text(_record(fit))
+
+
+def save_fit(fit: Fit, path: str) -> None:
+    """Write the file of a fitted calibrator: JSON, or .npz by its ending.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    calibrators.save_calibrator(_record(fit), path)
+
+
+def _record(fit: Fit) -> CalibratorRecord:
+    files = fit.predictions.provenance.files
+    return record_of(fit, sha256(files) if files else None)
+
+
+def save(
+    calibrator: Calibrator,
+    path: str | Path,
+    classes: Iterable[object],
+    priors: Sequence[float] = (),
+) -> None:
+    """Write a calibrator file, as `calcli fit -o` does.
+
+    Parameters
+    ----------
+    calibrator
+        A fitted calibrator.
+    path
+        JSON, or .npz by its ending.
+    classes
+        The name of each class in the order of the scores; `range(10)` will do. `calcli apply` matches them.
+    priors
+        The frequency of each class in the rows of the fit, for `calcli apply --shift-to-priors`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    UsageError
+        If the calibrator is not fitted, or the priors are not one a class.
+    """
+    names = tuple(map(str, classes))
+    if not calibrator.parameters:
+        raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, labels) first")
+    if len(priors) not in (0, len(names)):
+        raise UsageError(f"{len(priors)} priors are given for {len(names)} classes; expected one per class")
+    record = CalibratorRecord(calibrator, names, _takes_raw(calibrator), tuple(map(float, priors)), {})
+    calibrators.save_calibrator(record, path)
+
+
+def load(path: str | Path) -> Calibrator:
+    """Read the calibrator in a file that `save` or `calcli fit -o` wrote.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is damaged or of an unknown version.
+    """
+    return calibrators.load_calibrator(path).calibrator
+
+
+def _takes_raw(calibrator: Calibrator) -> bool:
+    settings = calibrator.get_params()
+    return _takes_raw(settings["calibrator"]) if "calibrator" in settings else settings.get("input") == "raw"

@@ -1,0 +1,146 @@
+"""Figures of files of predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from calcli.core.curves.views import metrics_of
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.entries import FigureKind
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import checked_region
+from calcli.core.language.figures import (
+    FIGURES,
+    find_figures,
+    refuse_binning,
+    refuse_more_systems,
+    standard_names,
+)
+from calcli.core.language.settings import Settings
+from calcli.figures import View, draw, save
+from calcli.io.calibrators import load_calibrator
+from calcli.io.folder import filled_folder
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from calcli.report.progress import Watcher
+from calcli.report.shown import csv_text
+from calcli.report.summary import short_names
+
+
+def plot_files(
+    files: Sequence[str],
+    output: Path,
+    options: ReadOptions,
+    settings: Settings,
+    *,
+    figures: Sequence[str] = (),
+    lens: str = "top-1",
+    region: str = "all",
+    binning: str = "equal-width",
+    by: Sequence[str] = (),
+    calibrators: Sequence[str] = (),
+    format: str = "png",
+    data: bool = False,
+    watcher: Watcher | None = None,
+) -> list[str]:
+    """Draw figures of files into a folder, side by side on the same scales.
+
+    Parameters
+    ----------
+    files, output
+        Predictions, and the folder.
+    options, settings
+        How to read and to evaluate them.
+    figures
+        Their names; empty for the standard set.
+    lens, region, binning
+        What they look at; see `View`.
+    by
+        Columns whose slices are drawn as well.
+    calibrators
+        Files of calibrators whose maps are drawn as well.
+    format
+        "png", "svg" or "pdf".
+    data
+        Whether to write the numbers in each figure beside it.
+    watcher
+        Starts a progress bar.
+
+    Returns
+    -------
+    The names of the files written.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read or written.
+    UsageError
+        If a figure is unknown, or does not fit the files or the settings.
+    """
+    maps = {name: load_calibrator(file) for name, file in _named(calibrators).items()}
+    region = region if region == "all" else checked_region("--region", region)
+    view = View(lens, binning, settings.draws, region, settings.metrics, tuple(by), maps)
+    more = [*(["slices"] if by else []), *(["calibration-map"] if maps else [])]
+    kinds = find_figures([*figures, *more])
+    refuse_more_systems(kinds if figures else [FIGURES["reliability"], *kinds], len(files))
+    refuse_binning(kinds if figures else [FIGURES["reliability"]], binning)
+    with filled_folder(output) as folder:
+        evaluations = _evaluations(files, options, settings, kinds, watcher)
+        names = [kind.name for kind in kinds]
+        if not figures:
+            names = [*_standard(evaluations.values(), view), *names]
+        written = []
+        for name in names:
+            written += _write(name, evaluations, view, folder, format, data=data)
+    return written
+
+
+def _evaluations(
+    files: Sequence[str],
+    options: ReadOptions,
+    settings: Settings,
+    kinds: Sequence[FigureKind],
+    watcher: Watcher | None,
+) -> dict[str, Evaluation]:
+    """Read files and evaluate what figures need of each, by its short name."""
+    evaluations = {}
+    for name, file in _named(files).items():
+        predictions = read(file, options)
+        wanted = replace(settings, metrics=metrics_of(kinds, predictions, settings))
+        watch = watcher(name, predictions.n_rows) if watcher else None
+        evaluations[name] = evaluate(predictions, wanted, watch)
+    return evaluations
+
+
+def _named(files: Sequence[str]) -> dict[str, str]:
+    """Return files by their names, from the folder that they share if some have the same one."""
+    names = [Path(file).name for file in files]
+    if len(set(names)) < len(names):
+        names = short_names(files)
+    found = dict(zip(names, files, strict=True))
+    if len(found) < len(files):
+        repeated = next(file for file in files if file not in found.values() or files.count(file) > 1)
+        raise UsageError(f"{repeated} is given twice; expected different files")
+    return found
+
+
+def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
+    """Return the names of the standard figures that fit all evaluations."""
+    classes = {found.predictions.n_classes for found in evaluations}
+    fitting = [standard_names(k, view.lens, view.region) for k in sorted(classes)]
+    return [name for name in fitting[0] if all(name in names for names in fitting)]
+
+
+def _write(
+    name: str, evaluations: Mapping[str, Evaluation], view: View, folder: Path, format: str, *, data: bool
+) -> list[str]:
+    drawing = draw(name, evaluations, view)
+    written = [f"{name}.{format}"]
+    save(drawing.figure, folder / written[0])
+    if data:
+        written.append(f"{name}.csv")
+        (folder / written[1]).write_text(csv_text(drawing.records()), encoding="utf-8")
+    return written

@@ -1,0 +1,31 @@
+"""Reading predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from calcli.core.data.predictions import Predictions
+from calcli.io.options import read_options
+from calcli.io.read import read as read_file
+
+
+def read(path: str | Path, **options: Any) -> Predictions:
+    """Read a file of predictions, a folder of parts, or standard input as `-`.
+
+    Parameters
+    ----------
+    path
+        Where they are.
+    **options
+        `labels`, `label_column`, `scores`, `kind`, `classes`, `positive`, `weights`, `limit`,
+        `renormalize`; see `ReadOptions`.
+
+    Raises
+    ------
+    InputError
+        If it is missing, damaged or not understood.
+    UsageError
+        If an option is unknown or does not fit it.
+    """
+    return read_file(path, read_options(options))

@@ -1,0 +1,68 @@
+"""Simulated predictions whose true posteriors are known, as arrays or in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from calcli.core.data.simulation import Simulation
+from calcli.core.data.simulation import simulate as simulate_system
+from calcli.core.language.errors import UsageError
+
+
+def simulate(
+    system: str, *, rows: int | None = None, seed: int = 0, exact: bool = False, **parameters: float
+) -> Simulation:
+    """Simulate predictions of known truth, as `calcli simulate` does.
+
+    Parameters
+    ----------
+    system
+        "cal", "mcs", "mcp", "mcps", "mixture", "table-1" or "table-2".
+    rows
+        Number of rows; 10,000 if None.
+    seed
+        Of the draws.
+    exact
+        Whether to return the 60 rows that have the frequencies of a table.
+    **parameters
+        Of the system: `classes`, `prior`, `variance`, `scale`, `wrong_prior`, `intercept`, `slope`.
+
+    Returns
+    -------
+    `scores`, their `kind`, `labels` and the true `posteriors`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such system, or it has no such parameter or value.
+    """
+    return simulate_system(system, parameters, rows, seed, exact=exact)
+
+
+def simulate_file(
+    system: str,
+    output: str,
+    posteriors: str | None = None,
+    *,
+    rows: int | None = None,
+    seed: int = 0,
+    exact: bool = False,
+    parameters: Mapping[str, float],
+) -> tuple[Simulation, tuple[str, ...]]:
+    """Simulate predictions and write them; otherwise as `simulate`.
+
+    Parameters
+    ----------
+    output, posteriors
+        Where to write scores with labels, and the true posteriors if anywhere; `-` is standard output.
+
+    Returns
+    -------
+    What was simulated, and the files written.
+    """
+    from calcli.io.simulated import write_simulation
+
+    if posteriors == output:
+        raise UsageError(f"--posteriors and --output are both {output}; expected two places")
+    simulation = simulate(system, rows=rows, seed=seed, exact=exact, **parameters)
+    return simulation, write_simulation(simulation, output, posteriors)
