@@ -37,7 +37,7 @@ def explain(
     calcli explain temperature
     calcli explain preserve-top1
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.report.explain import ShownEntries
+    from calcli.report.explain import Explanation
     from calcli.report.shown import render
 
-    emit(render(ShownEntries(name), format, color=colored(no_color)))
+    emit(render(Explanation(name), format, color=colored(no_color)))

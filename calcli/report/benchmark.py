@@ -28,7 +28,7 @@ SETTINGS = ("metrics", "bins", "level", "resamples", "seed")
 
 
 @dataclass(frozen=True)
-class ShownTrials(Shown):
+class BenchmarkReport(Shown):
     """Calibrators side by side: one table, or with several models a table a metric and mean ranks."""
 
     trials: Sequence[Trial]

@@ -254,7 +254,7 @@ def _verdict(found: Difference) -> str:
 
 
 @dataclass(frozen=True)
-class ShownSeeds(Shown):
+class SeedsReport(Shown):
     """A model's metrics over several seeds.
 
     Attributes

@@ -59,7 +59,7 @@ CLASS_FIGURES = ("rows", "frequency", "mean_prob", "recall", "ece")
 
 
 @dataclass(frozen=True)
-class ShownResults(Shown):
+class EvaluationReport(Shown):
     """The results of one evaluation, or of several side by side with a row each.
 
     Attributes

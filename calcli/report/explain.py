@@ -28,7 +28,7 @@ REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": MET
 
 
 @dataclass(frozen=True)
-class ShownEntries(Shown):
+class Explanation(Shown):
     """One entry of the registries, or all of them in a line each.
 
     Attributes

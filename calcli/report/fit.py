@@ -29,7 +29,7 @@ FLATTERED = "after: on the rows of the fit, which flatters it."
 
 
 @dataclass(frozen=True)
-class ShownFit(Shown):
+class FitReport(Shown):
     """A fit: what was learned, what it does, and what stands in the way of trusting it."""
 
     fit: Fit

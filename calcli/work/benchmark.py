@@ -10,7 +10,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, Task, run, task_of
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.report.benchmark import ShownTrials
+from calcli.report.benchmark import BenchmarkReport
 from calcli.report.progress import Watcher
 from calcli.report.summary import short_names
 
@@ -28,7 +28,7 @@ def benchmark_files(
     seed: int = 0,
     jobs: int | None = None,
     watcher: Watcher | None = None,
-) -> ShownTrials:
+) -> BenchmarkReport:
     """Fit every method to some rows, and judge it on others.
 
     Parameters
@@ -63,7 +63,7 @@ def benchmark_files(
     settings = Settings(metrics=asked, bins=bins, resamples=2000, draws=0, seed=seed)
     tasks = _tasks(cal, test, pairs, folds, options)
     watching = {"watch": watcher("methods", len(tasks) * (len(calls) + 1))} if watcher else {}
-    return ShownTrials(run(tasks, list(map(str, calls)), settings, jobs, **watching), settings)
+    return BenchmarkReport(run(tasks, list(map(str, calls)), settings, jobs, **watching), settings)
 
 
 def _tasks(

@@ -17,7 +17,7 @@ from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
-from calcli.report.comparison import ComparisonReport, ShownSeeds
+from calcli.report.comparison import ComparisonReport, SeedsReport
 from calcli.report.progress import Watcher
 
 
@@ -86,7 +86,7 @@ def compare_files(
     seeds: bool = False,
     by: str | None = None,
     watcher: Watcher | None = None,
-) -> ComparisonReport | ShownSeeds:
+) -> ComparisonReport | SeedsReport:
     """Compare files; otherwise as `compare`.
 
     Parameters
@@ -139,7 +139,7 @@ def _compared(
     return ComparisonReport(found, settings, plan.paired, unmatched, selecting, sha256)
 
 
-def _over_seeds(systems: Sequence[Predictions], settings: Settings) -> ShownSeeds:
+def _over_seeds(systems: Sequence[Predictions], settings: Settings) -> SeedsReport:
     settings = replace(settings, resamples=0, draws=0)
     evaluations = [evaluate(system, settings) for system in systems]
-    return ShownSeeds(evaluations, over_seeds(evaluations), settings, sha256)
+    return SeedsReport(evaluations, over_seeds(evaluations), settings, sha256)

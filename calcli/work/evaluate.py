@@ -22,7 +22,7 @@ from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
 from calcli.io.read import from_arrays, read, read_concat
 from calcli.io.settings import settings_of
-from calcli.report.evaluation import ShownResults
+from calcli.report.evaluation import EvaluationReport
 from calcli.report.numbers import counted, number
 from calcli.report.progress import Watcher
 from calcli.report.slices import is_compared
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Report(ShownResults):
+class Report(EvaluationReport):
     """What was found out about predictions; printed, it shows the tables of the command line.
 
     Attributes
@@ -153,7 +153,7 @@ def evaluate_files(
     output: Path | None = None,
     per_class: bool = False,
     watcher: Watcher | None = None,
-) -> ShownResults:
+) -> EvaluationReport:
     """Read and evaluate each source, the files of one data set, and let go of its rows.
 
     Parameters
@@ -186,7 +186,7 @@ def evaluate_files(
             if folder:
                 _draw(evaluation, folder / name if len(sources) > 1 else folder)
             results += _results(predictions, evaluation, by, companions)
-        shown = ShownResults(results, settings, per_class, sha256)
+        shown = EvaluationReport(results, settings, per_class, sha256)
         if folder:
             shown.write(folder)
     return shown

@@ -17,7 +17,7 @@ from calcli.io import calibrators
 from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.report.fit import ShownFit
+from calcli.report.fit import FitReport
 from calcli.report.progress import Watcher
 
 AUTO = "auto"
@@ -34,7 +34,7 @@ def fit_file(
     lens: str | None = None,
     watcher: Watcher | None = None,
     **settings: Any,
-) -> ShownFit:
+) -> FitReport:
     """Fit to a file of predictions.
 
     Parameters
@@ -64,7 +64,7 @@ def fit_file(
     calls = _calls(method, candidates, None if reduced else lens, raw=chosen.raw)
     predictions = read(file, options)
     watching = {"watch": watcher("fits", fits(calls, chosen))} if watcher else {}
-    return ShownFit(fit_predictions(predictions, calls, chosen, **watching))
+    return FitReport(fit_predictions(predictions, calls, chosen, **watching))
 
 
 def _calls(

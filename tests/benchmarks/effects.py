@@ -14,7 +14,7 @@ import calcli
 from calcli.core.calibrators.crossvalidation import Rows
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, Task, run, task_of
-from calcli.report.benchmark import ShownTrials
+from calcli.report.benchmark import BenchmarkReport
 from calcli.report.shown import render
 from tests.benchmarks.harness import ROOT
 
@@ -44,4 +44,4 @@ def main() -> None:
     """Print the tables."""
     settings = Settings(metrics=METRICS, resamples=0, draws=0)
     trials = run(list(tasks()), DEFAULT_METHODS, settings)
-    print(render(ShownTrials(trials, settings), "markdown"))
+    print(render(BenchmarkReport(trials, settings), "markdown"))

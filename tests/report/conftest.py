@@ -10,13 +10,13 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.settings import Settings
 from calcli.io.read import from_arrays
-from calcli.report.evaluation import ShownResults
+from calcli.report.evaluation import EvaluationReport
 from calcli.report.shown import Table
 from calcli.report.summary import Result, summarize
 
 
 def tables_of(results, per_class=False) -> list[Table]:
-    return ShownResults(results, Settings(), per_class).tables()
+    return EvaluationReport(results, Settings(), per_class).tables()
 
 
 @pytest.fixture(scope="session")

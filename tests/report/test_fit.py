@@ -12,7 +12,7 @@ from calcli.core.calibrators.crossvalidation import Difference
 from calcli.core.language.expressions import parse_methods
 from calcli.core.recalibrating.fitting import Candidate, Fit, FitSettings, fit
 from calcli.io.read import from_arrays
-from calcli.report.fit import ShownFit, fit_warnings
+from calcli.report.fit import FitReport, fit_warnings
 from calcli.report.shown import render
 
 
@@ -41,28 +41,30 @@ def codes(found: Fit) -> list[str]:
 
 def test_a_sound_fit_has_no_warnings(plain):
     assert codes(plain) == []
-    assert [table.title for table in ShownFit(plain).tables()] == ["arrays", "What it does"]
+    assert [table.title for table in FitReport(plain).tables()] == ["arrays", "What it does"]
 
 
 def test_tables_show_the_numbers(plain):
-    effect = {row[0]: row[1:4] for row in ShownFit(plain).tables()[1].rows}
+    effect = {row[0]: row[1:4] for row in FitReport(plain).tables()[1].rows}
     for name, cells in effect.items():
         values = (plain.before[name], plain.after[name], plain.cross_validated[name])
         assert cells == tuple(f"{value:.4f}" for value in values)
-    learned = dict(ShownFit(plain).tables()[0].rows)
+    learned = dict(FitReport(plain).tables()[0].rows)
     assert learned["temperature"] == f"{plain.calibrator.parameters['temperature']:.4f}"
 
 
 def test_json_has_everything(plain, chosen):
-    found = ShownFit(plain).to_dict()
+    found = FitReport(plain).to_dict()
     assert found["schema"] == "calcli.fit/1"
     assert found["learned"] == plain.calibrator.parameters
     assert (found["before"], found["after"]) == (plain.before, plain.after)
-    assert json.loads(render(ShownFit(chosen), "json")) == json.loads(json.dumps(ShownFit(chosen).to_dict()))
+    assert json.loads(render(FitReport(chosen), "json")) == json.loads(
+        json.dumps(FitReport(chosen).to_dict())
+    )
 
 
 def test_the_table_of_candidates(chosen):
-    table = next(table for table in ShownFit(chosen).tables() if table.title.startswith("Candidates"))
+    table = next(table for table in FitReport(chosen).tables() if table.title.startswith("Candidates"))
     names = [row[0] for row in table.rows]
     assert names[0] == "none (as they are)"
     assert names[-1] == "spline:lens=within-top-2"
@@ -73,7 +75,7 @@ def test_the_table_of_candidates(chosen):
 
 def test_infinite_candidates_are_shown_without_an_error(chosen):
     infinite = Candidate(chosen.call, chosen.candidates[1].values, Difference(np.inf, np.nan))
-    table = ShownFit(replace(chosen, candidates=(infinite,))).tables()[1]
+    table = FitReport(replace(chosen, candidates=(infinite,))).tables()[1]
     assert table.rows[0][2] == "inf"
 
 
@@ -83,7 +85,7 @@ def test_a_fit_that_makes_things_worse_says_so(plain):
     assert warning.code == "worse"
     assert f"by cross-validation: log_loss {plain.before['log_loss']:.4f} to 9.0000" in warning.message
     rising = replace(worse, gain=Difference(-1.5, 0.25))
-    assert "the log_loss rises by 1.5000 (standard error 0.2500)" in ShownFit(rising).tables()[1].notes[1]
+    assert "the log_loss rises by 1.5000 (standard error 0.2500)" in FitReport(rising).tables()[1].notes[1]
 
 
 def test_scores_that_are_calibrated_are_left_alone():
@@ -95,8 +97,8 @@ def test_scores_that_are_calibrated_are_left_alone():
 def test_without_folds_the_fitting_rows_are_judged(plain):
     unchecked = replace(plain, cross_validated=None, gain=None, after=plain.before | {"brier": 1.9})
     assert "on the rows of the fit: brier" in fit_warnings(unchecked)[0].message
-    assert "Not cross-validated" in ShownFit(unchecked).tables()[1].notes[0]
-    assert [column.head for column in ShownFit(unchecked).tables()[1].columns] == [
+    assert "Not cross-validated" in FitReport(unchecked).tables()[1].notes[0]
+    assert [column.head for column in FitReport(unchecked).tables()[1].columns] == [
         "",
         "before",
         "after",
@@ -137,15 +139,15 @@ def test_few_rows():
 def test_infinite_losses_are_compared_by_their_number(plain, mean, words):
     found = replace(plain, gain=Difference(mean, np.nan))
     assert (
-        f"By cross-validation {words} before have an infinite log_loss." in ShownFit(found).tables()[1].notes
+        f"By cross-validation {words} before have an infinite log_loss." in FitReport(found).tables()[1].notes
     )
-    assert ShownFit(found).to_dict()["gain"]["standard_error"] == "nan"
+    assert FitReport(found).to_dict()["gain"]["standard_error"] == "nan"
 
 
 def test_a_plain_fit_that_makes_losses_infinite_is_warned_of():
     found = fit(rows(300), parse_methods(["isotonic:smoothing=0"]))
     assert (found.gain.mean, found.cross_validated["log_loss"]) == (-np.inf, np.inf)
-    assert "more rows than before have an infinite" in ShownFit(found).tables()[1].notes[1]
+    assert "more rows than before have an infinite" in FitReport(found).tables()[1].notes[1]
     assert "log_loss" in fit_warnings(found)[0].message
     assert "to inf" in fit_warnings(found)[0].message
 
@@ -153,7 +155,7 @@ def test_a_plain_fit_that_makes_losses_infinite_is_warned_of():
 def test_many_parameters_are_summed_up():
     settings = FitSettings(folds=0, per_predicted_class=True, min_rows=1)
     many = fit(rows(300, 20), parse_methods(["dp"]), settings)
-    lines = ShownFit(many).tables()[0].rows
+    lines = FitReport(many).tables()[0].rows
     assert len(lines) < 25
     assert lines[-1][1].startswith("and ")
     assert (lines[7][0], lines[7][1].split(",")[0]) == ("others.beta", "20 numbers")
@@ -161,5 +163,5 @@ def test_many_parameters_are_summed_up():
 
 def test_markdown(plain):
     assert "## What it does\n\n|  | before | after | cross-validated | better |" in render(
-        ShownFit(plain), "markdown"
+        FitReport(plain), "markdown"
     )

@@ -12,17 +12,17 @@ import pytest
 
 from calcli.core.language.settings import Settings
 from calcli.io.hashing import sha256
-from calcli.report.evaluation import RECORD, ShownResults
+from calcli.report.evaluation import RECORD, EvaluationReport
 from calcli.report.markdown import markdown_text
 from calcli.report.shown import Column, Table, render
 
 
 def as_json(*results) -> dict:
-    return json.loads(render(ShownResults(results, Settings()), "json"))
+    return json.loads(render(EvaluationReport(results, Settings()), "json"))
 
 
 def as_csv(result, per_class=False) -> str:
-    return render(ShownResults([result], Settings(), per_class), "csv")
+    return render(EvaluationReport([result], Settings(), per_class), "csv")
 
 
 def test_the_json_is_versioned_and_says_its_settings(sure):
@@ -59,7 +59,7 @@ STANDING = ("normalized_*", "constant:", "Errors carry", "Class-wise errors")  #
 def test_nothing_is_only_in_the_tables(sure, impossible):
     for result in (sure, impossible):
         text = json.dumps(as_json(result)["results"][0], ensure_ascii=False)
-        for table in ShownResults([result], Settings()).tables():
+        for table in EvaluationReport([result], Settings()).tables():
             for note in table.notes:
                 assert note in text or note.startswith(STANDING)
 
@@ -79,9 +79,11 @@ def test_files_carry_their_hash(tmp_path, sure):
     file = tmp_path / "preds.csv"
     file.write_text("label,prob_a,prob_b\na,0.7,0.3\nb,0.6,0.4\n")
     result = summarize(evaluate(read(file)))
-    found = ShownResults([result], Settings(), digest=sha256).to_dict()["results"][0]["input"]["sha256"]
+    found = EvaluationReport([result], Settings(), digest=sha256).to_dict()["results"][0]["input"]["sha256"]
     assert found == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert ShownResults([sure], Settings(), digest=sha256).to_dict()["results"][0]["input"]["sha256"] is None
+    assert (
+        EvaluationReport([sure], Settings(), digest=sha256).to_dict()["results"][0]["input"]["sha256"] is None
+    )
 
 
 def test_csv_has_a_line_for_every_number(impossible):
@@ -99,7 +101,7 @@ def test_csv_has_a_line_for_every_number(impossible):
 
 def test_markdown_has_the_tables_and_the_figures(sure):
     page = markdown_text(
-        ShownResults([sure], Settings()).tables(), ShownResults.title, ["a b/reliability.png"]
+        EvaluationReport([sure], Settings()).tables(), EvaluationReport.title, ["a b/reliability.png"]
     )
     assert page.startswith("# Calibration report\n\n## arrays\n")
     assert "| accuracy | 0.5000 |" in page

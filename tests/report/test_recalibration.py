@@ -14,7 +14,7 @@ from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
-from calcli.report.evaluation import ShownResults
+from calcli.report.evaluation import EvaluationReport
 from calcli.report.recalibration import decision_table, loss_table, parts_table, recalibration_sentences
 from calcli.report.wording import PARTS
 from tests.report.conftest import tables_of
@@ -172,7 +172,7 @@ def test_parts_with_and_without_an_interval(summarized):
     assert [column.head for column in table.columns] == ["", "value", "95% interval", "read with"]
     ends = found.metrics["corp_uncertainty"].interval
     assert [row[2] for row in table.rows] == ["-", f"{ends.low:.4f} to {ends.high:.4f}"]
-    written = ShownResults([found], Settings()).to_dict()["results"][0]["metrics"]
+    written = EvaluationReport([found], Settings()).to_dict()["results"][0]["metrics"]
     assert written["corp_uncertainty"]["low"] == ends.low
     assert "low" not in written["corp_miscalibration"]
 
@@ -192,7 +192,7 @@ def test_a_report_in_order_and_in_json(scaled):
         "What a recalibration would win back",
         "Calibration errors, for diagnosis",
     ]
-    found = json.loads(json.dumps(ShownResults([scaled], Settings()).to_dict()))["results"][0]
+    found = json.loads(json.dumps(EvaluationReport([scaled], Settings()).to_dict()))["results"][0]
     assert found["recalibration"] == list(scaled.recalibration)
     assert [row["name"] for row in found["decisions"]["abstain"]] == ["yes", "no", "abstain"]
     log_loss, relative = found["metrics"]["log_loss"], found["metrics"]["relative_calibration_loss"]
