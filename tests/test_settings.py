@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.main import get_command
 
+import calcli
 from calcli.cli.main import app, status_of
 from calcli.core.data.priors import Priors
 from calcli.core.estimators.costs import CostWord
@@ -153,7 +154,7 @@ def test_docstrings_keep_what_is_around_the_settings():
 
         Parameters
         ----------
-        {settings}
+        {ReadOptions}
 
         Raises
         ------
@@ -164,3 +165,30 @@ def test_docstrings_keep_what_is_around_the_settings():
     assert names == [one.name for one in fields(ReadOptions)]
     assert lines[:4] == ["Read.", "", "Parameters", "----------"]
     assert lines[-3:] == ["", "Raises", "------"]
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [
+        (calcli.evaluate, declared(Settings)),
+        (calcli.compare, declared(Settings)),
+        (calcli.read, declared(ReadOptions)),
+        (calcli.evaluate, ["kind", "classes", "positive", "renormalize"]),
+    ],
+)
+def test_help_tells_every_keyword(function, settings):
+    described = inspect.getdoc(function)
+    assert "{Settings}" not in described
+    assert "{ReadOptions}" not in described
+    known = declared(Settings) | declared(ReadOptions)
+    for name in settings:
+        assert "\n".join(known[name].described()) in described
+
+
+def test_python_refuses_what_the_declarations_refuse():
+    with pytest.raises(UsageError, match=r"^level is 95; expected a number between 0 and 1"):
+        calcli.evaluate([[0.5, 0.5]], [0], level=95)
+    with pytest.raises(UsageError, match=r"^kind is 'odds'; expected one of"):
+        calcli.evaluate([[0.5, 0.5]], [0], kind="odds")
+    with pytest.raises(UsageError, match=r"^limit is 0; expected a whole number of at least 1"):
+        calcli.read("none.csv", limit=0)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import typer
 
-from calcli.cli.options import Reading, Talking, bundled
+from calcli.cli.options import Chosen, Reading, Talking, bundled, option, settings_of
 from calcli.cli.output import colored, emit
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 
 Format = Literal["table", "json", "markdown", "csv"]
+
+
+@dataclass(frozen=True)
+class Measuring(Chosen):
+    """What the methods are judged by."""
+
+    metrics: Any = option("metrics", help="Metrics in place of the usual ones.")
+    bins: Any = option("bins")
+    seed: Any = option("seed", help="Seed of the folds and of the tests.")
 
 
 @bundled
@@ -33,13 +43,7 @@ def benchmark(
     methods: Annotated[
         str | None, typer.Option(metavar="LIST", help="Methods, such as temperature,histogram:bins=20.")
     ] = None,
-    metrics: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Metrics in place of the usual ones.")
-    ] = None,
-    bins: Annotated[
-        int, typer.Option(metavar="N", min=1, max=100_000, help="Bins of the calibration errors.")
-    ] = 15,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds and of the tests.")] = 0,
+    measuring: Measuring,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Processes at once; one per processor by default.")
     ] = None,
@@ -69,11 +73,9 @@ def benchmark(
             test,
             pairs,
             reading.read_options(),
+            settings_of(measuring),
             folds=folds,
             methods=items(methods),
-            metrics=items(metrics),
-            bins=bins,
-            seed=seed,
             jobs=jobs,
             watcher=watcher,
         )

@@ -31,7 +31,7 @@ class ReadOptions:
 
     Attributes
     ----------
-    {settings}
+    {ReadOptions}
     """
 
     labels: str | None = setting(None, TEXT, "File of labels for .npy scores; in .npz, the array.", "FILE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods, parse_metrics
@@ -20,12 +21,10 @@ def benchmark_files(
     test: str | None,
     pairs: Sequence[tuple[str, str]],
     options: ReadOptions,
+    settings: Settings,
     *,
     folds: int = 0,
     methods: Sequence[str] = (),
-    metrics: Sequence[str] = (),
-    bins: int = 15,
-    seed: int = 0,
     jobs: int | None = None,
     watcher: Watcher | None = None,
 ) -> BenchmarkReport:
@@ -37,14 +36,12 @@ def benchmark_files(
         Predictions to fit to, and to judge on.
     pairs
         The same of several models.
-    options
-        How to read them.
+    options, settings
+        How to read them, and what to compute: metrics, or the usual ones, with so many bins, and the seed.
     folds
         Without `test`: folds of a cross-validation.
-    methods, metrics
+    methods
         In place of the usual ones.
-    bins, seed
-        Of the calibration errors, and of folds and tests.
     jobs
         Processes at once; one per processor if None.
     watcher
@@ -58,9 +55,9 @@ def benchmark_files(
         If it is not clear what to fit to and what to judge on.
     """
     calls = parse_methods(methods or DEFAULT_METHODS)
-    measured = parse_metrics(metrics or DEFAULT_METRICS, {"bins": bins})
+    measured = parse_metrics(settings.metrics or DEFAULT_METRICS, settings.defaults)
     asked = tuple(call.asked for call in measured)
-    settings = Settings(metrics=asked, bins=bins, resamples=2000, draws=0, seed=seed)
+    settings = replace(settings, metrics=asked, resamples=2000, draws=0)
     tasks = _tasks(cal, test, pairs, folds, options)
     watching = {"watch": watcher("methods", len(tasks) * (len(calls) + 1))} if watcher else {}
     return BenchmarkReport(run(tasks, list(map(str, calls)), settings, jobs, **watching), settings)

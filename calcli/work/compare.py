@@ -11,6 +11,7 @@ from calcli.core.comparing.comparison import compare as compare_systems
 from calcli.core.comparing.pairing import pair, require_same_classes
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.io.hashing import sha256
@@ -21,6 +22,7 @@ from calcli.report.comparison import ComparisonReport, SeedsReport
 from calcli.report.progress import Watcher
 
 
+@documented(Settings)
 def compare(
     baseline: Predictions,
     *candidates: Predictions,
@@ -53,8 +55,7 @@ def compare(
         Metric that ranks the systems.
     by
         Column whose values are compared one by one as well.
-    **settings
-        As for `evaluate`.
+    {Settings}
 
     Raises
     ------

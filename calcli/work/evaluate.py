@@ -15,6 +15,7 @@ from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
+from calcli.core.language.declaring import checked, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.io.folder import filled_folder
@@ -67,6 +68,8 @@ class Report(EvaluationReport):
         return f"<Report on {read.path}: {size}; {', '.join(values)}>"
 
 
+@documented(Settings)
+@documented(ReadOptions, "kind", "classes", "positive", "renormalize")
 def evaluate(
     scores: Any,
     labels: Any = None,
@@ -90,25 +93,16 @@ def evaluate(
         what `read` returned, which has labels and all that follows.
     labels : array-like (N,) or (...)
         Integers in 0..K-1, or names out of `classes`.
-    kind
-        What the scores are.
-    classes
-        Class names in the order of the scores.
-    positive
-        Of two classes, the second one.
+    {ReadOptions}
     weights : array-like (N,), optional
         Non-negative row weights.
-    renormalize
-        Divide rows of probabilities by their sum, however far from 1.
     by
         Columns of predictions that were read: every value of them is reported on as well.
     calibration_data
         Predictions to train recalibrations on, in place of cross-validation.
     posteriors
         Calibrated posteriors of the same rows, for metrics with `recalibrator=given`.
-    **settings
-        `metrics` (expressions), `bins`, `level`, `resamples`, `draws`, `seed`, `precision` and others; see
-        `Settings`. `costs`, `priors`, `groups` and `edges` may be written as on the command line.
+    {Settings}
 
     Raises
     ------
@@ -124,14 +118,9 @@ def evaluate(
     elif labels is None:
         raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(read(path))")
     else:
+        given = {"kind": kind, "positive": positive, "renormalize": renormalize}
         predictions = from_arrays(
-            scores,
-            labels,
-            kind=kind,
-            classes=classes,
-            positive=positive,
-            weights=weights,
-            renormalize=renormalize,
+            scores, labels, classes=classes, weights=weights, **checked(ReadOptions, given, "keyword")
         )
     if calibration_data is not None:
         settings = {"training": "held-out", **settings}

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.io.options import read_options
+from calcli.core.language.declaring import documented
+from calcli.io.options import ReadOptions, read_options
 from calcli.io.read import read as read_file
 
 
+@documented(ReadOptions)
 def read(path: str | Path, **options: Any) -> Predictions:
     """Read a file of predictions, a folder of parts, or standard input as `-`.
 
@@ -17,9 +19,7 @@ def read(path: str | Path, **options: Any) -> Predictions:
     ----------
     path
         Where they are.
-    **options
-        `labels`, `label_column`, `scores`, `kind`, `classes`, `positive`, `weights`, `limit`,
-        `renormalize`; see `ReadOptions`.
+    {ReadOptions}
 
     Raises
     ------

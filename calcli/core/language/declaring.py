@@ -23,8 +23,6 @@ Spelling: TypeAlias = Literal["option", "key", "keyword"]
 
 F = TypeVar("F", bound=Any)
 
-PLACE = "{settings}"
-
 
 @dataclass(frozen=True)
 class Values:
@@ -254,13 +252,23 @@ def checked(owner: type[Any], given: Mapping[str, Any], spelling: Spelling) -> d
     return {name: known[name].checked(value, spelling) for name, value in given.items()}
 
 
-def documented(owner: type[Any] | None = None) -> Callable[[F], F]:
-    """Let a docstring describe the settings that a class holds, in place of its line `{settings}`."""
+def documented(owner: type[Any] | None = None, *names: str) -> Callable[[F], F]:
+    """Let a docstring describe settings, in place of its line `{Settings}`, or as their class is called.
+
+    Parameters
+    ----------
+    owner
+        The class; None for the one that has the docstring.
+    names
+        Some of its settings; all if there are none.
+    """
 
     def described(it: F) -> F:
-        before, _, after = (it.__doc__ or "").partition(PLACE)
+        of = owner or it
+        known = declared(of)
+        before, _, after = (it.__doc__ or "").partition(f"{{{of.__name__}}}")
         indent = before.rpartition("\n")[2]
-        lines = [line for one in declared(owner or it).values() for line in one.described()]
+        lines = [line for name in names or known for line in known[name].described()]
         it.__doc__ = before + f"\n{indent}".join(lines) + after
         return it
 

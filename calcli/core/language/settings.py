@@ -35,7 +35,7 @@ class Settings:
 
     Attributes
     ----------
-    {settings}
+    {Settings}
     """
 
     metrics: tuple[str, ...] = setting(
