@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -120,7 +121,16 @@ OfVectors = VectorMiscalibration | KernelError
 
 Edges = Mapping[str, tuple[float, ...]]
 
-VECTORIAL = ("expected_miscalibration", "worst_miscalibration", "skce")
+ESTIMATORS: dict[str, Callable[..., OneDimensional | OfVectors]] = {  # those of all others are BinnedError
+    "ks": KolmogorovSmirnov,
+    "smooth_ece": partial(Smoothed, smooth_ece, smooth_ece_null),
+    "kde_ece": partial(Smoothed, kde_ece, kde_ece_null),
+    "over_confidence": ConfidenceShare,
+    "under_confidence": ConfidenceShare,
+    "expected_miscalibration": VectorMiscalibration,
+    "worst_miscalibration": VectorMiscalibration,
+    "skce": KernelError,
+}
 RECURSIVE = "recursive"
 
 
@@ -142,33 +152,24 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
     given: dict[str, Any] = {**call.arguments, **call.entry.fixed}
     of_lens = {"lens", "region"}
     arguments = {key: value for key, value in given.items() if key not in of_lens}
+    make = ESTIMATORS.get(call.entry.name, BinnedError)
     if "binning" in arguments:
-        arguments["binning"] = _binning(call, str(arguments["binning"]), edges or {})
-    match call.entry.name:
-        case "ks":
-            return KolmogorovSmirnov()
-        case "smooth_ece":
-            return Smoothed(smooth_ece, smooth_ece_null)
-        case "kde_ece":
-            return Smoothed(kde_ece, kde_ece_null)
-    if call.entry.name in VECTORIAL:
-        if call.is_class_wise:
-            raise UsageError(
-                f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
-                "such as canonical or class-0"
-            )
-        return KernelError(**arguments) if call.entry.name == "skce" else VectorMiscalibration(**arguments)
-    if "side" in arguments:
-        return ConfidenceShare(**arguments)
-    return BinnedError(**arguments)
+        recursive = make is VectorMiscalibration
+        arguments["binning"] = _binning(call, str(arguments["binning"]), edges or {}, recursive)
+    if make in (VectorMiscalibration, KernelError) and call.is_class_wise:
+        raise UsageError(
+            f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
+            "such as canonical or class-0"
+        )
+    return make(**arguments)
 
 
-def _binning(call: MetricExpression, named: str, edges: Edges) -> Any:
+def _binning(call: MetricExpression, named: str, edges: Edges, recursive: bool) -> Any:
     """Return the binning of that name: the name itself, or its explicit edges."""
     if named in edges:
         return edges[named]
     known = [*get_args(NamedBinning), *edges]
-    if call.entry.name in VECTORIAL:
+    if recursive:
         known.append(RECURSIVE)
     elif named == RECURSIVE:
         raise UsageError(
