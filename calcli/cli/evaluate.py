@@ -45,10 +45,10 @@ def evaluate(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.report.shown import render
-    from calcli.work.evaluate import broken, evaluate_files, read_limits
+    from calcli.work.evaluate import broken, evaluate_files, read_failures
 
     settings = settings_of(computing, testing, recalibrating)
-    limits = read_limits(fail_if or (), settings)
+    rules = read_failures(fail_if or (), settings)
     options = reading.read_options()
     companions = recalibrating.companions(options)
     with progress(shown=not showing.quiet) as watcher:
@@ -56,7 +56,7 @@ def evaluate(
             [files] if concat else [[file] for file in files],
             options,
             settings,
-            limits=limits,
+            rules=rules,
             by=by or (),
             companions=companions,
             output=showing.output,
@@ -68,7 +68,7 @@ def evaluate(
         for result in shown.results:
             for warning in result.warnings:
                 remark(f"{result.input.path}: {warning.message}")
-    sentences = broken(shown.results, limits)
+    sentences = broken(shown.results, rules)
     for sentence in sentences:
         remark(sentence)
     if sentences:

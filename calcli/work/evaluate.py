@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from calcli.core.comparing.limits import Limit, parse_limit
+from calcli.core.comparing.policy import Rule, failure, parse_failure
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.evaluating.evaluate import default_metrics
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
@@ -136,7 +136,7 @@ def evaluate_files(
     options: ReadOptions,
     settings: Settings,
     *,
-    limits: Sequence[Limit] = (),
+    rules: Sequence[Rule] = (),
     by: Sequence[str] = (),
     companions: Companions | None = None,
     output: Path | None = None,
@@ -151,7 +151,7 @@ def evaluate_files(
         Paths, one sequence a data set.
     options, settings
         How to read and what to compute.
-    limits
+    rules
         Their metrics are computed as well.
     by
         Columns whose values are reported on one by one, behind the data set they are of.
@@ -170,7 +170,7 @@ def evaluate_files(
         for name, source in zip((str(Path(name).with_suffix("")) for name in names), sources, strict=True):
             predictions = read_concat(source, options)
             watch = watcher(name, predictions.n_rows) if watcher else None
-            asked = _with_limits(settings, limits, predictions)
+            asked = _with_metrics_of(rules, settings, predictions)
             evaluation = evaluate_predictions(predictions, asked, watch, companions)
             if folder:
                 _draw(evaluation, folder / name if len(sources) > 1 else folder)
@@ -212,19 +212,19 @@ def read_companions(
     return Companions(calibration, None if posteriors is None else read(posteriors, options))
 
 
-def read_limits(texts: Sequence[str], settings: Settings) -> list[Limit]:
-    """Return limits on metrics, which have these settings, from texts such as `log_loss>0.5`.
+def read_failures(texts: Sequence[str], settings: Settings) -> list[Rule]:
+    """Return the rules that texts such as `log_loss>0.5` break, on metrics which have these settings.
 
     Raises
     ------
     UsageError
         If one makes no sense.
     """
-    return [parse_limit(text, settings.defaults) for text in texts]
+    return [parse_failure(text, settings.defaults) for text in texts]
 
 
-def broken(results: Sequence[Result], limits: Sequence[Limit]) -> list[str]:
-    """Return a sentence for each limit that holds, on all rows of some data.
+def broken(results: Sequence[Result], rules: Sequence[Rule]) -> list[str]:
+    """Return a sentence for each rule that all rows of some data break.
 
     Raises
     ------
@@ -232,19 +232,19 @@ def broken(results: Sequence[Result], limits: Sequence[Limit]) -> list[str]:
         If a metric is undefined.
     """
     return [
-        f"{result.input.path}: {limit} holds, {limit.call.asked} is {limit.value(result.metrics):.6g}"
+        sentence
         for result in results
-        for limit in limits
-        if result.slice is None and limit.broken_by(result.metrics, result.input.path)
+        for rule in rules
+        if result.slice is None and (sentence := failure(rule, result.metrics, result.input.path))
     ]
 
 
-def _with_limits(settings: Settings, limits: Sequence[Limit], predictions: Predictions) -> Settings:
-    """Have the metrics of the limits computed beside those asked for, or beside the usual ones."""
-    if not limits:
+def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Predictions) -> Settings:
+    """Have the metrics of rules computed beside those asked for, or beside the usual ones."""
+    if not rules:
         return settings
     asked = settings.metrics or tuple(default_metrics(predictions, settings.costs)[0])
-    return replace(settings, metrics=(*asked, *(limit.call.asked for limit in limits)))
+    return replace(settings, metrics=(*asked, *(rule.call.asked for rule in rules)))
 
 
 def _draw(evaluation: Evaluation, folder: Path) -> None:

@@ -163,7 +163,7 @@ class _Judge:
         found = Outcome(rule, "passed", "", value, condition.limit, left, signature=estimate.signature)
         name = rule.call.asked
         what = name if condition.end == "value" else f"the {condition.end} end of {name}"
-        if left >= 0:
+        if condition.allows(value):
             return replace(found, reason=f"{what} is {value:.6g}, {left:.6g} within the limit")
         beyond = f"{what} is {value:.6g}, {-left:.6g} beyond the limit of {condition.limit:g}"
         if not rule.call.entry.family.beside_null or not condition.most:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from calcli.core.estimators.evidence import Margin
-from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.settings import Settings
 
 Severity = Literal["error", "warning"]
@@ -31,15 +34,24 @@ class Bound:
         Whether it is the greatest.
     end
         What is compared with it.
+    inside
+        Whether the limit itself is not allowed.
     """
 
     limit: float
     most: bool
     end: End = "value"
+    inside: bool = False
+
+    def allows(self, value: float) -> bool:
+        """Tell whether a value is within the limit."""
+        low, high = (value, self.limit) if self.most else (self.limit, value)
+        return low < high if self.inside else low <= high
 
     def __str__(self) -> str:
         what = "" if self.end == "value" else f" ({self.end} end)"
-        return f"{what} at {'most' if self.most else 'least'} {self.limit:g}"
+        words = ("at most", "below") if self.most else ("at least", "above")
+        return f"{what} {words[self.inside]} {self.limit:g}"
 
 
 @dataclass(frozen=True)
@@ -125,6 +137,64 @@ class Rule:
         """The rule in words, or the name it was given."""
         part = f" [{self.part}]" if self.part else ""
         return self.name or f"{self.call.asked}{self.condition}{part}"
+
+
+EXAMPLE = "'log_loss>0.5'"
+FORM = re.compile(r"\s*(?P<metric>[^<>]+?)\s*(?P<sign>[<>]=?)\s*(?P<bound>[^<>=\s]+)\s*")
+
+
+def parse_failure(text: str, defaults: Mapping[str, Any] | None = None) -> Rule:
+    """Return the rule that a condition breaks, such as `log_loss>0.5` or `ece:bins=20>=0.05`.
+
+    Parameters
+    ----------
+    text
+        A metric expression, one of > >= < <=, and a number; the rule is called like it.
+    defaults
+        As for `parse_metric`.
+
+    Raises
+    ------
+    UsageError
+        If it is not such a condition.
+    """
+    found = FORM.fullmatch(text)
+    if not found:
+        raise UsageError(f"{text!r} is not a limit; expected metric, comparison and number, as in {EXAMPLE}")
+    try:
+        limit = float(found["bound"])
+    except ValueError:
+        limit = math.nan
+    if math.isnan(limit):
+        raise UsageError(f"{text!r} compares with {found['bound']!r}; expected a number, as in {EXAMPLE}")
+    call, sign = parse_metric(found["metric"], defaults), found["sign"]
+    bound = Bound(limit, most=sign[0] == ">", inside=sign[1:] == "=")
+    return Rule(call, bound, name=f"{call.asked}{sign}{limit:g}")
+
+
+def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | None:
+    """Return a sentence if a value breaks a rule that `parse_failure` made; None if it does not.
+
+    Parameters
+    ----------
+    rule
+        On one of the estimates.
+    estimates
+        By metric expression.
+    path
+        Of the data, for the sentence.
+
+    Raises
+    ------
+    InputError
+        If the value is undefined, so that nothing can be said.
+    """
+    value = next(estimate.value for estimate in estimates.values() if estimate.call == rule.call)
+    asked = rule.call.asked
+    if math.isnan(value):
+        raise InputError(f"{path}: {asked} is undefined on these labels, so {rule.title} cannot be judged")
+    assert isinstance(rule.condition, Bound)
+    return None if rule.condition.allows(value) else f"{path}: {rule.title} holds, {asked} is {value:.6g}"
 
 
 @dataclass(frozen=True)

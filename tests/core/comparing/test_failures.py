@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from calcli.core.comparing.limits import parse_limit
+from calcli.core.comparing.policy import failure, parse_failure
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import InputError, UsageError
 
 
 def broken(text: str, value: float) -> bool:
-    limit = parse_limit(text)
-    return limit.broken_by({str(limit.call): Estimate(limit.call, value, "")}, "x.csv")
+    rule = parse_failure(text)
+    return failure(rule, {str(rule.call): Estimate(rule.call, value, "")}, "x.csv") is not None
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def broken(text: str, value: float) -> bool:
         (" ece:bins=20 > .5 ", False, False, True),
     ],
 )
-def test_a_limit_holds_or_not(text, below, at, above):
+def test_a_condition_holds_or_not(text, below, at, above):
     assert [broken(text, value) for value in (0.4, 0.5, 0.6)] == [below, at, above]
 
 
@@ -34,14 +34,33 @@ def test_infinity_is_above_every_bound():
 
 
 def test_what_is_undefined_cannot_be_judged():
-    with pytest.raises(InputError, match=r"x\.csv: auroc is undefined"):
+    with pytest.raises(InputError, match=r"x\.csv: auroc is undefined.*so auroc<0\.5 cannot be judged"):
         broken("auroc<0.5", math.nan)
 
 
+def test_it_is_told_as_it_was_given():
+    rule = parse_failure("ece>0.05")
+    found = failure(rule, {"ece": Estimate(rule.call, 0.0625, "")}, "x.csv")
+    assert found == "x.csv: ece>0.05 holds, ece is 0.0625"
+
+
 def test_it_prints_as_it_was_given():
-    assert str(parse_limit("ece : >0.05".replace(" : ", ""))) == "ece>0.05"
-    assert str(parse_limit("ece:bins=15>=0.05")) == "ece:bins=15>=0.05"
-    assert str(parse_limit("ece>0.05", {"bins": 20})) == "ece>0.05"
+    assert parse_failure("ece : >0.05".replace(" : ", "")).title == "ece>0.05"
+    assert parse_failure("ece:bins=15>=0.05").title == "ece:bins=15>=0.05"
+    assert parse_failure("ece>0.05", {"bins": 20}).title == "ece>0.05"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("log_loss>0.5", "at most 0.5"),
+        ("log_loss>=0.5", "below 0.5"),
+        ("accuracy<0.5", "at least 0.5"),
+        ("accuracy<=0.5", "above 0.5"),
+    ],
+)
+def test_what_must_hold_is_the_opposite(text, words):
+    assert str(parse_failure(text).condition) == f" {words}"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +76,6 @@ def test_it_prints_as_it_was_given():
         ("log_los>0.5", "did you mean 'log_loss'"),
     ],
 )
-def test_what_is_no_limit_is_told(text, message):
+def test_what_is_no_condition_is_told(text, message):
     with pytest.raises(UsageError, match=message):
-        parse_limit(text)
+        parse_failure(text)
