@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,48 +26,58 @@ FEW_CLASSES = 64  # up to here blocks stay class by class in memory
 
 
 @dataclass(frozen=True)
-class ColumnScores:
-    """Scores in one column a class."""
+class TableScores(ABC):
+    """Scores in some columns of a table.
+
+    Attributes
+    ----------
+    table
+        The table.
+    names
+        The columns to be read.
+    shape, dtype
+        Rows and classes, and the type of the scores.
+    """
 
     table: Table
     names: tuple[str, ...]
     shape: tuple[int, int]
     dtype: np.dtype[Any]
 
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield (n, K) blocks, class by class in memory if there are few classes, row by row otherwise."""
-        step = max(rows, SLICE_BYTES // (len(self.names) * self.dtype.itemsize))
-        for batch in self.table.batches(self.names):
-            for start in range(0, batch.num_rows, step):
-                block = self.values(batch.slice(start, step), start)
-                for first in range(0, len(block), rows):
-                    yield block[first : first + rows]
-
+    @abstractmethod
     def values(self, batch: Any, at: int) -> Array:
         """Return the (n, K) scores of a record batch of the columns `names`, which begins at row `at`."""
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield (n, K) blocks, class by class in memory if they are few and in columns."""
+        step = max(rows, SLICE_BYTES // (self.shape[1] * self.dtype.itemsize))
+        for block, _ in self.passing((), step):
+            for first in range(0, len(block), rows):
+                yield block[first : first + rows]
+
+    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+        """Yield (n, K) scores and the same rows of other columns, a pyarrow.RecordBatch."""
+        at, names = 0, list(self.names)
+        for batch in self.table.batches(list(dict.fromkeys([*names, *kept]))):
+            for start in range(0, batch.num_rows, rows):
+                part = batch.slice(start, rows)
+                yield self.values(part.select(names), at + start), part.select(list(kept))
+            at += batch.num_rows
+
+
+class ColumnScores(TableScores):
+    """Scores in one column per class."""
+
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the columns side by side; class by class in memory if they are few."""
         return numbers(batch, by_row=len(self.names) > FEW_CLASSES).astype(self.dtype, copy=False)
 
 
-@dataclass(frozen=True)
-class ListScores:
-    """Scores in one column whose values are lists with one entry a class."""
-
-    table: Table
-    names: tuple[str]
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield (n, K) views of the lists' values."""
-        at = 0
-        for batch in self.table.batches(self.names):
-            values = self.values(batch, at)
-            at += len(values)
-            for first in range(0, len(values), rows):
-                yield values[first : first + rows]
+class ListScores(TableScores):
+    """Scores in one column whose values are lists with one entry per class."""
 
     def values(self, batch: Any, at: int) -> Array:
-        """Return the (n, K) scores of a record batch of the one column, which begins at row `at`.
+        """Return the values of the lists.
 
         Raises
         ------

@@ -7,7 +7,6 @@ classes may also be named, as in `label_0..`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,19 +19,18 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columns import PREFIXED, Layout, natural_order
+from calcli.io.columnscores import TableScores
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
 
 if TYPE_CHECKING:
-    from calcli.io.columnscores import ColumnScores, ListScores
     from calcli.io.tables import Table
 
 RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
-SLICE_BYTES = 1 << 22  # sorted by class at once: what follows finds it in the cache
 
 
 @dataclass(frozen=True)
-class RankedScores:
+class RankedScores(TableScores):
     """Scores of which each row has its own order, put in the order of the classes.
 
     Attributes
@@ -47,30 +45,10 @@ class RankedScores:
         Whether the ranks are class names; if not, they are numbers counted from 0.
     """
 
-    by_rank: ColumnScores | ListScores
+    by_rank: TableScores
     ranks: tuple[str, ...]
     classes: tuple[str, ...]
     by_name: bool
-
-    @property
-    def table(self) -> Table:
-        """Where they are."""
-        return self.by_rank.table
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns to be read: those of scores, then those of ranks."""
-        return (*self.by_rank.names, *self.ranks)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and classes."""
-        return self.by_rank.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the scores."""
-        return self.by_rank.dtype
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -86,16 +64,8 @@ class RankedScores:
             f"the scores are sorted by rank: {which} is taken for the score of the class that {first} names"
         )
 
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield (n, K) blocks, row by row in memory."""
-        at, step = 0, max(1, min(rows, SLICE_BYTES // (self.shape[1] * self.dtype.itemsize)))
-        for batch in self.table.batches(self.names):
-            for start in range(0, batch.num_rows, step):
-                yield self.values(batch.slice(start, step), at + start)
-            at += batch.num_rows
-
     def values(self, batch: Any, at: int) -> Array:
-        """Return the (n, K) scores of a record batch of the columns `names`, which begins at row `at`.
+        """Return the scores in the order of the classes.
 
         Raises
         ------
@@ -177,9 +147,7 @@ class RankedScores:
         )
 
 
-def read_through_ranks(
-    raw: ColumnScores | ListScores, layout: Layout, options: ReadOptions
-) -> ColumnScores | ListScores | RankedScores:
+def read_through_ranks(raw: TableScores, layout: Layout, options: ReadOptions) -> TableScores:
     """Return scores in the order of the classes, if there are columns that name the class of each.
 
     Parameters
@@ -203,7 +171,7 @@ def read_through_ranks(
         return raw
     by_name = _is_text(raw.table.schema.field(ranks[0]).type)
     classes = layout.classes or options.classes or tuple(map(str, range(raw.shape[1])))
-    found = RankedScores(raw, ranks, classes, by_name)
+    found = RankedScores(raw.table, (*raw.names, *ranks), raw.shape, raw.dtype, raw, ranks, classes, by_name)
     head = raw.table.head(found.names)
     if head is None:
         return found

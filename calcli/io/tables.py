@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.columns import find_layout, refuse_duplicates
-from calcli.io.columnscores import ColumnScores, ListScores, holds_of, numbers, stored_scores
+from calcli.io.columnscores import TableScores, holds_of, numbers, stored_scores
 from calcli.io.labels import Labels, labels_from_array, missing_label
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed
@@ -127,7 +127,7 @@ class TableSource(Source):
     """A table with columns of scores."""
 
     table: Table
-    scores: ColumnScores | ListScores | RankedScores
+    scores: TableScores
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -144,12 +144,7 @@ class TableSource(Source):
 
     def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
         """Yield scores with the same rows of the other columns."""
-        at, names = 0, list(self.scores.names)
-        for batch in self.table.batches(list(dict.fromkeys([*names, *kept]))):
-            for start in range(0, batch.num_rows, rows):
-                part = batch.slice(start, rows)
-                yield self.scores.values(part.select(names), at + start), part.select(list(kept))
-            at += batch.num_rows
+        return self.scores.passing(kept, rows)
 
 
 @dataclass(frozen=True)
