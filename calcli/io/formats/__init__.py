@@ -85,8 +85,7 @@ def known_format(path: Path) -> Format:
     Raises
     ------
     InputError
-        If there is no such file, it is empty, its name has no known ending, or it begins as no file of its
-        format does.
+        If there is no such file, it is empty, or its name has no known ending.
     """
     if not path.exists():
         raise InputError(f"{path}: no such file")
@@ -120,14 +119,14 @@ def sniff(start: bytes) -> str:
 
 
 def refuse_wrong_content(path: Path, expected: Format) -> None:
-    """Raise if a file of a binary format does not begin as that format does.
+    """Raise if a file does not begin as all files of its binary format do.
 
     Raises
     ------
     InputError
         If its ending and its contents disagree.
     """
-    if expected.text:
+    if expected.text or not expected.magic:
         return
     with path.open("rb") as file:
         start = file.read(16)

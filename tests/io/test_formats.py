@@ -1,0 +1,61 @@
+"""Every format is read, written and recognised alike; a further one is a module and an entry."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from calcli.core.data.simulation import Simulation
+from calcli.io import formats
+from calcli.io.arrays import Archive
+from calcli.io.read import read
+from calcli.io.simulated import write_simulation
+from tests.io.samples import random_probs, refused, scores_of
+
+PROBS, LABELS = random_probs()
+ENDINGS = [*formats.BY_ENDING, *(f"{end}.gz" for end, form in formats.BY_ENDING.items() if form.text)]
+
+
+def test_entries_and_modules_belong_together():
+    folder = Path(formats.__file__).parent
+    assert {file.stem for file in folder.glob("[a-z]*.py")} == set(formats.BY_NAME)
+
+
+def test_the_list_of_formats_loads_none_of_them():
+    script = "import sys\nfrom calcli.io import formats\nprint(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert not {"numpy", "pyarrow", "pandas"} & set(loaded.split())
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_written_is_read(ending, tmp_path):
+    path = tmp_path / f"t{ending}"
+    write_simulation(Simulation(PROBS, "probs", LABELS, PROBS), str(path))
+    found = read(path)
+    np.testing.assert_array_equal(scores_of(found), PROBS)
+    np.testing.assert_array_equal(found.labels, LABELS)
+    assert found.kind == "probs"
+    assert formats.sniff(path.read_bytes()) == (
+        "gzip" if ending.endswith(".gz") else formats.BY_ENDING[ending].name
+    )
+
+
+def test_a_format_is_a_module_and_an_entry(tmp_path, monkeypatch):
+    """One without magic, as raw arrays behind a head are, is known by its ending alone."""
+    entry = formats.Format("toy", (".toy",))
+    arrays = {"probs": PROBS, "label": LABELS, "id": np.arange(40)}
+    module = SimpleNamespace(open_file=lambda path, name: Archive(name, tuple(arrays), arrays.__getitem__))
+    monkeypatch.setitem(formats.BY_ENDING, ".toy", entry)
+    monkeypatch.setitem(sys.modules, "calcli.io.formats.toy", module)
+    (tmp_path / "t.toy").write_bytes(b"anything")
+    found = read(tmp_path / "t.toy")
+    np.testing.assert_array_equal(scores_of(found), PROBS)
+    np.testing.assert_array_equal(found.column("id"), arrays["id"])
+    refused(tmp_path / "t.toy.gz", "no such file")
+    (tmp_path / "t.toy.gz").write_bytes(b"anything")
+    refused(tmp_path / "t.toy.gz", r'ending "\.gz" is not known')
