@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from calcli.core.data.priors import Priors
 from calcli.core.estimators.costs import FORMS, Costs, CostTable, parse_cost_word, with_distinct_names
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.keyed import ENDINGS, is_keyed_file, lines_of, pairs, tree
 from calcli.io.places import listed
+from calcli.io.smallfiles import ENDINGS, is_small_file, lines_of, pairs, tree
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ def read_priors(text: str) -> Priors:
     """
     if text == "uniform":
         return Priors()
-    if not is_keyed_file(text):
+    if not is_small_file(text):
         try:
             return Priors(tuple(float(part) for part in text.split(",")))
         except ValueError:
@@ -60,7 +60,7 @@ def read_priors(text: str) -> Priors:
 
 def _cost_table(text: str) -> CostTable:
     path = Path(text)
-    if not is_keyed_file(text):
+    if not is_small_file(text):
         raise UsageError(
             f"{text!r} is not a list of costs; expected {FORMS}, or a file that ends in {listed(ENDINGS)}"
         )

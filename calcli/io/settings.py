@@ -12,7 +12,7 @@ from calcli.core.language.declaring import Spelling, checked, declared
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.io.costs import read_costs, read_priors
-from calcli.io.named import parse_edges, read_class_groups
+from calcli.io.groups import parse_edges, read_class_groups
 
 
 def settings_of(

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.keyed import ENDINGS, is_keyed_file, pairs, tree
+from calcli.io.smallfiles import ENDINGS, is_small_file, pairs, tree
 
 NAME = re.compile(r"[^\W\d][\w.-]*")
 LENS = re.compile(r"canonical|class-wise|worst-class|(top|within-top|class|largest)-\d+")
@@ -37,7 +37,7 @@ def read_class_groups(texts: tuple[str, ...], called: str = "--class-groups") ->
     for text in texts:
         name, value = _named(called, text, "size=cat+mouse,horse+cow", LENS, found)
         found[name] = (
-            _read_groups(Path(value)) if is_keyed_file(value) else _parse_groups(called, name, value)
+            _read_groups(Path(value)) if is_small_file(value) else _parse_groups(called, name, value)
         )
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calcli.core.language.errors import CalcliError
-from calcli.io.named import parse_edges, read_class_groups
+from calcli.io.groups import parse_edges, read_class_groups
 
 KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}
 

@@ -13,7 +13,7 @@ from calcli.core.language.errors import InputError
 ENDINGS = (".csv", ".json", ".toml")
 
 
-def is_keyed_file(text: str) -> bool:
+def is_small_file(text: str) -> bool:
     """Tell whether a text names such a file, by its ending."""
     return Path(text).suffix.lower() in ENDINGS
 
