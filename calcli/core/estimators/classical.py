@@ -12,11 +12,14 @@ from statistics import NormalDist
 
 import numpy as np
 
+from calcli.core.calibrators.fit.logistic import LogisticLoss
+from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.units import Units
 
 MAX_STEPS = 100
-TOLERANCE = 1e-10  # change of the parameters, relative to their size, at which Newton's method ends
+STEP = 1e-10  # change of the intercept, relative to its size, at which Newton's method ends
+GRADIENT = 1e-14  # relative gradient at which the fit of a slope ends
 ROUNDING = 1e-12  # relative noise of a summed loss
 
 
@@ -61,7 +64,7 @@ def in_the_large(
         Which rows belong together; each is by itself if None.
     """
     gap = np.subtract(outcome, score, dtype=np.float64)
-    share = np.full(len(gap), 1 / len(gap)) if weights is None else weights / weights.sum()
+    share = _shares(len(gap), weights)
     mean = float(share @ gap)
     influence = share * (gap - mean)
     if units is not None:
@@ -90,23 +93,22 @@ def calibration_intercept(
     """
     if outcome.all() or not outcome.any():
         return Coefficient(math.inf if outcome.all() else -math.inf, math.nan)
-    weight = np.ones(len(outcome)) if weights is None else weights
+    loss = LogisticLoss(np.ones((len(outcome), 1)), outcome, _shares(len(outcome), weights), log_odds)
     # at these ends every outcome is all but sure: the root lies between them
     low, high = -float(log_odds.max()) - 1000, -float(log_odds.min()) + 1000
     a = 0.0
     for _ in range(MAX_STEPS):
-        _, residual, curvature = _logistic_loss(a + log_odds, outcome, weight)
-        excess, steepness = float(residual.sum()), float(curvature.sum())
+        excess = -float(loss.evaluate(np.array([a]))[1][0])
+        loss.refresh()
+        steepness = float(loss.hessian[0, 0])
         low, high = (a, high) if excess > 0 else (low, a)
         newton = a + excess / steepness if steepness > 0 else math.nan
         previous, a = a, newton if low <= newton <= high else (low + high) / 2
-        if abs(a - previous) <= TOLERANCE * max(1, abs(a)):
+        if abs(a - previous) <= STEP * max(1, abs(a)):
             break
-    if weights is None and (units is None or units.single):
-        spread = steepness
-    else:
-        spread = float(_score_covariance(residual[:, None], units)[0, 0])
-    return Coefficient(a, math.sqrt(spread) / steepness if steepness > 0 else math.nan)
+    if not steepness > 0:
+        return Coefficient(a, math.nan)
+    return Coefficient(a, math.sqrt(_covariance(loss, weights, units)[0, 0]))
 
 
 def calibration_slope(
@@ -133,34 +135,33 @@ def calibration_slope(
     for sign, low, high in [(1, misses, hits), (-1, hits, misses)]:
         if low.max() <= high.min():
             return Coefficient(sign * math.inf, math.nan)
-    # a centered feature leaves a well-conditioned Hessian and the same slope
+    # a standardized feature leaves a well-conditioned Hessian and the same logits
     centered = log_odds - np.average(log_odds, weights=weights)
-    features = np.stack([np.ones(len(log_odds)), centered], axis=1)
-    return _fit_line(features, outcome, weights, units)
+    scale = np.sqrt(np.average(np.square(centered), weights=weights))
+    features = np.stack([np.ones(len(log_odds)), centered / scale], axis=1)
+    loss = LogisticLoss(features, outcome, _shares(len(outcome), weights))
+    x = minimize(loss, np.zeros(2), GRADIENT).x
+    loss.evaluate(x)
+    covariance = _covariance(loss, weights, units)
+    return Coefficient(float(x[1] / scale), math.sqrt(covariance[1, 1]) / scale)
 
 
-def _fit_line(features: Doubles, outcome: Array, weights: Floats | None, units: Units | None) -> Coefficient:
-    """Fit P(outcome) = sigmoid(features @ x) by Newton's method with step halving; return the last of x.
+def _shares(rows: int, weights: Floats | None) -> Doubles:
+    """Return the share of each row in the mean."""
+    return np.full(rows, 1 / rows) if weights is None else weights / weights.sum()
 
-    The standard error is that of the inverse Hessian; with weights, or units of several rows, of the
-    sandwich, in which every unit is one observation.
+
+def _covariance(loss: LogisticLoss, weights: Floats | None, units: Units | None) -> Doubles:
+    """Return the covariance of the coefficients at the last evaluation of their loss.
+
+    It is the inverse Hessian; with weights, or units of several rows, the sandwich, in which every unit is
+    one observation.
     """
-    weight = np.ones(len(outcome)) if weights is None else weights
-    x = np.zeros(features.shape[1])
-    loss, residual, curvature = _logistic_loss(features @ x, outcome, weight)
-    for _ in range(MAX_STEPS):
-        step = np.linalg.solve(features.T @ (curvature[:, None] * features), features.T @ residual)
-        found = _logistic_loss(features @ (x + step), outcome, weight)
-        while found[0] > loss + ROUNDING * loss:
-            step /= 2
-            found = _logistic_loss(features @ (x + step), outcome, weight)
-        x, (loss, residual, curvature) = x + step, found
-        if np.abs(step).max() <= TOLERANCE * max(1, np.abs(x).max()):
-            break
-    covariance = np.linalg.inv(features.T @ (curvature[:, None] * features))
-    if weights is not None or not (units is None or units.single):
-        covariance = covariance @ _score_covariance(residual[:, None] * features, units) @ covariance
-    return Coefficient(float(x[-1]), math.sqrt(covariance[-1, -1]))
+    loss.refresh()
+    inverse = np.linalg.inv(loss.hessian)
+    if weights is None and (units is None or units.single):
+        return inverse / len(loss.residual)
+    return inverse @ _score_covariance(loss.residual[:, None] * loss.features, units) @ inverse
 
 
 def _score_covariance(scores: Floats, units: Units | None) -> Floats:
@@ -171,14 +172,6 @@ def _score_covariance(scores: Floats, units: Units | None) -> Floats:
     if len(sums) < 2:
         return np.full((sums.shape[1], sums.shape[1]), math.nan)
     return len(sums) / (len(sums) - 1) * (sums.T @ sums)
-
-
-def _logistic_loss(logit: Floats, outcome: Array, weight: Floats) -> tuple[float, Floats, Floats]:
-    """Return the summed log-loss, and (N,) weighted residuals and curvatures."""
-    small = np.exp(-np.abs(logit))
-    prob = np.where(logit >= 0, 1, small) / (1 + small)
-    loss = np.maximum(logit, 0) + np.log1p(small) - outcome * logit
-    return float(weight @ loss), weight * (outcome - prob), weight * small / (1 + small) ** 2
 
 
 @dataclass(frozen=True)
