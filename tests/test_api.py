@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -214,3 +216,14 @@ def test_simulated_predictions_know_their_truth():
 def test_figures_need_no_import_of_their_own():
     script = "import calcli; print(calcli.figures.draw, calcli.figures.standard_set)"
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("name", ["check", "compare", "evaluate", "load", "read", "save", "simulate"])
+def test_functions_document_what_they_take_return_and_raise(name):
+    function = getattr(calcli, name)
+    sections = re.split(r"\n(\w+)\n-{4,}\n", inspect.getdoc(function))
+    found = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert set(found) == {"Parameters", "Raises"} | ({"Returns"} if name != "save" else set())
+    heads = re.findall(r"^(\S[^:\n]*)", found["Parameters"], re.MULTILINE)
+    documented = {named.strip(" *") for head in heads for named in head.split(",")}
+    assert documented == set(inspect.signature(function).parameters)

@@ -36,14 +36,19 @@ def check(
 
     Parameters
     ----------
-    predictions
+    predictions : Predictions
         As `read` returns them.
-    policy
+    policy : path or mapping
         A TOML file, or what is in one: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`.
-    baseline
+    baseline : Predictions or path, optional
         What may not get worse: predictions, or the path of a JSON report of them.
     key, allow_unmatched, paired, allow_other_classes
         As for `compare`.
+
+    Returns
+    -------
+    CheckReport
+        What became of each rule, and the exit status of `calcli check`.
 
     Raises
     ------

@@ -39,23 +39,28 @@ def compare(
 
     Parameters
     ----------
-    baseline, *candidates
-        Predictions, as `read` returns them.
-    key
+    baseline, *candidates : Predictions
+        As `read` returns them.
+    key : str, optional
         Column that pairs the rows; None for their order.
-    allow_unmatched
+    allow_unmatched : bool
         Whether rows that not all systems have may be left out.
-    paired
+    paired : bool
         Whether the systems have the same cases.
-    allow_other_classes
+    allow_other_classes : bool
         Whether the systems may have other classes; they are unpaired then.
-    margins
-        Differences that do not matter, by metric expression.
-    rank_by
+    margins : mapping of str to float, optional
+        Differences that do not matter, above 0, by metric expression.
+    rank_by : str
         Metric that ranks the systems.
-    by
+    by : str, optional
         Column whose values are compared one by one as well.
     {Settings}
+
+    Returns
+    -------
+    ComparisonReport
+        Differences with their intervals or p-values, on all rows and then on each slice.
 
     Raises
     ------

@@ -121,21 +121,21 @@ def save(
 
     Parameters
     ----------
-    calibrator
-        A fitted calibrator.
-    path
+    calibrator : Calibrator
+        A fitted one.
+    path : str or Path
         JSON, or .npz by its ending.
-    classes
+    classes : iterable
         The name of each class in the order of the scores; `range(10)` will do. `calcli apply` matches them.
-    priors
-        The frequency of each class in the rows of the fit, for `calcli apply --shift-to-priors`.
+    priors : sequence of float
+        None, or the K class frequencies in the rows of the fit, for `calcli apply --shift-to-priors`.
 
     Raises
     ------
     InputError
         If the file cannot be written.
     UsageError
-        If the calibrator is not fitted, or the priors are not one a class.
+        If the calibrator is not fitted, or there is not one prior per class.
     """
     names = tuple(map(str, classes))
     if not calibrator.parameters:
@@ -148,6 +148,16 @@ def save(
 
 def load(path: str | Path) -> Calibrator:
     """Read the calibrator in a file that `save` or `calcli fit -o` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        JSON, or .npz by its ending.
+
+    Returns
+    -------
+    Calibrator
+        Fitted, ready for `predict_proba`.
 
     Raises
     ------

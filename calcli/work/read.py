@@ -17,9 +17,14 @@ def read(path: str | Path, **options: Any) -> Predictions:
 
     Parameters
     ----------
-    path
+    path : str or Path
         Where they are.
     {ReadOptions}
+
+    Returns
+    -------
+    Predictions
+        (N, K) scores with their kind, (N,) labels, class names, weights and the other columns.
 
     Raises
     ------

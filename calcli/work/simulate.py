@@ -16,20 +16,21 @@ def simulate(
 
     Parameters
     ----------
-    system
-        "cal", "mcs", "mcp", "mcps", "mixture", "table-1" or "table-2".
-    rows
-        Number of rows; 10,000 if None.
-    seed
+    system : {"cal", "mcs", "mcp", "mcps", "mixture", "table-1", "table-2"}
+        Ferrer & Ramos 2024 (the first four) or Vaicenavicius et al. 2019.
+    rows : int, optional
+        Number of rows, 1 or more; 10,000 if None.
+    seed : int
         Of the draws.
-    exact
+    exact : bool
         Whether to return the 60 rows that have the frequencies of a table.
     **parameters
         Of the system: `classes`, `prior`, `variance`, `scale`, `wrong_prior`, `intercept`, `slope`.
 
     Returns
     -------
-    `scores`, their `kind`, `labels` and the true `posteriors`.
+    Simulation
+        (N, K) `scores`, their `kind`, (N,) `labels` and the true `posteriors`, (N, K).
 
     Raises
     ------
