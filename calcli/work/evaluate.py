@@ -95,14 +95,19 @@ def evaluate(
         Integers in 0..K-1, or names out of `classes`.
     {ReadOptions}
     weights : array-like (N,), optional
-        Non-negative row weights.
-    by
+        Row weights, 0 or more.
+    by : str or sequence of str
         Columns of predictions that were read: every value of them is reported on as well.
-    calibration_data
-        Predictions to train recalibrations on, in place of cross-validation.
-    posteriors
+    calibration_data : Predictions, optional
+        What to train recalibrations on, in place of cross-validation.
+    posteriors : Predictions, optional
         Calibrated posteriors of the same rows, for metrics with `recalibrator=given`.
     {Settings}
+
+    Returns
+    -------
+    Report
+        Metrics with their intervals or values if calibrated, of all rows and then of slices.
 
     Raises
     ------
