@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from calcli.core.comparing.policy import Rule, failure, parse_failure
+from calcli.core.curves.views import lenses_of
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.evaluating.evaluate import default_metrics
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
@@ -17,6 +18,7 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
 from calcli.core.language.declaring import checked, documented
 from calcli.core.language.errors import UsageError
+from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
 from calcli.io.folder import filled_folder
 from calcli.io.hashing import sha256
@@ -176,7 +178,8 @@ def evaluate_files(
             predictions = read_concat(source, options)
             watch = watcher(name, predictions.n_rows) if watcher else None
             asked = _with_metrics_of(rules, settings, predictions)
-            evaluation = evaluate_predictions(predictions, asked, watch, companions)
+            lenses = lenses_of(FIGURES.values(), predictions, "top-1") if folder else ()
+            evaluation = evaluate_predictions(predictions, asked, watch, companions, lenses)
             if folder:
                 _draw(evaluation, folder / name if len(sources) > 1 else folder)
             results += _results(predictions, evaluation, by, companions)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from calcli.core.curves.views import metrics_of
+from calcli.core.curves.views import lenses_of, metrics_of
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.entries import FigureKind
@@ -88,7 +88,8 @@ def plot_files(
     refuse_more_systems(kinds if figures else [FIGURES["reliability"], *kinds], len(files))
     refuse_binning(kinds if figures else [FIGURES["reliability"]], binning)
     with filled_folder(output) as folder:
-        evaluations = _evaluations(files, options, settings, kinds, watcher)
+        drawn = kinds if figures else FIGURES.values()
+        evaluations = _evaluations(files, options, settings, kinds, drawn, lens, watcher)
         names = [kind.name for kind in kinds]
         if not figures:
             names = [*_standard(evaluations.values(), view), *names]
@@ -103,6 +104,8 @@ def _evaluations(
     options: ReadOptions,
     settings: Settings,
     kinds: Sequence[FigureKind],
+    drawn: Iterable[FigureKind],
+    lens: str,
     watcher: Watcher | None,
 ) -> dict[str, Evaluation]:
     """Read files and evaluate what figures need of each, by its short name."""
@@ -111,7 +114,8 @@ def _evaluations(
         predictions = read(file, options)
         wanted = replace(settings, metrics=metrics_of(kinds, predictions, settings))
         watch = watcher(name, predictions.n_rows) if watcher else None
-        evaluations[name] = evaluate(predictions, wanted, watch)
+        lenses = lenses_of(drawn, predictions, lens)
+        evaluations[name] = evaluate(predictions, wanted, watch, lenses=lenses)
     return evaluations
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from calcli.core.state.collectors import RowTable
 
 
 def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Problem:
-    """Return the problem of a lens: the one at hand for top-1, else from another pass over the rows.
+    """Return the problem of a lens: one that the evaluation kept, else from another pass over the rows.
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     """
     predictions = evaluation.predictions
     owner = f"--region with {predictions.provenance.path}"
-    if lens == "top-1":
-        return evaluation.confidence.in_region(region, owner)
+    if lens in evaluation.problems:
+        return evaluation.problems[lens].in_region(region, owner)
     if lens in evaluation.settings.groups:
         raise UsageError(
             f"the lens {lens} has several outcomes; for three of them there is the figure simplex"
@@ -49,7 +50,36 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     rows = RowTable(predictions.n_rows, found.statistics)
     sweep(predictions, [rows], evaluation.settings.precision)
     problem = ordered_problem(rows[found.score], rows[found.outcome], predictions.weights)
+    evaluation.problems[lens] = problem  # which other figures look at as well
     return problem.in_region(region, owner)
+
+
+def lenses_of(figures: Iterable[FigureKind], predictions: Predictions, lens: str) -> tuple[str, ...]:
+    """Return the one-dimensional lenses that figures look through, of those that the classes have.
+
+    Parameters
+    ----------
+    figures
+        What is to be drawn.
+    predictions
+        Of what.
+    lens
+        The one that is asked for, for figures that look through any.
+    """
+    n_classes, found = predictions.n_classes, dict[str, None]()
+    for figure in figures:
+        least, most = figure.standard or (0, inf)
+        if figure.one_score or (figure.lens and least <= n_classes <= most):
+            found[figure.lens or lens] = None
+    return tuple(name for name in found if _is_scalar(name, n_classes))
+
+
+def _is_scalar(lens: str, n_classes: int) -> bool:
+    try:
+        find_scalar_lens(lens, n_classes)
+    except UsageError:
+        return False
+    return True
 
 
 def metrics_of(

@@ -63,6 +63,7 @@ def evaluate(
     settings: Settings | None = None,
     watch: Watch | None = None,
     companions: Companions | None = None,
+    lenses: Sequence[str] = (),
 ) -> Evaluation:
     """Evaluate predictions.
 
@@ -76,6 +77,8 @@ def evaluate(
         Called with the number of rows done as the pass goes on.
     companions
         Predictions that some metrics need beside them.
+    lenses
+        One-dimensional ones whose problems figures look at, beside the top-1 problem.
 
     Raises
     ------
@@ -83,7 +86,7 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
-    return _resampled(assess(measure(predictions, settings, watch, companions), settings))
+    return _resampled(assess(measure(predictions, settings, watch, companions, lenses=lenses), settings))
 
 
 def measure(
@@ -92,6 +95,7 @@ def measure(
     watch: Watch | None = None,
     companions: Companions | None = None,
     units_for: UnitsOf | None = None,
+    lenses: Sequence[str] = (),
 ) -> Measurements:
     """Return what one pass finds for the metrics of the settings.
 
@@ -108,9 +112,10 @@ def measure(
         predictions = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
 
     def kept() -> Measurements:
-        made = Pass(predictions, settings, companions, units_for)
+        made = Pass(predictions, settings, companions, units_for, lenses)
         made.keep_rows({"hit": ROW_STATISTICS["hit"]})
-        made.keep_lens("top-1")
+        for lens in made.seen:
+            made.keep_lens(lens)
         made.keep_bins(settings.bins)
         if settings.test:  # of all classes
             made.keep_probs()
@@ -133,7 +138,7 @@ def assess(measured: Measurements, settings: Settings) -> Evaluation:
         settings = replace(settings, draws=0)  # dependent outcomes cannot be drawn from the predictions
     calls = _calls(predictions, settings)
     found = Findings.joined(family.estimates(own, measured, settings) for family, own in by_family(calls))
-    confidence = measured.problem("top-1")
+    problems = {lens: measured.problem(lens) for lens in measured.seen}
     return Evaluation(
         predictions,
         settings,
@@ -141,8 +146,8 @@ def assess(measured: Measurements, settings: Settings) -> Evaluation:
         measured.facts,
         {str(call): found.estimates[str(call)] for call in calls},
         class_rows(measured, settings),
-        confidence,
-        confidence.bins("equal-width", settings.bins),
+        problems,
+        problems["top-1"].bins("equal-width", settings.bins),
         measured.class_bins(settings.bins),
         *_infinite(measured),
         () if settings.metrics else tuple(default_metrics(predictions, settings.costs)[1]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -44,6 +44,8 @@ class Pass:
         Predictions that some metrics need beside them.
     units_for
         In a comparison: the units that change sides together, given how many sums are kept of each.
+    lenses
+        One-dimensional ones that are looked through whatever the metrics, beside top-1.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Pass:
         settings: Settings,
         companions: Companions | None = None,
         units_for: UnitsOf | None = None,
+        lenses: Sequence[str] = (),
     ) -> None:
         self.predictions, self.settings = predictions, settings
         self.companions = companions or Companions()
@@ -60,6 +63,7 @@ class Pass:
         self.collectors: dict[Hashable, Collector] = {}
         self._statistics: dict[str, RowStatistic] = {}
         self._units_for = units_for
+        self.seen = tuple(dict.fromkeys(["top-1", *lenses]))
         self._groups = {
             name: group_members(name, group_of, predictions.classes)
             for name, group_of in settings.groups.items()
@@ -132,6 +136,8 @@ class Measurements:
     ----------
     predictions, settings, companions, dtype
         Of the pass.
+    seen
+        One-dimensional lenses that are looked through whatever the metrics.
     facts
         What it noticed about the scores.
     rows
@@ -140,7 +146,7 @@ class Measurements:
 
     def __init__(self, made: Pass, facts: InputFacts, rows: RowTable) -> None:
         self.predictions, self.settings, self.companions = made.predictions, made.settings, made.companions
-        self.dtype, self.facts, self.rows = made.dtype, facts, rows
+        self.dtype, self.seen, self.facts, self.rows = made.dtype, made.seen, facts, rows
         self._lenses, self._collectors = made.lenses, made.collectors
         self._once: dict[Hashable, Any] = {}
 

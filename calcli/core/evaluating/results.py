@@ -121,8 +121,9 @@ class Evaluation:
         Metric values in the order asked for, by canonical expression.
     per_class
         One entry a class.
-    confidence
-        The top-1 problem: confidence and hit of every row, in ascending order.
+    problems
+        The top-1 problem, confidence and hit of every row in ascending order, and those of other lenses that
+        were asked for, by lens.
     reliability
         Its equal-width bins.
     class_bins
@@ -147,7 +148,7 @@ class Evaluation:
     facts: InputFacts
     estimates: dict[str, Estimate]
     per_class: list[ClassRow]
-    confidence: Problem
+    problems: dict[str, Problem]
     reliability: Bins
     class_bins: Bins
     infinite_rows: NDArray[np.intp]
@@ -156,3 +157,8 @@ class Evaluation:
     decisions: Mapping[str, tuple[Decision, ...]] = field(default_factory=dict)
     recalibration_notes: tuple[str, ...] = ()
     clipped_rows: int = 0
+
+    @property
+    def confidence(self) -> Problem:
+        """The top-1 problem."""
+        return self.problems["top-1"]

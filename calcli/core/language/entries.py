@@ -246,6 +246,8 @@ class FigureKind(Entry):
         The metrics that it draws where none are asked for; one that takes costs for each of those in use.
     one_score
         Whether it looks through a one-dimensional lens, and so at a region of its scores.
+    lens
+        The one-dimensional lens that it looks through whatever is asked for; "" for none.
     most_systems
         How many systems it can show; None for any number.
     bins
@@ -261,6 +263,7 @@ class FigureKind(Entry):
     meaning: str
     metrics: tuple[str, ...] = ()
     one_score: bool = False
+    lens: str = ""
     most_systems: int | None = PANELS
     bins: Literal["scores", "recursive"] | None = None
     standard: tuple[float, float] | None = None

@@ -77,6 +77,7 @@ FIGURES: dict[str, FigureKind] = {
             title="Risk curves",
             meaning="cost of decisions at every threshold, for two classes: areas are scores",
             source="Ferrer & Ramos 2024, fig. 1",
+            lens="class-1",
             most_systems=LINES,
             standard=(2, 2),
         ),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.curves.views import metrics_of, problem_of
+from calcli.core.curves import views
+from calcli.core.curves.views import lenses_of, metrics_of, problem_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
-from calcli.core.language.figures import find_figures, refuse_more_systems, standard_names
+from calcli.core.language.figures import FIGURES, find_figures, refuse_more_systems, standard_names
 from calcli.core.language.settings import Settings
 
 
@@ -37,6 +38,29 @@ def test_regions_of_any_lens(lens, score):
     np.testing.assert_allclose(inside, values[(values >= 0.25) & (values < 0.4)])
     with pytest.raises(UsageError, match="--region with arrays: no row has a score"):
         problem_of(evaluation, lens, "0.9999..1")
+
+
+def test_rows_are_read_once_for_all_figures_of_a_lens(monkeypatch):
+    predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, resamples=0)
+    passes = []
+    sweep = views.sweep
+    monkeypatch.setattr(views, "sweep", lambda *of: passes.append(0) or sweep(*of))
+    later = evaluate(predictions, settings)
+    found = [problem_of(later, "class-2") for _ in range(2)]
+    assert len(passes) == 1
+    kept = problem_of(evaluate(predictions, settings, lenses=("class-2",)), "class-2")
+    assert len(passes) == 1
+    for problem in found:
+        np.testing.assert_array_equal(problem.score, kept.score)
+        np.testing.assert_array_equal(problem.outcome, kept.outcome)
+
+
+def test_figures_look_through_the_lenses_that_the_classes_have():
+    figures = [FIGURES[name] for name in ("reliability", "risk", "rejection")]
+    assert lenses_of(figures, some_predictions(k=2), "top-1") == ("top-1", "class-1")
+    assert lenses_of(figures, some_predictions(k=4), "class-3") == ("class-3",)
+    assert lenses_of(figures, some_predictions(k=4), "class-wise") == ()
+    assert lenses_of(figures[2:], some_predictions(k=4), "class-3") == ()
 
 
 def test_lenses_of_several_outcomes_have_no_problem():
