@@ -34,24 +34,19 @@ class Bound:
         Whether it is the greatest.
     end
         What is compared with it.
-    inside
-        Whether the limit itself is not allowed.
     """
 
     limit: float
     most: bool
     end: End = "value"
-    inside: bool = False
 
     def allows(self, value: float) -> bool:
         """Tell whether a value is within the limit."""
-        low, high = (value, self.limit) if self.most else (self.limit, value)
-        return low < high if self.inside else low <= high
+        return value <= self.limit if self.most else value >= self.limit
 
     def __str__(self) -> str:
         what = "" if self.end == "value" else f" ({self.end} end)"
-        words = ("at most", "below") if self.most else ("at least", "above")
-        return f"{what} {words[self.inside]} {self.limit:g}"
+        return f"{what} at {'most' if self.most else 'least'} {self.limit:g}"
 
 
 @dataclass(frozen=True)
@@ -168,8 +163,9 @@ def parse_failure(text: str, defaults: Mapping[str, Any] | None = None) -> Rule:
     if math.isnan(limit):
         raise UsageError(f"{text!r} compares with {found['bound']!r}; expected a number, as in {EXAMPLE}")
     call, sign = parse_metric(found["metric"], defaults), found["sign"]
-    bound = Bound(limit, most=sign[0] == ">", inside=sign[1:] == "=")
-    return Rule(call, bound, name=f"{call.asked}{sign}{limit:g}")
+    most = sign[0] == ">"
+    allowed = math.nextafter(limit, -math.inf if most else math.inf) if sign.endswith("=") else limit
+    return Rule(call, Bound(allowed, most), name=f"{call.asked}{sign}{limit:g}")
 
 
 def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | None:
