@@ -147,7 +147,7 @@ class RankedScores(TableScores):
         )
 
 
-def read_through_ranks(raw: TableScores, layout: Layout, options: ReadOptions) -> TableScores:
+def ranked_scores(raw: TableScores, layout: Layout, options: ReadOptions) -> TableScores:
     """Return scores in the order of the classes, if there are columns that name the class of each.
 
     Parameters

@@ -20,7 +20,7 @@ from calcli.io.columnscores import TableScores, holds_of, numbers, stored_scores
 from calcli.io.labels import Labels, labels_from_array, missing_label
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed
-from calcli.io.ranked import RankedScores, read_through_ranks
+from calcli.io.ranked import RankedScores, ranked_scores
 from calcli.io.source import Contents, LazyColumns, Source
 from calcli.io.writing import Frame, Writer
 
@@ -91,7 +91,7 @@ class Table(Contents):
         layout = find_layout(
             holds, lambda column: _distinct(self, column), options, place.name, labelled=labelled
         )
-        scores = read_through_ranks(stored_scores(self, layout.scores, holds, options), layout, options)
+        scores = ranked_scores(stored_scores(self, layout.scores, holds, options), layout, options)
         ranked = scores if isinstance(scores, RankedScores) else None
         taken = {*scores.names, layout.label}
         columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}

@@ -12,7 +12,7 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.language.errors import InputError, ReadAgain
 
 Kind = Literal["logits", "log-probs", "probs"]
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 class Scores(Protocol):
@@ -150,7 +150,7 @@ class Predictions:
         return self.columns[name]
 
 
-def read_through(work: Callable[[], Found]) -> Found:
+def read_through(work: Callable[[], T]) -> T:
     """Return what `work` makes of all rows; it begins anew if they turn out to be of another kind."""
     try:
         return work()
