@@ -13,6 +13,7 @@ from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind, read_through
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.progress import Watch
 from calcli.io.checks import CheckedScores
 from calcli.io.folder import filled_folder
 from calcli.io.formats import Format, format_of, known_format, refuse_wrong_content
@@ -26,7 +27,6 @@ from calcli.io.writing import ARRAYS, PREFIXES, Frame, Writer, open_writer, outp
 
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
 
-Watch = Callable[[int], None]
 Watcher = Callable[[int | None], Watch]
 
 

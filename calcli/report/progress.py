@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-Watch = Callable[[int], None]
-Watcher = Callable[[str, int | None], Watch]
+from calcli.core.language.progress import Watch, Watcher
 
 
 @contextmanager

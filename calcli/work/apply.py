@@ -7,11 +7,11 @@ from pathlib import Path
 
 from calcli.core.calibrators.record import prior_shift
 from calcli.core.data.predictions import Kind
+from calcli.core.language.progress import Watcher
 from calcli.io.calibrators import load_calibrator
 from calcli.io.costs import read_priors
 from calcli.io.options import ReadOptions
 from calcli.io.recalibrating import Wanted, Written, recalibrate_file, recalibrate_folder
-from calcli.report.progress import Watcher
 
 
 def apply_file(

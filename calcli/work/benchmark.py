@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods, parse_metrics
+from calcli.core.language.progress import Watcher
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, Task, run, task_of
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.report.benchmark import BenchmarkReport
-from calcli.report.progress import Watcher
 from calcli.report.summary import short_names
 
 

@@ -13,13 +13,13 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
+from calcli.core.language.progress import Watcher
 from calcli.core.language.settings import Settings
 from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
 from calcli.report.comparison import ComparisonReport, SeedsReport
-from calcli.report.progress import Watcher
 
 
 @documented(Settings)

@@ -19,6 +19,7 @@ from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
 from calcli.core.language.declaring import checked, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES
+from calcli.core.language.progress import Watcher
 from calcli.core.language.settings import Settings
 from calcli.io.folder import filled_folder
 from calcli.io.hashing import sha256
@@ -27,7 +28,6 @@ from calcli.io.read import from_arrays, read, read_concat
 from calcli.io.settings import settings_of
 from calcli.report.evaluation import EvaluationReport
 from calcli.report.numbers import counted, number
-from calcli.report.progress import Watcher
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, relative_names, summarize
 

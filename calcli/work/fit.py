@@ -11,6 +11,7 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, parse_methods
 from calcli.core.language.methods import METHODS
+from calcli.core.language.progress import Watcher
 from calcli.core.recalibrating.fitting import Fit, FitSettings, candidates_for, fits, record_of
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.io import calibrators
@@ -18,7 +19,6 @@ from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.report.fit import FitReport
-from calcli.report.progress import Watcher
 
 AUTO = "auto"
 REDUCED = "reduced"

@@ -19,13 +19,13 @@ from calcli.core.language.figures import (
     refuse_more_systems,
     standard_names,
 )
+from calcli.core.language.progress import Watcher
 from calcli.core.language.settings import Settings
 from calcli.figures import View, draw, save
 from calcli.io.calibrators import load_calibrator
 from calcli.io.folder import filled_folder
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.report.progress import Watcher
 from calcli.report.shown import csv_text
 from calcli.report.summary import short_names
 

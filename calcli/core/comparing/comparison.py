@@ -16,10 +16,10 @@ from calcli.core.estimators.costs import Costs
 from calcli.core.estimators.evidence import Evidence, Untested
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import holm
-from calcli.core.evaluating.measurements import Watch
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric
+from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 

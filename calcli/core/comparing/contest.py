@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from calcli.core.comparing.recomputed import Held, in_memory, recomputed_differences
+from calcli.core.comparing.recomputed import in_memory, recomputed_differences
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.streams import Stream, generator
@@ -17,9 +17,9 @@ from calcli.core.estimators.permutation import Swapped
 from calcli.core.evaluating.evaluate import assess, measure
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Entrant, Match, System
-from calcli.core.evaluating.measurements import Watch
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.expressions import MetricExpression, parse_metrics
+from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
 
 
@@ -113,14 +113,14 @@ class Contest:
         return System(evaluation.predictions, entrant.measured.units, values, draws, kept)
 
     @cached_property
-    def _held(self) -> list[Held]:
-        return in_memory(
-            [system.predictions for system in self._systems], [system.units for system in self._systems]
-        )
+    def _held(self) -> list[Predictions]:
+        return in_memory([system.predictions for system in self._systems])
 
     def _recomputed(self, baseline: int, candidate: int, call: MetricExpression) -> Swapped:
-        held, rng = self._held, generator(self.settings.seed, Stream.SWAPS)
-        return recomputed_differences(held[baseline], held[candidate], call, self.settings, rng, self._paired)
+        systems = self._held[baseline], self._held[candidate]
+        units = self._systems[baseline].units, self._systems[candidate].units
+        rng = generator(self.settings.seed, Stream.SWAPS)
+        return recomputed_differences(systems, units, call, self.settings, rng, self._paired)
 
 
 def _dealt(units: Sequence[Units], number: int, sums: int) -> Units:

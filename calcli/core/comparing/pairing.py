@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import ArrayScores, Predictions, read_through, require_classes
-from calcli.core.data.slices import select
+from calcli.core.data.slices import gathered, select
 from calcli.core.language.errors import InputError, UsageError
-
-GATHER = 1 << 20  # scores read at once while rows are put in another order
 
 
 @dataclass(frozen=True)
@@ -154,12 +152,10 @@ def _take(predictions: Predictions, rows: NDArray[np.intp]) -> Predictions:
     ascending = select(predictions, chosen)
     if (np.diff(rows) > 0).all():
         return ascending
-    step = max(1, GATHER // predictions.n_classes)
-    blocks = read_through(lambda: [block.copy() for block in ascending.scores.blocks(step)])
-    place = np.argsort(np.argsort(rows))
+    scores = read_through(lambda: gathered(ascending.scores, np.argsort(np.argsort(rows))))
     weights = None if predictions.weights is None else predictions.weights[rows]
-    scores = ArrayScores(np.concatenate(blocks)[place], ascending.kind, ascending.scores.kind_reason)
-    return replace(ascending, scores=scores, labels=predictions.labels[rows], weights=weights, columns={})
+    held = ArrayScores(scores, ascending.kind, ascending.scores.kind_reason)
+    return replace(ascending, scores=held, labels=predictions.labels[rows], weights=weights, columns={})
 
 
 def _path(predictions: Predictions) -> str:

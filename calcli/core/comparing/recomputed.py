@@ -7,14 +7,14 @@ for every permutation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.crossvalidation import rows_of
-from calcli.core.data.arrays import Floats
-from calcli.core.data.predictions import ArrayScores, Kind, Predictions
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.slices import gathered
 from calcli.core.data.units import Units
 from calcli.core.estimators.permutation import Swapped, memberships
 from calcli.core.evaluating.evaluate import evaluate
@@ -25,44 +25,18 @@ VISITS = 100_000_000  # scores that all permutations together may look at, befor
 FEWEST_DRAWS = 199
 
 
-@dataclass(frozen=True)
-class Held:
-    """A system's predictions in memory.
-
-    Attributes
-    ----------
-    predictions
-        As they were measured.
-    table
-        (n, K) their scores, of the same kind for all systems.
-    units
-        Rows that change sides together.
-    """
-
-    predictions: Predictions
-    table: Floats
-    units: Units
-
-
-def in_memory(systems: Sequence[Predictions], units: Sequence[Units]) -> list[Held]:
+def in_memory(systems: Sequence[Predictions]) -> list[Predictions]:
     """Read the scores of all systems as one kind, so that rows of one can stand among another's."""
-    probs = all(system.kind == "probs" for system in systems)
-    if probs:
-        tables = [np.concatenate(list(_copies(system))) for system in systems]
+    if all(system.kind == "probs" for system in systems):
+        tables = [ArrayScores(gathered(system.scores), "probs") for system in systems]
     else:
-        tables = [rows_of(system).scores for system in systems]
-    kind: Kind = "probs" if probs else "logits"
-    held = [replace(one, scores=ArrayScores(table, kind)) for one, table in zip(systems, tables, strict=True)]
-    return [Held(*found) for found in zip(held, tables, units, strict=True)]
-
-
-def _copies(system: Predictions) -> list[Floats]:
-    return [block.copy() for block in system.scores.blocks(max(1, system.n_rows))]
+        tables = [ArrayScores(rows_of(system).scores, "logits") for system in systems]
+    return [replace(system, scores=table) for system, table in zip(systems, tables, strict=True)]
 
 
 def recomputed_differences(
-    baseline: Held,
-    candidate: Held,
+    systems: tuple[Predictions, Predictions],
+    units: tuple[Units, Units],
     call: MetricExpression,
     settings: Settings,
     rng: np.random.Generator,
@@ -72,8 +46,10 @@ def recomputed_differences(
 
     Parameters
     ----------
-    baseline, candidate
-        With the same classes; if paired, of the same rows.
+    systems
+        Baseline and candidate, with the same classes; if paired, of the same rows.
+    units
+        Rows of each that change sides together.
     call
         Any metric.
     settings
@@ -90,14 +66,12 @@ def recomputed_differences(
     plain = replace(
         settings, metrics=(call.asked,), resamples=0, draws=0, test=False, cluster=None, priors=None
     )
-    pooled = _joined(baseline, candidate)
-    table, weights = np.concatenate([baseline.table, candidate.table]), pooled.weights
-    unit = np.concatenate([baseline.units.of_row, baseline.units.number + candidate.units.of_row])
-    numbers = baseline.units.number, candidate.units.number
+    pooled = _joined(systems)
+    table, weights = np.concatenate([gathered(system.scores) for system in systems]), pooled.weights
+    numbers = units[0].number, units[1].number
+    unit = np.concatenate([units[0].of_row, numbers[0] + units[1].of_row])
     # in the order of the cases, whichever system they come from
-    order = np.argsort(
-        np.concatenate([np.arange(len(one.table)) for one in (baseline, candidate)]), kind="stable"
-    )
+    order = np.argsort(np.concatenate([np.arange(system.n_rows) for system in systems]), kind="stable")
 
     def value(chosen: NDArray[np.bool_]) -> float:
         rows = order[chosen[order]]
@@ -116,9 +90,8 @@ def recomputed_differences(
     return Swapped(difference(np.repeat([1.0, 0.0], numbers)), found[~np.isnan(found)])
 
 
-def _joined(baseline: Held, candidate: Held) -> Predictions:
-    """Return labels and weights of both, with the scores of neither."""
-    systems = [baseline.predictions, candidate.predictions]
+def _joined(systems: Sequence[Predictions]) -> Predictions:
+    """Return labels and weights of all systems, with the scores of the first."""
     weights = None
     if any(system.weights is not None for system in systems):
         own = [np.ones(system.n_rows) if system.weights is None else system.weights for system in systems]

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
+from calcli.core.data.batches import batches
 
-BLOCK_ELEMENTS = 1 << 16  # cumulative probabilities searched at a time stay in the cache
+SEARCHED = 1 << 16  # cumulative probabilities at a time, which stay in the cache
 
 
 def draw_labels(probs: Floats, draws: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -28,15 +29,14 @@ def draw_labels(probs: Floats, draws: int, rng: np.random.Generator) -> NDArray[
     """
     n, k = probs.shape
     labels = np.empty((n, draws), np.intp)
-    step = max(1, BLOCK_ELEMENTS // k)
-    for start in range(0, n, step):
+    for batch in batches(n, k, SEARCHED):
         # row i of the block owns the interval [i, i + 1), so that one search serves all rows
-        cumulative = np.cumsum(probs[start : start + step], axis=1, dtype=np.float64)
+        cumulative = np.cumsum(probs[batch], axis=1, dtype=np.float64)
         cumulative /= cumulative[:, -1:]
         rows = np.arange(len(cumulative))[:, None]
         cumulative += rows
         # 32 random bits after the row's number: the sum is exact and stays below the next row
         places = rows + rng.integers(0, 2**32, (len(cumulative), draws)) * 2.0**-32
         found = np.searchsorted(cumulative.ravel(), places.ravel(), side="right")
-        labels[start : start + step] = found.reshape(places.shape) - rows * k
+        labels[batch] = found.reshape(places.shape) - rows * k
     return labels

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.batches import batches
 
 SUM_ROUNDING = 8  # machine epsilons by which the probabilities of a row may miss 1 by rounding alone
 BLOCK_BYTES = 1 << 18  # a block and its temporaries stay in the second-level cache
@@ -16,11 +17,9 @@ NARROW = 32  # below so many columns a reduction along rows is slow in numpy
 
 
 def row_blocks(scores: Floats, size: int = BLOCK_BYTES) -> Iterator[slice]:
-    """Yield slices that cut the rows of `scores`, (N, K), into blocks of about `size` bytes."""
+    """Return slices that cut the rows of `scores`, (N, K), into blocks of about `size` bytes."""
     rows, columns = scores.shape
-    step = max(1, size // (columns * scores.itemsize))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
+    return batches(rows, columns * scores.itemsize, size)
 
 
 def as_floats(scores: Array) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Floats, Positions
 from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Scores
 from calcli.core.language.errors import InputError
 
@@ -134,7 +134,7 @@ def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator
             yield select(predictions, chosen)
             continue
         own = numbers[chosen]
-        held = _gathered(ChosenScores(whole, chosen), np.argsort(own, kind="stable"))
+        held = gathered(ChosenScores(whole, chosen), np.argsort(own, kind="stable"))
         sizes = np.bincount(own - first)
         for number, stop, rows in zip(range(first, last), np.cumsum(sizes), sizes, strict=True):
             scores = HeldScores(held[stop - rows : stop], whole.kind, whole.kind_reason, stored=whole.dtype)
@@ -152,10 +152,11 @@ def _fitting(sizes: Iterable[int], most: int) -> Iterator[tuple[int, int]]:
     yield first, last + 1
 
 
-def _gathered(scores: Scores, order: NDArray[np.intp]) -> Floats:
-    """Read scores once and return their rows in an order."""
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+def gathered(scores: Scores, order: Positions | None = None) -> Floats:
+    """Read scores once and return their rows, in an order."""
+    place = np.arange(scores.shape[0])
+    if order is not None:
+        place[order] = place.copy()
     start, held = 0, np.empty((0, scores.shape[1]))
     for block in scores.blocks(READ_ROWS):
         if not start:

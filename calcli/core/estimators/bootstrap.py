@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.batches import batch_sizes
 from calcli.core.data.units import Units
 from calcli.core.estimators.scoring import Means
 
@@ -88,9 +89,7 @@ class Sums:
         """
         parts = []
         number = self.units.number
-        step = max(1, COUNTS // number)
-        for start in range(0, resamples, step):
-            size = min(step, resamples - start)
+        for size in batch_sizes(resamples, number, COUNTS):
             counts = np.empty((size, number))
             for row, drawn in enumerate(rng.integers(0, number, size=counts.shape)):
                 counts[row] = np.bincount(drawn, minlength=number)

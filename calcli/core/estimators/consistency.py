@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.data.batches import batches
 from calcli.core.data.binning import distinct
 from calcli.core.estimators.confidence import ConfidenceShare
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.problems.problem import Problem, segment_sums
 
-ROW_LIMIT = 20_000  # up to which every row is drawn by itself
+DRAWN_ROWS = 20_000  # up to which every row is drawn by itself
 CELLS = 500  # runs of nearly equal scores that are drawn together above that
-CHUNK = 500_000  # draws held in memory at once
+OUTCOMES = 500_000  # drawn at once
 ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit of KS is used
 
 
@@ -93,7 +94,7 @@ def outcome_sums(
     (draws, len(cuts) - 1) sums.
     """
     n = len(problem.score)
-    if n > ROW_LIMIT and problem.weights is None:
+    if n > DRAWN_ROWS and problem.weights is None:
         # scores within a cell differ so little that a binomial with their mean has the same variance
         fine = distinct(np.concatenate([cuts, np.linspace(0, n, CELLS + 1).astype(np.intp)]))
         count = np.diff(fine)
@@ -103,13 +104,11 @@ def outcome_sums(
     sums = np.empty((draws, len(cuts) - 1))
     threshold = np.minimum(problem.score.astype(np.float64) * 2**32, 2**32 - 1).astype(np.uint32)
     certain = problem.score == 1
-    step = max(1, CHUNK // n)
-    for start in range(0, draws, step):
-        size = min(step, draws - start)
-        drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
+    for batch in batches(draws, n, OUTCOMES):
+        drawn = rng.integers(0, 2**32, size=(batch.stop - batch.start, n), dtype=np.uint32) < threshold
         drawn |= certain
         outcome = drawn.view(np.uint8) if problem.weights is None else drawn * problem.weights
-        sums[start : start + size] = segment_sums(outcome, cuts)
+        sums[batch] = segment_sums(outcome, cuts)
     return sums
 
 

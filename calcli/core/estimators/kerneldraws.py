@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.batches import batches
 from calcli.core.data.drawing import draw_labels
 
 COMMON = 0.08  # share of the rows from which a product of matrices is faster than looking up equal labels
 BATCH = 32  # draws whose equal labels are looked up together
-CHUNK = 1 << 18  # elements that are computed together
+TERMS = 1 << 18  # of pairs of rows that are computed together
 NORMAL_FROM = 400.0  # variance, in squares of the largest factor, from which the sum of pairs is normal
 
 Kernel = Callable[[Floats, Floats], Floats]
@@ -44,7 +45,7 @@ class DrawnSums:
         n, k = probs.shape
         probs = np.ascontiguousarray(probs)
         self._labels = np.empty((n, draws), np.min_scalar_type(k))
-        for part in _parts(n, max(draws, k)):
+        for part in batches(n, max(draws, k), TERMS):
             self._labels[part] = draw_labels(probs[part], draws, rng)
         self._factor, self._weights = 1, weights
         if k == 2:  # the residuals of two classes are opposite: the first one tells all, twice
@@ -77,7 +78,7 @@ class DrawnSums:
     def sums(self) -> Doubles:
         """Return the (B,) sums."""
         crossed = np.zeros(len(self._total))
-        for part in _parts(len(self._labels), len(crossed)):
+        for part in batches(len(self._labels), len(crossed), TERMS):
             crossed += np.take_along_axis(self._expected[part], self._labels[part].astype(np.intp), 1).sum(0)
         constant = np.vdot(self._expected[:, :-1], self._others) / 2
         return self._factor * (self._total - crossed + constant)
@@ -125,7 +126,7 @@ class DisjointPairs:
         """Return random pairs of rows with (N, K) probabilities and (N,) weights."""
         left, right = rng.permutation(len(probs))[: len(probs) // 2 * 2].reshape(-1, 2).T
         factor = np.empty(len(left))
-        for part in _parts(len(left), probs.shape[1]):
+        for part in batches(len(left), probs.shape[1], TERMS):
             factor[part] = kernel(probs[left[part], None], probs[right[part], None])[:, 0, 0]
         if weights is None:
             return cls(left, right, factor, float(len(left)))
@@ -142,7 +143,7 @@ class DisjointPairs:
 
     def _errors(self, probs: Floats, labels_of: Callable[[Positions], Array], draws: int) -> Doubles:
         total = np.zeros(draws)
-        for part in _parts(len(self.left), max(draws, probs.shape[1])):
+        for part in batches(len(self.left), max(draws, probs.shape[1]), TERMS):
             left, right = self.left[part], self.right[part]
             one, other = labels_of(left), labels_of(right)
             terms = (one == other).astype(np.float64)
@@ -155,7 +156,7 @@ class DisjointPairs:
     def normal_sd(self, probs: Floats) -> float | None:
         """Return the standard deviation if calibrated; None where the mean is not normal to a good part."""
         variance = 0.0
-        for part in _parts(len(self.left), probs.shape[1]):
+        for part in batches(len(self.left), probs.shape[1], TERMS):
             p, q = (probs[side[part]].astype(np.float64) for side in (self.left, self.right))
             # the trace of the product of the covariances of two labels
             trace = np.vecdot(p * (1 - p), q) - np.vecdot(p, q * q) + np.vecdot(p, q) ** 2
@@ -164,9 +165,3 @@ class DisjointPairs:
         if variance <= NORMAL_FROM * float(np.square(self.factor).max()):
             return None
         return math.sqrt(variance) / self.weight
-
-
-def _parts(n: int, width: int) -> list[slice]:
-    """Return slices of n rows of a width that are computed together."""
-    step = max(1, CHUNK // width)
-    return [slice(start, start + step) for start in range(0, n, step)]

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
+from calcli.core.data.batches import batch_sizes, batches
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.errors import KernelError
-from calcli.core.estimators.kerneldraws import CHUNK as PAIRS
+from calcli.core.estimators.kerneldraws import TERMS
 from calcli.core.estimators.kernels import TILE, LaplacianKernel, median_kernel
-from calcli.core.estimators.permutation import CHUNK, Swapped
+from calcli.core.estimators.permutation import MEMBERSHIPS, Swapped
 from calcli.core.problems.vectors import VectorProblem
 
 Tile = tuple[Any, Any, bool]
@@ -51,10 +52,9 @@ def swapped_kernel_error(
     """
     kernel = median_kernel(np.concatenate([baseline.probs, candidate.probs]), estimator.distance)
     of_units = units.sums(swap_shares(baseline, candidate, estimator, kernel))
-    step = max(1, CHUNK // units.number)
     parts = [
-        rng.choice([-1.0, 1.0], size=(min(step, draws - start), units.number)) @ of_units
-        for start in range(0, draws, step)
+        rng.choice([-1.0, 1.0], size=(size, units.number)) @ of_units
+        for size in batch_sizes(draws, units.number, MEMBERSHIPS)
     ]
     return Swapped(float(of_units.sum()), np.concatenate(parts))
 
@@ -93,9 +93,8 @@ def _tiles(n: int, estimator: KernelError) -> Iterator[Tile]:
     """Yield rows with their partners, and whether these are the same: every pair twice, once for each row."""
     if estimator.estimator == "block":  # the disjoint pairs of `kernels.skce_blocks`
         pairs = generator(estimator.seed, Stream.PAIRS).permutation(n)[: n // 2 * 2].reshape(-1, 2)
-        for start in range(0, len(pairs), PAIRS):
-            part = pairs[start : start + PAIRS]
-            yield part, part, True
+        for batch in batches(len(pairs), 1, TERMS):
+            yield pairs[batch], pairs[batch], True
         return
     starts = range(0, n, TILE)
     for i in starts:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats, Positions
+from calcli.core.data.batches import batch_sizes
 from calcli.core.data.binning import Bins
 from calcli.core.data.drawing import draw_labels
 from calcli.core.estimators.consistency import Null, compare
@@ -21,7 +22,7 @@ from calcli.core.problems.problem import segment_sums
 
 Distance = Literal["tv", "euclidean", "squared-euclidean"]
 
-CHUNK = 2_000_000  # labels, or sums of outcomes, held in memory at once
+DRAWN = 2_000_000  # labels, or sums of their outcomes, held in memory at once
 
 
 class Partition(NamedTuple):
@@ -172,9 +173,7 @@ def miscalibration_null(
     bin_of = np.empty(len(labels), np.intp)
     bin_of[partition.order] = np.repeat(np.arange(m), observed.count)
     draws = []
-    step = max(1, CHUNK // max(len(labels), d * m))
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
+    for size in batch_sizes(resamples, max(len(labels), d * m), DRAWN):
         drawn = draw_labels(probs, size, rng)
         cells = (np.arange(size) * d + drawn) * m + bin_of[:, None]
         own = None if weights is None else np.repeat(weights, size)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.batches import batch_sizes
 from calcli.core.data.binning import Bins, bin_index, equal_width_index
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.errors import OfVectors, OneDimensional
@@ -28,7 +29,7 @@ Statistic = Callable[[Bins], Any]
 
 CELLS = 500  # steps of the score, if it has more distinct values
 STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
-CHUNK = 5_000_000  # memberships held in memory at once
+MEMBERSHIPS = 5_000_000  # of units in systems, held in memory at once
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,10 @@ def swapped_sums(
         return np.asarray(after - before)
 
     as_they_are = np.repeat([[1.0, 0.0]], [len(baseline), len(candidate)], axis=1)
-    parts = []
-    step = max(1, CHUNK // len(flat))
-    for start in range(0, draws, step):
-        size = min(step, draws - start)
-        parts.append(differences(memberships(size, len(baseline), len(candidate), rng, paired)))
+    parts = [
+        differences(memberships(size, len(baseline), len(candidate), rng, paired))
+        for size in batch_sizes(draws, len(flat), MEMBERSHIPS)
+    ]
     return Swapped(float(differences(as_they_are)[0]), np.concatenate(parts))
 
 

@@ -14,13 +14,13 @@ from calcli.core.data.arrays import Array, Positions
 from calcli.core.data.blocks import sweep
 from calcli.core.data.drawing import draw_labels
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.slices import gathered
 from calcli.core.data.units import Units
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.problems.vectors import canonical_lens
 from calcli.core.state.vectors import VectorTable
 
 SD_RESAMPLES = 200  # enough for a standard deviation: its own error is 5%
-GATHER = 1 << 20  # scores read at once
 
 Values = Callable[[Predictions], Mapping[str, float]]
 
@@ -41,9 +41,8 @@ def bootstrap_sd(
     units
         Rows that are resampled together.
     """
-    rows = max(1, GATHER // predictions.n_classes)
-    scores = np.concatenate([block.copy() for block in predictions.scores.blocks(rows)])
-    whole = replace(predictions, scores=ArrayScores(scores, predictions.kind), columns={})
+    scores = ArrayScores(gathered(predictions.scores), predictions.kind)
+    whole = replace(predictions, scores=scores, columns={})
     found = [values(_taken(whole, _drawn(whole, units, rng))) for _ in range(SD_RESAMPLES)]
     return {name: _sd([one[name] for one in found]) for name in found[0]}
 

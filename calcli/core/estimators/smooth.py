@@ -17,7 +17,7 @@ from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.problems.problem import Problem, segment_sums
 
 CELLS = 4096  # a Gaussian as narrow as four cells is still smooth on the grid
-CHUNK = 32  # simulated data sets transformed at once; their grids stay in the cache
+TRANSFORMED = 32  # simulated data sets transformed at once; their grids stay in the cache
 TOLERANCE = 1e-10
 MAX_STEPS = 60
 
@@ -178,4 +178,4 @@ def _kde_errors(outcome: NDArray[np.complex128], density: NDArray[np.complex128]
 
 
 def _chunks(table: Doubles) -> list[Doubles]:
-    return np.split(table, range(CHUNK, len(table), CHUNK))
+    return np.split(table, range(TRANSFORMED, len(table), TRANSFORMED))

@@ -9,6 +9,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.data.batches import batches
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.drawing import draw_labels
 from calcli.core.estimators.consistency import Null, compare
@@ -18,7 +19,7 @@ from calcli.core.evaluating.measurements import Measurements
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorProblem
 
-CHUNK = 1_000_000  # labels drawn at once
+LABELS = 1_000_000  # drawn at once
 
 
 def from_sums(estimator: OneDimensional | OfVectors) -> TypeGuard[BinnedError]:
@@ -107,6 +108,5 @@ def _drawn(
     problem: VectorProblem, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """Yield the number of the first of some simulated data sets, and their (b, N) labels."""
-    step = max(1, CHUNK // len(problem.probs))
-    for start in range(0, draws, step):
-        yield start, draw_labels(problem.probs, min(step, draws - start), rng).T
+    for batch in batches(draws, len(problem.probs), LABELS):
+        yield batch.start, draw_labels(problem.probs, batch.stop - batch.start, rng).T

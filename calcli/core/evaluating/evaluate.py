@@ -18,11 +18,12 @@ from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
-from calcli.core.evaluating.measurements import Measurements, Pass, UnitsOf, Watch
+from calcli.core.evaluating.measurements import Measurements, Pass, UnitsOf
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
+from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses

@@ -17,6 +17,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
 from calcli.core.data.units import Units
 from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
 from calcli.core.problems.problem import Problem, ordered_problem
@@ -27,7 +28,6 @@ from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
 from calcli.core.state.vectors import VectorTable
 
 T = TypeVar("T")
-Watch = Callable[[int], None]
 UnitsOf = Callable[[int], Units]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,11 +31,11 @@ from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import ScoreName
+from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
 
 REPORTED = ("log_loss", "brier", "ece", "accuracy")
 Values = dict[str, float]
-Watch = Callable[[int], None]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def swaps_of(seed: int, units: int):
 
 
 def found_and_looped(systems, metric, value, units):
-    held = in_memory(systems, [units, units])
+    held = in_memory(systems), (units, units)
     found = recomputed_differences(*held, parse_metric(metric), SETTINGS, np.random.default_rng(1))
     first, second = (system.scores.array for system in systems)
     looped = []
@@ -68,7 +68,7 @@ def test_logits_and_probabilities_can_change_sides(predict):
     logits = rng.normal(size=(40, 3))
     probs = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     systems = [predict(logits, labels, "logits"), predict(probs, labels)]
-    held = in_memory(systems, [Units.of(40, None)] * 2)
+    held = in_memory(systems), (Units.of(40),) * 2
     found = recomputed_differences(*held, parse_metric("smooth_ece"), SETTINGS, np.random.default_rng(4))
     assert [*found.draws, found.observed] == pytest.approx([0] * 7, abs=1e-9)
 
@@ -77,7 +77,7 @@ def test_unpaired_systems_keep_their_rows_and_weights(binary):
     rng = np.random.default_rng(5)
     labels = np.ones(30, int)
     whole, light = binary(rng.random(30), labels), binary(rng.random(20), labels[:20], rng.random(20))
-    held = in_memory([whole, light], [Units.of(30, None), Units.of(20, None)])
+    held = in_memory([whole, light]), (Units.of(30), Units.of(20))
     call = parse_metric("calibration_in_the_large")
     found = recomputed_differences(*held, call, SETTINGS, np.random.default_rng(6), paired=False)
     gaps = [1 - system.scores.array[:, 1] for system in (whole, light)]
@@ -88,7 +88,7 @@ def test_unpaired_systems_keep_their_rows_and_weights(binary):
 def test_permutations_without_a_value_do_not_count(binary):
     labels = np.array([0, 1])
     systems = [binary([0.2, 0.8], labels), binary([0.5, 0.5], labels)]
-    held = in_memory(systems, [Units.of(2, None)] * 2)
+    held = in_memory(systems), (Units.of(2),) * 2
     settings = replace(SETTINGS, draws=40)
     call = parse_metric("calibration_slope")  # undefined where all scores are equal
     found = recomputed_differences(*held, call, settings, np.random.default_rng(7))

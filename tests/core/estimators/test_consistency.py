@@ -53,7 +53,7 @@ def test_cells_have_the_spread_of_rows(monkeypatch):
     problem = calibrated(5000, rng)
     cuts = problem.cuts("equal-width", 15)
     exact = outcome_sums(problem, cuts, 3000, rng)
-    monkeypatch.setattr(consistency, "ROW_LIMIT", 1000)
+    monkeypatch.setattr(consistency, "DRAWN_ROWS", 1000)
     cells = outcome_sums(problem, cuts, 3000, rng)
     expected = problem.bins("equal-width", 15).score
     spread = exact.std(0) + 1e-9

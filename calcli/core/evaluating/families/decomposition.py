@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.batches import batches
 from calcli.core.data.binning import Bins
 from calcli.core.data.rows import LOG_ODDS
 from calcli.core.data.streams import Stream, generator
@@ -43,7 +44,7 @@ PARTS = {
     "corp_uncertainty": "uncertainty",
 }
 WITH_INTERVAL = ("refinement", "uncertainty")
-GATHER = 1 << 20  # bins of probabilities looked up at once
+LOOKED_UP = 1 << 20  # bins of probabilities at once
 
 
 class DecompositionFamily(Family):
@@ -136,10 +137,8 @@ def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
     """Return the (N,) losses of the rows if each probability were the frequency of its bin."""
     cells: Array = measured.collected(("cells", refined.bins)).cells
     labels = measured.predictions.labels
-    step = max(1, GATHER // len(cells))
-    starts = range(0, len(labels), step)
-    parts = [refined.losses(cells[:, at : at + step], labels[at : at + step]) for at in starts]
-    return np.concatenate(parts)
+    every = batches(len(labels), len(cells), LOOKED_UP)
+    return np.concatenate([refined.losses(cells[:, batch], labels[batch]) for batch in every])
 
 
 def _outcome(call: MetricExpression, measured: Measurements) -> Array:
