@@ -14,7 +14,7 @@ from calcli.core.language.settings import Settings
 from calcli.report.evaluation import Digest, input_object
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
 from calcli.report.shown import Column, Shown, Table
-from calcli.report.summary import short_names, summarize
+from calcli.report.summary import short_names
 from calcli.report.wording import NONE, assumed_bins, interval_head, unsure
 
 NO_EVIDENCE = "~"
@@ -225,8 +225,8 @@ def _notes(
         if count:
             notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")
     for name, evaluation in zip(names, comparisons[0].evaluations, strict=True):
-        if count := len(evaluation.infinite_rows):
-            notes.append(f"{name}: {counted(count, 'row')} of infinite log-loss.")
+        if infinite := evaluation.summary.infinite_log_loss:
+            notes.append(f"{name}: {counted(infinite.rows, 'row')} of infinite log-loss.")
     return notes
 
 
@@ -311,7 +311,7 @@ def _systems(
 ) -> list[dict[str, Any]]:
     return [
         {
-            "input": input_object(summarize(evaluation).input, digest),
+            "input": input_object(evaluation.summary.input, digest),
             "unmatched_rows": count,
             "metrics": {one.call.asked: one.value for one in evaluation.estimates.values()},
         }

@@ -9,7 +9,7 @@ from typing import Any
 
 from calcli.core.estimators.consistency import Null
 from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
-from calcli.core.evaluating.results import ClassRow, Estimate
+from calcli.core.evaluating.results import ClassRow, Estimate, Input
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
 from calcli.report.estimates import ends, estimates_table, if_calibrated, of_section, tested_p
@@ -25,7 +25,7 @@ from calcli.report.recalibration import decision_table, loss_table, parts_of_sco
 from calcli.report.shown import Column, Shown, Table, render
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
-from calcli.report.summary import Input, Result, short_names
+from calcli.report.summary import Result, short_names
 from calcli.report.wording import (
     CLASSICAL,
     CONSTANT,

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.evaluating.results import Estimate, Summary
 from calcli.report.numbers import counted, number, percent, points, some
 
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
@@ -50,12 +50,12 @@ class Warning:
     message: str
 
 
-def verdict(evaluation: Evaluation) -> Verdict | None:
+def verdict(summary: Summary) -> Verdict | None:
     """Return the verdict, or None where mean_gap was not computed."""
-    gap = evaluation.estimates.get("mean_gap")
+    gap = summary.estimates.get("mean_gap")
     if gap is None:
         return None
-    hits = evaluation.reliability.outcome.sum() / evaluation.reliability.weight.sum()
+    hits = summary.accuracy
     facts = f"mean confidence {percent(hits + gap.value)}, accuracy {percent(hits)}"
     if gap.interval is None:
         return Verdict("untested", gap.value, f"Not tested, as there is no interval: {facts}.")
@@ -72,53 +72,53 @@ def verdict(evaluation: Evaluation) -> Verdict | None:
     return Verdict(word, gap.value, sentence)
 
 
-def warnings(evaluation: Evaluation) -> list[Warning]:
+def warnings(summary: Summary) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
     kinds = (_infinite, _clipped, _classes, _clusters, _few_rows, _undefined)
-    found = [warning for kind in kinds for warning in kind(evaluation)]
-    if evaluation.recalibration_notes:
-        notes = "; ".join(evaluation.recalibration_notes)
+    found = [warning for kind in kinds for warning in kind(summary)]
+    if summary.recalibration_notes:
+        notes = "; ".join(summary.recalibration_notes)
         found.append(Warning("recalibration", f"Of the recalibrations: {notes}."))
-    return found + [Warning("left_out", f"{sentence}.") for sentence in evaluation.skipped]
+    return found + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
 
 
-def _infinite(evaluation: Evaluation) -> Iterator[Warning]:
-    rows = evaluation.infinite_rows
-    if len(rows):
-        without = evaluation.finite_log_loss
+def _infinite(summary: Summary) -> Iterator[Warning]:
+    infinite = summary.infinite_log_loss
+    if infinite is not None:
+        without = infinite.value_without
         rest = "" if np.isnan(without) else f"; without them it is {number(without)}"
-        given = "gives its" if len(rows) == 1 else "give their"
+        given = "gives its" if infinite.rows == 1 else "give their"
         yield Warning(
             "infinite_log_loss",
-            f"{counted(len(rows), 'row')} {given} label probability 0, which makes the log-loss "
-            f"infinite{rest}. Counted from 0: {some(rows.tolist())}. --clip makes it finite.",
+            f"{counted(infinite.rows, 'row')} {given} label probability 0, which makes the log-loss "
+            f"infinite{rest}. Counted from 0: {some(infinite.first, infinite.rows)}. --clip makes it finite.",
         )
 
 
-def _clipped(evaluation: Evaluation) -> Iterator[Warning]:
-    if evaluation.clipped_rows:
+def _clipped(summary: Summary) -> Iterator[Warning]:
+    if summary.clipped_rows:
         yield Warning(
             "clipped",
-            f"The log-loss of {counted(evaluation.clipped_rows, 'row')} was clipped: the label's probability "
-            f"counts as {evaluation.settings.clip:g}.",
+            f"The log-loss of {counted(summary.clipped_rows, 'row')} was clipped: the label's probability "
+            f"counts as {summary.settings.clip:g}.",
         )
 
 
-def _classes(evaluation: Evaluation) -> Iterator[Warning]:
-    present = [row.name for row in evaluation.per_class if row.rows]
-    absent = [row.name for row in evaluation.per_class if not row.rows]
+def _classes(summary: Summary) -> Iterator[Warning]:
+    present = [row.name for row in summary.per_class if row.rows]
+    absent = [row.name for row in summary.per_class if not row.rows]
     if len(present) == 1:
         yield Warning("one_class", f"Every row has the label {present[0]}; other classes remain untested.")
     elif absent:
         yield Warning(
             "absent_classes",
-            f"{counted(len(absent), 'class')} of {len(evaluation.per_class)} never "
+            f"{counted(len(absent), 'class')} of {len(summary.per_class)} never "
             f"{'occurs' if len(absent) == 1 else 'occur'} as label: {some(absent)}.",
         )
 
 
-def _clusters(evaluation: Evaluation) -> Iterator[Warning]:
-    cluster = evaluation.settings.cluster
+def _clusters(summary: Summary) -> Iterator[Warning]:
+    cluster = summary.settings.cluster
     if cluster is not None:
         yield Warning(
             "untested",
@@ -127,8 +127,8 @@ def _clusters(evaluation: Evaluation) -> Iterator[Warning]:
         )
 
 
-def _undefined(evaluation: Evaluation) -> Iterator[Warning]:
-    undefined = {name: found for name, found in evaluation.estimates.items() if np.isnan(found.value)}
+def _undefined(summary: Summary) -> Iterator[Warning]:
+    undefined = {name: found for name, found in summary.estimates.items() if np.isnan(found.value)}
     regions = [name for name, found in undefined.items() if found.call.region != "all"]
     names_by_reason: dict[str, list[str]] = {}
     for name, found in undefined.items():
@@ -153,9 +153,9 @@ def _why_undefined(found: Estimate) -> str:
     return "a score is infinite"
 
 
-def _few_rows(evaluation: Evaluation) -> Iterator[Warning]:
-    rows, bins = evaluation.predictions.n_rows, evaluation.settings.bins
-    errors = any(found.call.entry.family.beside_null for found in evaluation.estimates.values())
+def _few_rows(summary: Summary) -> Iterator[Warning]:
+    rows, bins = summary.input.rows, summary.settings.bins
+    errors = any(found.call.entry.family.beside_null for found in summary.estimates.values())
     if errors and rows < ROWS_A_BIN * bins:
         yield Warning(
             "few_rows",

@@ -50,10 +50,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else plural}"
 
 
-def some(items: Sequence[object]) -> str:
-    """Return the first of some things, and how many more there are."""
-    named = ", ".join(map(str, items[:FIRST]))
-    return named if len(items) <= FIRST else f"{named} and {len(items) - FIRST:,} more"
+def some(items: Sequence[object], count: int | None = None) -> str:
+    """Return the first of some things, and how many more there are, of a count that the items begin."""
+    first, count = items[:FIRST], len(items) if count is None else count
+    named = ", ".join(map(str, first))
+    return named if count == len(first) else f"{named} and {count - len(first):,} more"
 
 
 def decimals(value: float) -> int:

@@ -270,8 +270,8 @@ def _results(
     for column in by:
         parts = [
             replace(summarize(own), slice=part)
-            for part, own in evaluate_slices(predictions, column, evaluation, companions)
+            for part, own in evaluate_slices(predictions, column, evaluation.summary, companions)
         ]
-        corrected = with_corrected_p([part.metrics for part in parts], list(map(is_compared, parts)))
-        found += [replace(part, metrics=own) for part, own in zip(parts, corrected, strict=True)]
+        corrected = with_corrected_p([part.estimates for part in parts], list(map(is_compared, parts)))
+        found += [replace(part, estimates=own) for part, own in zip(parts, corrected, strict=True)]
     return found

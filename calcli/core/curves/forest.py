@@ -84,7 +84,8 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
         If there is no such column, or it has too many values.
     """
     metrics = tuple(evaluation.estimates[name].call.asked for name in expressions)
-    whole = replace(evaluation, settings=replace(evaluation.settings, metrics=metrics))
+    settings = replace(evaluation.settings, metrics=metrics)
+    whole = replace(evaluation.summary, settings=settings)
     slices, rows = {}, {}
     for column in columns:
         for part, found in evaluate_slices(evaluation.predictions, column, whole):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.priors import at_priors
 from calcli.core.data.rows import ROW_STATISTICS
@@ -20,13 +20,21 @@ from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.measurements import Measurements, Pass, UnitsOf
 from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.results import (
+    ClassRow,
+    Evaluation,
+    InfiniteLogLoss,
+    Input,
+    ReliabilityBin,
+    Summary,
+)
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
+FIRST = 5  # how many of the rows of infinite log-loss are named
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
 
@@ -140,22 +148,22 @@ def assess(measured: Measurements, settings: Settings) -> Evaluation:
     calls = _calls(predictions, settings)
     found = Findings.joined(family.estimates(own, measured, settings) for family, own in by_family(calls))
     problems = {lens: measured.problem(lens) for lens in measured.seen}
-    return Evaluation(
-        predictions,
+    bins = problems["top-1"].bins("equal-width", settings.bins)
+    classes = tuple(class_rows(measured, settings))
+    summary = Summary(
+        _input(measured, classes),
         settings,
-        measured.dtype,
-        measured.facts,
         {str(call): found.estimates[str(call)] for call in calls},
-        class_rows(measured, settings),
-        problems,
-        problems["top-1"].bins("equal-width", settings.bins),
-        measured.class_bins(settings.bins),
-        *_infinite(measured),
-        () if settings.metrics else tuple(default_metrics(predictions, settings.costs)[1]),
+        float(bins.outcome.sum() / bins.weight.sum()),
+        _infinite(measured),
+        classes,
+        tuple(_reliability(bins)),
         found.decisions,
+        () if settings.metrics else tuple(default_metrics(predictions, settings.costs)[1]),
         found.notes,
         _clipped(measured, settings.clip),
     )
+    return Evaluation(predictions, summary, problems, measured.class_bins(settings.bins))
 
 
 def _resampled(evaluation: Evaluation) -> Evaluation:
@@ -184,7 +192,7 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
         rng = generator(settings.seed, Stream.SPREAD)
         for name, sd in bootstrap_sd(rows, values_of(repeated), rng, units).items():
             found[name] = replace(found[name], sd=sd)
-    return replace(evaluation, estimates=found)
+    return replace(evaluation, summary=replace(evaluation.summary, estimates=found))
 
 
 def _clipped(measured: Measurements, least: float) -> int:
@@ -194,18 +202,52 @@ def _clipped(measured: Measurements, least: float) -> int:
     return int(np.count_nonzero(measured.rows["log_loss"] >= -np.log(least)))
 
 
-def _infinite(measured: Measurements) -> tuple[NDArray[np.intp], float]:
-    """Return the rows of infinite log-loss and, if there are any, the log-loss of the others."""
+def _infinite(measured: Measurements) -> InfiniteLogLoss | None:
+    """Return the rows of infinite log-loss and the log-loss of the others, which is nan if there are none."""
     if "log_loss" not in measured.rows.columns:
-        return np.empty(0, np.intp), float("nan")
-    losses = measured.rows["log_loss"]
+        return None
+    losses, weights = measured.rows["log_loss"], measured.predictions.weights
     if np.isfinite(losses.max()):
-        return np.empty(0, np.intp), float("nan")
-    weights = measured.predictions.weights
+        return None
     counted = np.ones(len(losses), np.bool_) if weights is None else weights > 0
     finite = np.isfinite(losses)
     infinite, others = np.flatnonzero(~finite & counted), finite & counted
-    if not others.any():
-        return infinite, float("nan")
-    kept = None if weights is None else weights[others]
-    return infinite, float(np.average(losses[others].astype(np.float64), weights=kept))
+    if not len(infinite):
+        return None
+    without = float("nan")
+    if others.any():
+        kept = None if weights is None else weights[others]
+        without = float(np.average(losses[others].astype(np.float64), weights=kept))
+    return InfiniteLogLoss(len(infinite), tuple(infinite[:FIRST].tolist()), without)
+
+
+def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
+    predictions, facts = measured.predictions, measured.facts
+    origin = predictions.provenance
+    return Input(
+        path=origin.path,
+        rows=predictions.n_rows,
+        classes=predictions.n_classes,
+        class_names=predictions.classes,
+        weighted=predictions.weights is not None,
+        kind=predictions.kind,
+        kind_reason=predictions.scores.kind_reason,
+        dtype=str(predictions.scores.dtype),
+        computed_in=str(measured.dtype),
+        labels=origin.labels,
+        worst_row_sum=facts.worst_row_sum,
+        zeros=facts.zeros,
+        ones=facts.ones,
+        tied_rows=facts.tied_rows,
+        absent_classes=tuple(row.name for row in classes if not row.rows),
+        notes=origin.notes,
+        files=origin.files,
+    )
+
+
+def _reliability(bins: Bins) -> Iterator[ReliabilityBin]:
+    edges = equal_width_edges(len(bins.count)).tolist()
+    columns = zip(edges, edges[1:], bins.count, bins.weight, bins.score, bins.outcome, strict=False)
+    for low, high, count, weight, score, outcome in columns:
+        if weight > 0:
+            yield ReliabilityBin(low, high, int(count), float(score / weight), float(outcome / weight))

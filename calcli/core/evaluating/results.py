@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.slices import Slice
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.interval import Interval
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
-from calcli.core.state.collectors import InputFacts
 
 
 @dataclass(frozen=True)
@@ -104,59 +100,180 @@ class ClassRow:
 
 
 @dataclass(frozen=True)
+class Input:
+    """What was read.
+
+    Attributes
+    ----------
+    path
+        The file, folder, `-`, or "arrays".
+    rows, classes
+        Their number.
+    class_names
+        In the order of the columns.
+    weighted
+        Whether rows carry weights.
+    kind, kind_reason
+        What the scores were taken for, and why.
+    dtype, computed_in
+        Type of the stored scores, and of the computation.
+    labels
+        Where the labels came from.
+    worst_row_sum
+        The sum of probabilities farthest from one, as given.
+    zeros, ones
+        Probabilities that are exactly 0, rows with one that is exactly 1.
+    tied_rows
+        Rows whose largest probability is shared.
+    absent_classes
+        Classes without a row.
+    notes
+        What else was noticed while reading.
+    files
+        The files read.
+    """
+
+    path: str
+    rows: int
+    classes: int
+    class_names: tuple[str, ...]
+    weighted: bool
+    kind: str
+    kind_reason: str
+    dtype: str
+    computed_in: str
+    labels: str
+    worst_row_sum: float
+    zeros: int
+    ones: int
+    tied_rows: int
+    absent_classes: tuple[str, ...]
+    notes: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class InfiniteLogLoss:
+    """Rows whose label has probability 0.
+
+    Attributes
+    ----------
+    rows
+        How many.
+    first
+        The first of them, counted from 0.
+    value_without
+        The log-loss of the others.
+    """
+
+    rows: int
+    first: tuple[int, ...]
+    value_without: float
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """One bin of the confidence that holds rows.
+
+    Attributes
+    ----------
+    low, high
+        Its edges.
+    rows
+        Rows in it.
+    confidence, accuracy
+        Weighted means over them.
+    """
+
+    low: float
+    high: float
+    rows: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was found out about one set of predictions, light enough to keep by the thousand.
+
+    Attributes
+    ----------
+    input
+        What was read.
+    settings
+        How it was evaluated.
+    estimates
+        Metric values in the order asked for, by canonical expression.
+    accuracy
+        Weighted share of the rows that are predicted right.
+    infinite_log_loss
+        None if there is no such row.
+    per_class
+        One entry a class, in the order of the columns.
+    reliability
+        Top-1 reliability, in the bins that hold rows.
+    decisions
+        How often each decision was taken and what it cost, for each of the costs in use.
+    skipped
+        A sentence for each metric of the default report that was left out.
+    recalibration_notes
+        What the fits behind calibration losses want said.
+    clipped_rows
+        Rows whose log-loss was clipped.
+    slice
+        The value of a column that all rows share; None for all rows of the data.
+    """
+
+    input: Input
+    settings: Settings
+    estimates: Mapping[str, Estimate]
+    accuracy: float
+    infinite_log_loss: InfiniteLogLoss | None
+    per_class: tuple[ClassRow, ...]
+    reliability: tuple[ReliabilityBin, ...]
+    decisions: Mapping[str, tuple[Decision, ...]]
+    skipped: tuple[str, ...]
+    recalibration_notes: tuple[str, ...]
+    clipped_rows: int
+    slice: Slice | None = None
+
+    @property
+    def metrics(self) -> dict[str, Estimate]:
+        """Metric values by the expression that was asked for."""
+        return {estimate.call.asked: estimate for estimate in self.estimates.values()}
+
+
+@dataclass(frozen=True)
 class Evaluation:
-    """Everything found out about one set of predictions.
+    """What was found out about one set of predictions, with the rows that figures need.
 
     Attributes
     ----------
     predictions
         What was evaluated.
-    settings
-        How.
-    dtype
-        The type the pass computed in.
-    facts
-        What the pass noticed about the scores.
-    estimates
-        Metric values in the order asked for, by canonical expression.
-    per_class
-        One entry a class.
+    summary
+        What was found out.
     problems
         The top-1 problem, confidence and hit of every row in ascending order, and those of other lenses that
         were asked for, by lens.
-    reliability
-        Its equal-width bins.
     class_bins
         (K, m) equal-width bins of every class's probability.
-    infinite_rows
-        Rows whose label has probability 0.
-    finite_log_loss
-        Log-loss of the other rows; nan if all are finite, or none is.
-    skipped
-        A sentence for each metric of the default report that was left out.
-    decisions
-        How often each decision was taken, for each of the costs in use.
-    recalibration_notes
-        What the fits behind calibration losses want said.
-    clipped_rows
-        Rows whose log-loss was clipped.
     """
 
     predictions: Predictions
-    settings: Settings
-    dtype: np.dtype[Any]
-    facts: InputFacts
-    estimates: dict[str, Estimate]
-    per_class: list[ClassRow]
+    summary: Summary
     problems: dict[str, Problem]
-    reliability: Bins
     class_bins: Bins
-    infinite_rows: NDArray[np.intp]
-    finite_log_loss: float
-    skipped: tuple[str, ...] = ()
-    decisions: Mapping[str, tuple[Decision, ...]] = field(default_factory=dict)
-    recalibration_notes: tuple[str, ...] = ()
-    clipped_rows: int = 0
+
+    @property
+    def settings(self) -> Settings:
+        """How it was evaluated."""
+        return self.summary.settings
+
+    @property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """Metric values, by canonical expression."""
+        return self.summary.estimates
 
     @property
     def confidence(self) -> Problem:

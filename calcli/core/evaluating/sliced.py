@@ -10,12 +10,12 @@ from calcli.core.data.slices import Slice, select, select_each, slice_numbers
 from calcli.core.estimators.multiple import enough_draws, with_holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.evaluating.results import Estimate, Evaluation, Summary
 from calcli.core.language.errors import InputError
 
 
 def evaluate_slices(
-    predictions: Predictions, column: str, whole: Evaluation, companions: Companions | None = None
+    predictions: Predictions, column: str, whole: Summary, companions: Companions | None = None
 ) -> Iterator[tuple[Slice, Evaluation]]:
     """Evaluate the rows of every value of a column like the whole.
 
@@ -28,8 +28,8 @@ def evaluate_slices(
     column
         One of their columns.
     whole
-        Evaluation of all rows, whose settings and kind of scores count for the slices; many of them take more
-        draws, so that their p-values can be corrected for their number.
+        What was found out about all rows. Its settings count for the slices; many of them take more draws, so
+        that their p-values can be corrected for their number.
     companions
         Predictions that some metrics need beside all rows.
 

@@ -88,7 +88,7 @@ def test_slices_of_shifted_posteriors_are_shifted_from_what_was_read(predict):
     place = np.repeat(["a", "b"], 60)
     rows = replace(predict(probs, labels), columns={"place": place})
     asked = Settings(("log_loss",), resamples=0, priors=Priors((0.2, 0.3, 0.5)), shift_to_priors=True)
-    found = evaluate_slices(rows, "place", evaluate(rows, asked))
+    found = evaluate_slices(rows, "place", evaluate(rows, asked).summary)
     for (part, evaluation), half in zip(found, (slice(60), slice(60, 120)), strict=True):
         alone = evaluate(predict(probs[half], labels[half]), asked).estimates["log_loss"].value
         assert evaluation.estimates["log_loss"].value == pytest.approx(alone, abs=1e-12), part
@@ -125,7 +125,7 @@ def test_slices_are_understood_and_computed_like_the_whole(predict):
     place = np.repeat(["a", "b"], 150)
     predictions = replace(predict(logits, [0, 1] * 150, "logits"), columns={"place": place})
     whole = evaluate(predictions, Settings(bins=7, resamples=9, draws=9))
-    found = dict(evaluate_slices(predictions, "place", whole))
+    found = dict(evaluate_slices(predictions, "place", whole.summary))
     assert [evaluation.predictions.kind for evaluation in found.values()] == ["logits", "logits"]
     for evaluation in found.values():
         usual = [name for name in whole.estimates if not name.startswith("relative_calibration_loss")]
@@ -158,11 +158,11 @@ def test_many_slices_take_more_draws_so_that_they_can_be_found(predict):
     labels = np.arange(6000) % 2
     rows = replace(predict(np.full((6000, 2), [0.2, 0.8]), labels), columns={"day": np.arange(6000) // 100})
     whole = evaluate(rows, Settings(("ece",), resamples=0, draws=99))
-    parts = [evaluation.estimates for _, evaluation in evaluate_slices(rows, "day", whole)]
+    parts = [evaluation.estimates for _, evaluation in evaluate_slices(rows, "day", whole.summary)]
     corrected = with_corrected_p(parts, [True] * 60)
     assert [part["ece"].if_calibrated.corrected_p for part in corrected] == pytest.approx([60 / 2400] * 60)
     assert "|draws:2399|" in parts[0]["ece"].signature
-    plain = replace(whole, settings=replace(whole.settings, draws=0))
+    plain = replace(whole.summary, settings=replace(whole.settings, draws=0))
     assert next(iter(evaluate_slices(rows, "day", plain)))[1].estimates["ece"].if_calibrated is None
 
 
@@ -171,7 +171,7 @@ def test_a_fault_names_the_slice_that_has_it(predict):
     rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})
     whole = evaluate(rows, Settings(("log_loss",), resamples=0, priors=Priors()))
     with pytest.raises(InputError, match=r"slice place=b: .*class '0' has no rows"):
-        list(evaluate_slices(rows, "place", whole))
+        list(evaluate_slices(rows, "place", whole.summary))
 
 
 def test_a_slice_of_no_weight_is_refused(predict):
@@ -179,4 +179,4 @@ def test_a_slice_of_no_weight_is_refused(predict):
     rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})
     whole = evaluate(rows, Settings(("log_loss",), resamples=0))
     with pytest.raises(InputError, match="slice place=b has no row of a weight above 0"):
-        list(evaluate_slices(rows, "place", whole))
+        list(evaluate_slices(rows, "place", whole.summary))

@@ -44,7 +44,7 @@ def test_decisions_are_those_of_least_expected_cost(k, decisions, predict, monke
     constant = (np.bincount(labels, minlength=k) / 100 @ cost).min()
     assert found.estimates["bayes_risk:costs=table"].value == pytest.approx(risk, abs=1e-12)
     assert found.estimates["bayes_risk:costs=table"].parts["constant"] == pytest.approx(constant, abs=1e-12)
-    assert [row.rows for row in found.decisions["table"]] == np.bincount(
+    assert [row.rows for row in found.summary.decisions["table"]] == np.bincount(
         decided, minlength=decisions
     ).tolist()
 
@@ -63,7 +63,7 @@ def test_zero_one_costs_are_the_error_rate_ties_and_all(k, predict):
 
 def test_of_decisions_that_cost_the_same_the_first_is_taken(predict):
     found = judged(predict([[0.5, 0.5]], [0]), table([[1, 0, 2], [0, 1, 0]]))
-    assert [row.rows for row in found.decisions["table"]] == [1, 0, 0]
+    assert [row.rows for row in found.summary.decisions["table"]] == [1, 0, 0]
 
 
 def test_abstention_is_one_more_decision(predict):
@@ -72,7 +72,7 @@ def test_abstention_is_one_more_decision(predict):
     assert found.estimates["bayes_risk:costs=abstain"].value == pytest.approx((0 + 0.1 + 0.1 + 0) / 4)
     # deciding always for one class costs 1/2, always abstaining 1/10
     assert found.estimates["normalized_bayes_risk:costs=abstain"].value == pytest.approx(0.05 / 0.1)
-    taken = {row.name: (row.rows, row.share, row.mean_cost) for row in found.decisions["abstain"]}
+    taken = {row.name: (row.rows, row.share, row.mean_cost) for row in found.summary.decisions["abstain"]}
     assert taken == {"0": (1, 0.25, 0.0), "1": (1, 0.25, 0.0), "abstain": (2, 0.5, pytest.approx(0.1))}
 
 
@@ -81,7 +81,7 @@ def test_errors_on_one_class_may_cost_more(predict):
     costs = parse_cost_word("imbalanced:1:10")
     found = judged(predict(q, [0, 1]), costs)
     # 10 x 0.05 < 0.95 but 10 x 0.3 > 0.7
-    assert [row.rows for row in found.decisions["imbalanced"]] == [1, 1]
+    assert [row.rows for row in found.summary.decisions["imbalanced"]] == [1, 1]
     assert found.estimates["bayes_risk:costs=imbalanced"].value == 0
 
 
@@ -107,7 +107,7 @@ def test_rows_of_a_table_are_found_by_name(predict):
     costs = CostTable("t", ("1", "0"), ("stay", "go"), ((7.0, 0.0), (0.0, 1.0)))
     found = judged(predict([[0.9, 0.1], [0.1, 0.9]], [0, 0]), costs)
     # expected costs of staying and going: 0.7 and 0.9, then 6.3 and 0.1
-    assert [row.rows for row in found.decisions["t"]] == [1, 1]
+    assert [row.rows for row in found.summary.decisions["t"]] == [1, 1]
     assert found.estimates["bayes_risk:costs=t"].value == 0.5
 
 

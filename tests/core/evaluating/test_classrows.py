@@ -11,7 +11,7 @@ from calcli.core.language.settings import Settings
 
 
 def rows_of(predict, probs, labels, **settings):
-    return evaluate(predict(probs, labels), Settings(metrics=("accuracy",), **settings)).per_class
+    return evaluate(predict(probs, labels), Settings(metrics=("accuracy",), **settings)).summary.per_class
 
 
 def test_a_class_that_is_off_is_found_and_a_rare_one_is_not_judged(predict):

@@ -150,18 +150,20 @@ def test_permuting_the_classes_changes_nothing_but_their_order(k, predict):
     second = evaluate(predict(logits[:, order], back[labels], "logits"), plain)
     for name in first.estimates:
         assert second.estimates[name].value == pytest.approx(first.estimates[name].value, abs=1e-12), name
-    assert [row.ece for row in second.per_class] == pytest.approx([first.per_class[i].ece for i in order])
+    assert [row.ece for row in second.summary.per_class] == pytest.approx(
+        [first.summary.per_class[i].ece for i in order]
+    )
 
 
 def test_infinite_rows_are_counted_and_left_out(predict):
     found = evaluate(predict([[1.0, 0.0], [0.5, 0.5], [1.0, 0.0]], [1, 0, 0]), Settings())
     assert found.estimates["log_loss"].value == math.inf
     assert found.estimates["log_loss"].interval.high == math.inf
-    assert found.infinite_rows.tolist() == [0]
-    assert found.finite_log_loss == pytest.approx(math.log(2) / 2)
+    assert found.summary.infinite_log_loss.first == (0,)
+    assert found.summary.infinite_log_loss.value_without == pytest.approx(math.log(2) / 2)
     weightless = evaluate(predict([[1.0, 0.0], [0.5, 0.5]], [1, 0], weights=[0.0, 1.0]), Settings())
     assert weightless.estimates["log_loss"].value == pytest.approx(math.log(2))
-    assert weightless.infinite_rows.tolist() == []
+    assert weightless.summary.infinite_log_loss is None
 
 
 def test_one_class_only_has_no_ranking_and_no_normalization(predict):
@@ -169,7 +171,7 @@ def test_one_class_only_has_no_ranking_and_no_normalization(predict):
     assert math.isnan(found.estimates["auroc"].value)
     assert math.isnan(found.estimates["normalized_log_loss"].value)
     assert found.estimates["normalized_log_loss"].interval is None
-    assert math.isnan(found.per_class[1].recall)
+    assert math.isnan(found.summary.per_class[1].recall)
 
 
 def test_the_same_seed_prints_the_same_figures(predict):
@@ -249,8 +251,8 @@ def test_tests_under_the_null_are_refused_for_clusters(predict):
 def test_what_only_rows_without_weight_show_is_not_shown(predict):
     sure = predict([[1.0, 0.0], [0.5, 0.5]], [1, 0], weights=[1, 0])
     found = evaluate(sure, PLAIN)
-    assert found.infinite_rows.tolist() == [0]
-    assert np.isnan(found.finite_log_loss)
+    assert found.summary.infinite_log_loss.first == (0,)
+    assert np.isnan(found.summary.infinite_log_loss.value_without)
 
 
 def test_nothing_to_repeat_is_no_fault(predict):
