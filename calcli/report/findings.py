@@ -15,7 +15,7 @@ ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ConfidenceVerdict:
     """Whether the confidence keeps what it promises.
 
     Attributes
@@ -50,7 +50,7 @@ class Warning:
     message: str
 
 
-def verdict(summary: Summary) -> Verdict | None:
+def verdict(summary: Summary) -> ConfidenceVerdict | None:
     """Return the verdict, or None where mean_gap was not computed."""
     gap = summary.estimates.get("mean_gap")
     if gap is None:
@@ -58,18 +58,18 @@ def verdict(summary: Summary) -> Verdict | None:
     hits = summary.accuracy
     facts = f"mean confidence {percent(hits + gap.value)}, accuracy {percent(hits)}"
     if gap.interval is None:
-        return Verdict("untested", gap.value, f"Not tested, as there is no interval: {facts}.")
+        return ConfidenceVerdict("untested", gap.value, f"Not tested, as there is no interval: {facts}.")
     low, high, level = gap.interval.low, gap.interval.high, gap.interval.level
     if low <= 0 <= high:
         interval = f"({level:.0%} interval {points(low)} to {points(high)})"
         sentence = f"Consistent: {facts}; the gap of {points(gap.value)} points {interval} can be chance."
-        return Verdict("consistent", gap.value, sentence)
+        return ConfidenceVerdict("consistent", gap.value, sentence)
     word: Literal["over-confident", "under-confident"] = "over-confident"
     if high < 0:
         word, low, high = "under-confident", -high, -low
     interval = f"({level:.0%} interval {points(low)} to {points(high)})"
     sentence = f"{word.capitalize()} by {points(abs(gap.value))} points {interval}: {facts}."
-    return Verdict(word, gap.value, sentence)
+    return ConfidenceVerdict(word, gap.value, sentence)
 
 
 def warnings(summary: Summary) -> list[Warning]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.calibrators.crossvalidation import Difference
+from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.recalibrating.fitting import Candidate, Fit
 from calcli.report.findings import Warning
 from calcli.report.numbers import counted, number, percent, some, spread
@@ -169,7 +169,7 @@ def _effect(fit: Fit) -> Table:
     return Table("What it does", tuple(columns), tuple(rows), tuple(notes))
 
 
-def _gain(gain: Difference, score: str) -> str:
+def _gain(gain: PairedDifference, score: str) -> str:
     if np.isnan(gain.standard_error):
         rows = "as many rows as" if gain.mean == 0 else f"{'fewer' if gain.mean > 0 else 'more'} rows than"
         return f"By cross-validation {rows} before have an infinite {score}."
@@ -238,7 +238,7 @@ def _candidate(one: Candidate, fit: Fit) -> dict[str, Any]:
     }
 
 
-def _difference(difference: Difference) -> str:
+def _difference(difference: PairedDifference) -> str:
     mean, error = difference.mean, difference.standard_error
     if mean == error == 0:
         return "best"

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import takewhile
 
 from calcli.core.evaluating.results import Evaluation, Summary
-from calcli.report.findings import Verdict, Warning, verdict, warnings
+from calcli.report.findings import ConfidenceVerdict, Warning, verdict, warnings
 from calcli.report.recalibration import recalibration_sentences
 
 
@@ -16,7 +16,7 @@ class Result(Summary):
     """What is reported of one evaluation: what was found out, and what it says in words."""
 
     @cached_property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> ConfidenceVerdict | None:
         """Whether the confidence keeps what it promises; None where mean_gap was not asked for."""
         return verdict(self)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import calcli
-from calcli.core.calibrators.crossvalidation import Rows
+from calcli.core.calibrators.crossvalidation import LabeledScores
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, Task, run, task_of
 from calcli.report.benchmark import BenchmarkReport
@@ -36,7 +36,9 @@ def tasks() -> Iterator[Task]:
     for folder in sorted(REFERENCE.glob("*/")):
         scores, labels = np.load(folder / "scores.npy"), np.load(folder / "targets.npy")
         half = len(labels) // 2
-        calibration, test = (Rows(scores[part], labels[part]) for part in (slice(half), slice(half, None)))
+        calibration, test = (
+            LabeledScores(scores[part], labels[part]) for part in (slice(half), slice(half, None))
+        )
         yield Task(folder.name, calibration, test, tuple(map(str, range(scores.shape[1]))))
 
 

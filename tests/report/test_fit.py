@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.calibrators.crossvalidation import Difference
+from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.language.expressions import parse_methods
 from calcli.core.recalibrating.fitting import Candidate, Fit, FitSettings, fit
 from calcli.io.read import from_arrays
@@ -74,7 +74,7 @@ def test_the_table_of_candidates(chosen):
 
 
 def test_infinite_candidates_are_shown_without_an_error(chosen):
-    infinite = Candidate(chosen.call, chosen.candidates[1].values, Difference(np.inf, np.nan))
+    infinite = Candidate(chosen.call, chosen.candidates[1].values, PairedDifference(np.inf, np.nan))
     table = FitReport(replace(chosen, candidates=(infinite,))).tables()[1]
     assert table.rows[0][2] == "inf"
 
@@ -84,7 +84,7 @@ def test_a_fit_that_makes_things_worse_says_so(plain):
     warning = fit_warnings(worse)[0]
     assert warning.code == "worse"
     assert f"by cross-validation: log_loss {plain.before['log_loss']:.4f} to 9.0000" in warning.message
-    rising = replace(worse, gain=Difference(-1.5, 0.25))
+    rising = replace(worse, gain=PairedDifference(-1.5, 0.25))
     assert "the log_loss rises by 1.5000 (standard error 0.2500)" in FitReport(rising).tables()[1].notes[1]
 
 
@@ -137,7 +137,7 @@ def test_few_rows():
     ("mean", "words"), [(np.inf, "fewer rows than"), (-np.inf, "more rows than"), (0.0, "as many rows as")]
 )
 def test_infinite_losses_are_compared_by_their_number(plain, mean, words):
-    found = replace(plain, gain=Difference(mean, np.nan))
+    found = replace(plain, gain=PairedDifference(mean, np.nan))
     assert (
         f"By cross-validation {words} before have an infinite log_loss." in FitReport(found).tables()[1].notes
     )

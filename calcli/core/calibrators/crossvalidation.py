@@ -20,7 +20,7 @@ from calcli.core.language.errors import InputError, UsageError
 
 
 @dataclass(frozen=True)
-class Rows:
+class LabeledScores:
     """Scores and labels in memory, as calibrators take them.
 
     Attributes
@@ -37,12 +37,12 @@ class Rows:
     labels: NDArray[np.integer[Any]]
     weights: Floats | None = None
 
-    def take(self, chosen: Array) -> Rows:
+    def take(self, chosen: Array) -> LabeledScores:
         """Return the rows that a mask or an index chooses."""
         if chosen.dtype == np.bool_:
             chosen = np.flatnonzero(chosen)  # several times as fast as a mask of rows
         weights = None if self.weights is None else self.weights[chosen]
-        return Rows(self.scores.take(chosen, axis=0), self.labels[chosen], weights)
+        return LabeledScores(self.scores.take(chosen, axis=0), self.labels[chosen], weights)
 
     def fit(self, calibrator: Calibrator, start: Parameters | None = None) -> Calibrator:
         """Return a new calibrator with the same settings, fitted to these rows; see `Calibrator.fit`."""
@@ -51,7 +51,7 @@ class Rows:
         return fresh
 
 
-def rows_of(predictions: Predictions) -> Rows:
+def rows_of(predictions: Predictions) -> LabeledScores:
     """Read all scores into memory, in the working precision; probabilities become their logarithms."""
     rows, classes = predictions.scores.shape
     scores = np.empty((rows, classes), working_dtype(predictions))
@@ -63,11 +63,15 @@ def rows_of(predictions: Predictions) -> Rows:
             with np.errstate(divide="ignore"):
                 np.log(part, out=part)
         start += len(block)
-    return Rows(scores, predictions.labels, predictions.weights)
+    return LabeledScores(scores, predictions.labels, predictions.weights)
 
 
 def held_out(
-    calibrator: Calibrator, rows: Rows, folds: int, seed: int, watch: Callable[[], None] = lambda: None
+    calibrator: Calibrator,
+    rows: LabeledScores,
+    folds: int,
+    seed: int,
+    watch: Callable[[], None] = lambda: None,
 ) -> NDArray[np.float64]:
     """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
 
@@ -105,7 +109,7 @@ def held_out(
 
 def held_out_folds(
     calibrator: Calibrator,
-    rows: Rows,
+    rows: LabeledScores,
     fold: NDArray[np.intp],
     fits: dict[int, Calibrator] | None = None,
     watch: Callable[[], None] = lambda: None,
@@ -137,7 +141,7 @@ def held_out_folds(
 
 
 @dataclass(frozen=True)
-class Difference:
+class PairedDifference:
     """The mean of paired differences of losses.
 
     Attributes
@@ -157,21 +161,21 @@ class Difference:
         return bool(self.mean <= 0 or self.mean <= self.standard_error)
 
 
-def paired_difference(first: Doubles, second: Doubles, weights: Floats | None) -> Difference:
+def paired_difference(first: Doubles, second: Doubles, weights: Floats | None) -> PairedDifference:
     """Compare the losses of two calibrators on the same rows, (N,) each."""
     weights = np.ones(len(first)) if weights is None else weights
     counted = weights > 0
     first, second, share = first[counted], second[counted], weights[counted] / weights.sum()
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         infinite = np.isinf(first).sum() - np.isinf(second).sum()
-        return Difference(float(np.inf * infinite) if infinite else 0.0, float("nan"))
+        return PairedDifference(float(np.inf * infinite) if infinite else 0.0, float("nan"))
     difference = first - second
     mean = float(share @ difference)
     error = np.sqrt(np.square(share) @ np.square(difference - mean))
-    return Difference(mean, float(error))
+    return PairedDifference(mean, float(error))
 
 
-def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, list[Difference]]:
+def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, list[PairedDifference]]:
     """Choose by the rule of one standard error (Breiman et al. 1984, section 3.4.3).
 
     Parameters

@@ -20,7 +20,7 @@ from calcli.core.calibrators.fit.linear import (
     VectorMap,
 )
 from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
-from calcli.core.calibrators.fit.training import Training, lifted, prepare, smallest_log_prob
+from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, smallest_log_prob
 from calcli.core.calibrators.temperature import first_guess
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import log_softmax
@@ -48,19 +48,19 @@ class LinearSoftmax(Calibrator):
         """Return named parameters as one vector."""
 
     @abstractmethod
-    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+    def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         """Return the vector as named parameters."""
 
     def _penalty(self, classes: int) -> Vector:
         return np.zeros(self._map(classes).scaled_identity(1).size)
 
-    def _objective(self, rows: Training, linear: LinearMap) -> SoftmaxLoss | AffineLoss:
+    def _objective(self, rows: TrainingRows, linear: LinearMap) -> SoftmaxLoss | AffineLoss:
         penalty, centre = self._penalty(rows.scores.shape[1]), linear.scaled_identity(1)
         if isinstance(linear, AffineMap) and linear.classes <= FEW:
             return AffineLoss(rows, penalty, centre)
         return SoftmaxLoss(rows, linear, penalty, centre)
 
-    def training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
+    def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit."""
         return prepare(scores, labels, weights, normalize=True, keep_zeros=True)
 
@@ -75,7 +75,7 @@ class LinearSoftmax(Calibrator):
         rows = self.training(scores, labels, weights)
         self.fit_rows(rows, start, rows.tolerance)
 
-    def fit_rows(self, rows: Training, start: Parameters | None, tolerance: float) -> Self:
+    def fit_rows(self, rows: TrainingRows, start: Parameters | None, tolerance: float) -> Self:
         """Learn the map from prepared rows, up to a relative gradient of `tolerance`."""
         classes = rows.scores.shape[1]
         linear = self._map(classes)
@@ -137,7 +137,7 @@ class BiasOnly(LinearSoftmax):
     def _pack(self, parameters: Parameters) -> Vector:
         return np.asarray(parameters["beta"])
 
-    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+    def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         return {"beta": theta - theta.mean(), **rows.floored()}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
@@ -166,7 +166,7 @@ class DPAffine(LinearSoftmax):
     def _pack(self, parameters: Parameters) -> Vector:
         return np.concatenate([[parameters["alpha"]], np.asarray(parameters["beta"])])
 
-    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+    def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         return {"alpha": float(theta[0]), "beta": theta[1:] - theta[1:].mean(), **rows.floored()}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
@@ -185,11 +185,11 @@ class _FeatureSoftmax(LinearSoftmax):
 
     input: Input = "log-probs"
 
-    def training(self, scores: Array, labels: Array, weights: Array | None) -> Training:
+    def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit."""
         return prepare(scores, labels, weights, normalize=self.input == "log-probs", keep_zeros=False)
 
-    def _floor(self, rows: Training) -> float:
+    def _floor(self, rows: TrainingRows) -> float:
         """Return what stands for the logarithm of 0; rows to come may have one even if these have none."""
         return smallest_log_prob(rows.scores) if rows.floor is None else rows.floor
 
@@ -225,7 +225,7 @@ class VectorScaling(_FeatureSoftmax):
     def _pack(self, parameters: Parameters) -> Vector:
         return np.stack([parameters["scale"], parameters["intercept"]], axis=1).ravel()
 
-    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+    def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         scale, intercept = theta.reshape(-1, 2).T.copy()
         floor = self._floor(rows)
         return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": floor}
@@ -261,7 +261,7 @@ class MatrixScaling(_FeatureSoftmax):
     def _pack(self, parameters: Parameters) -> Vector:
         return np.column_stack([parameters["matrix"], parameters["intercept"]]).ravel()
 
-    def _unpack(self, theta: Vector, rows: Training) -> dict[str, Parameter]:
+    def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         classes = rows.scores.shape[1]
         matrix, intercept = self._map(classes).split(theta)
         common = (matrix.sum(axis=0) - matrix.diagonal()) / (classes - 1)

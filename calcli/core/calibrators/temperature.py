@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.fit.mixture import mixture_weights
-from calcli.core.calibrators.fit.training import NEVER, Training, lifted, prepare
+from calcli.core.calibrators.fit.training import NEVER, TrainingRows, lifted, prepare
 from calcli.core.data.arrays import Array
 from calcli.core.data.logspace import log_softmax, row_blocks, row_max
 
@@ -127,16 +127,16 @@ def scaled_log_softmax(scores: Array, alpha: float) -> NDArray[np.float64]:
     return log_softmax(scaled)
 
 
-def first_guess(rows: Training) -> float:
+def first_guess(rows: TrainingRows) -> float:
     """Return 1/T of a small part of the rows, roughly: where a search on all rows begins."""
     return solve_temperature(_sample(rows), 1.0, tolerance=1e-3)[0]
 
 
-def _sample(rows: Training) -> Training:
+def _sample(rows: TrainingRows) -> TrainingRows:
     return rows.every(min(SAMPLE_SHARE, max(1, len(rows.labels) // SAMPLE_ROWS)))
 
 
-def _smallest_alpha(rows: Training) -> float:
+def _smallest_alpha(rows: TrainingRows) -> float:
     lead = 0.0
     for block in row_blocks(rows.scores):
         x = rows.scores[block]
@@ -147,7 +147,7 @@ def _smallest_alpha(rows: Training) -> float:
     return FLATTEST / lead if lead > 0 else FLATTEST
 
 
-def solve_temperature(rows: Training, alpha: float, tolerance: float) -> tuple[float, list[str]]:
+def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tuple[float, list[str]]:
     """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it.
 
     Newton's method on a convex function of one number. The sign of the slope keeps the optimum between two
@@ -187,7 +187,7 @@ def solve_temperature(rows: Training, alpha: float, tolerance: float) -> tuple[f
     return alpha, notes
 
 
-def _slope(rows: Training, alpha: float) -> _Slope:
+def _slope(rows: TrainingRows, alpha: float) -> _Slope:
     loss = first = second = 0.0
     all_hit = True
     ones = np.ones(rows.scores.shape[1], rows.scores.dtype)
@@ -209,7 +209,7 @@ def _slope(rows: Training, alpha: float) -> _Slope:
     return _Slope(loss, first, second, all_hit and first < 0)
 
 
-def _label_log_probs(rows: Training, alpha: float) -> NDArray[np.float64]:
+def _label_log_probs(rows: TrainingRows, alpha: float) -> NDArray[np.float64]:
     result = np.empty(len(rows.labels))
     for block in row_blocks(rows.scores):
         log_probs = scaled_log_softmax(rows.scores[block], alpha)

@@ -18,12 +18,12 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 
 System = Literal["cal", "mcs", "mcp", "mcps"]
-Table = Literal["class-wise", "top-1"]
+Population = Literal["class-wise", "top-1"]
 
 # Three classes, six predictions of equal probability: each prediction with the class frequencies, in tenths.
 # Right for every class apart and for the most probable one, though no vector is (Vaicenavicius et al. 2019,
 # table 1); right for the most probable class only, with frequencies of our own choice.
-TABLES: dict[Table, dict[tuple[int, int, int], tuple[int, int, int]]] = {
+TABLES: dict[Population, dict[tuple[int, int, int], tuple[int, int, int]]] = {
     "class-wise": {
         (1, 3, 6): (2, 2, 6),
         (1, 6, 3): (0, 7, 3),
@@ -155,7 +155,7 @@ def gaussian_mixture(
     return Simulation(scores, "log-probs", labels.astype(np.intp), posteriors)
 
 
-def three_classes(table: Table, rows: int, rng: np.random.Generator) -> Simulation:
+def three_classes(table: Population, rows: int, rng: np.random.Generator) -> Simulation:
     """Draw predictions and labels from one of `TABLES`.
 
     Parameters
@@ -174,7 +174,7 @@ def three_classes(table: Table, rows: int, rng: np.random.Generator) -> Simulati
     return Simulation(predictions[drawn], "probs", draw_labels(posteriors, 1, rng)[:, 0], posteriors)
 
 
-def three_class_population(table: Table) -> Simulation:
+def three_class_population(table: Population) -> Simulation:
     """Return the 60 rows in which every prediction of a table occurs with its exact class frequencies."""
     predictions, frequencies = (np.array(side) for side in zip(*TABLES[table].items(), strict=True))
     labels = np.repeat(np.tile(np.arange(3), len(predictions)), frequencies.ravel())
@@ -191,7 +191,7 @@ SYSTEMS: dict[str, Callable[..., Simulation]] = {
     "table-1": partial(three_classes, "class-wise"),
     "table-2": partial(three_classes, "top-1"),
 }
-EXACT: dict[str, Table] = {"table-1": "class-wise", "table-2": "top-1"}
+EXACT: dict[str, Population] = {"table-1": "class-wise", "table-2": "top-1"}
 GAUSSIAN = ("classes", "prior", "variance")
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "cal": GAUSSIAN,

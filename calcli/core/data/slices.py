@@ -74,7 +74,7 @@ class ChosenScores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldScores(ArrayScores):
+class GatheredScores(ArrayScores):
     """Scores that were read into memory, and the type they had where they came from."""
 
     stored: np.dtype[Any]
@@ -137,7 +137,9 @@ def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator
         held = gathered(ChosenScores(whole, chosen), np.argsort(own, kind="stable"))
         sizes = np.bincount(own - first)
         for number, stop, rows in zip(range(first, last), np.cumsum(sizes), sizes, strict=True):
-            scores = HeldScores(held[stop - rows : stop], whole.kind, whole.kind_reason, stored=whole.dtype)
+            scores = GatheredScores(
+                held[stop - rows : stop], whole.kind, whole.kind_reason, stored=whole.dtype
+            )
             yield replace(select(predictions, numbers == number), scores=scores)
 
 

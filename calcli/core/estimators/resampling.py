@@ -22,11 +22,11 @@ from calcli.core.state.vectors import VectorTable
 
 SD_RESAMPLES = 200  # enough for a standard deviation: its own error is 5%
 
-Values = Callable[[Predictions], Mapping[str, float]]
+Evaluator = Callable[[Predictions], Mapping[str, float]]
 
 
 def bootstrap_sd(
-    predictions: Predictions, values: Values, rng: np.random.Generator, units: Units
+    predictions: Predictions, values: Evaluator, rng: np.random.Generator, units: Units
 ) -> dict[str, float]:
     """Return the bootstrap standard deviation of metrics; nan where resamples have infinite values.
 
@@ -49,7 +49,7 @@ def bootstrap_sd(
 
 def resampled_nulls(
     predictions: Predictions,
-    values: Values,
+    values: Evaluator,
     observed: Mapping[str, float],
     draws: int,
     rng: np.random.Generator,

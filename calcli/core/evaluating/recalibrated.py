@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.crossvalidation import Rows, rows_of
+from calcli.core.calibrators.crossvalidation import LabeledScores, rows_of
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import log_softmax
@@ -91,7 +91,7 @@ class Recalibrated:
     """
 
     kept: NDArray[np.intp]
-    rows: Rows
+    rows: LabeledScores
     log_probs: Doubles
     recalibration: Recalibration | None
     units: Units

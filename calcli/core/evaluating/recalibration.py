@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.calibrators.crossvalidation import Rows, held_out_folds
+from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.methods import make
 from calcli.core.data.arrays import Doubles, Positions
@@ -40,10 +40,10 @@ class Recalibration:
 
     calibrator: Calibrator
     fold: Positions | None = None
-    training_rows: Rows | None = None
+    training_rows: LabeledScores | None = None
     fits: dict[int, Calibrator] = field(default_factory=dict)
 
-    def apply(self, rows: Rows) -> Doubles:
+    def apply(self, rows: LabeledScores) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K), of N rows."""
         if self.fold is not None:
             return held_out_folds(self.calibrator, rows, self.fold, self.fits)
@@ -51,7 +51,7 @@ class Recalibration:
         self.fits[0] = (self.training_rows or rows).fit(self.calibrator, start)
         return self.fits[0].apply(rows.scores)
 
-    def resample(self, rows: Rows, units: Units, rng: np.random.Generator) -> Resample:
+    def resample(self, rows: LabeledScores, units: Units, rng: np.random.Generator) -> Resample:
         """Return rows drawn with replacement, recalibrated by fits to what was drawn.
 
         A row that is drawn twice counts twice and stays in its fold, so that no fit sees a row that it is
@@ -107,7 +107,7 @@ class Resample:
     log_probs: Doubles
 
 
-def _drawn(rows: Rows, units: Units, rng: np.random.Generator) -> tuple[Positions, Doubles]:
+def _drawn(rows: LabeledScores, units: Units, rng: np.random.Generator) -> tuple[Positions, Doubles]:
     """Return the numbers of the rows that are drawn, and their weights, times how often they are."""
     weights = units.times_drawn(rng).astype(np.float64)
     if rows.weights is not None:
@@ -116,8 +116,8 @@ def _drawn(rows: Rows, units: Units, rng: np.random.Generator) -> tuple[Position
     return drawn, weights[drawn]
 
 
-def _weighted(rows: Rows, chosen: Positions, weights: Doubles) -> Rows:
-    return Rows(rows.scores[chosen], rows.labels[chosen], weights)
+def _weighted(rows: LabeledScores, chosen: Positions, weights: Doubles) -> LabeledScores:
+    return LabeledScores(rows.scores[chosen], rows.labels[chosen], weights)
 
 
 def recalibrator(name: str) -> Calibrator:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.crossvalidation import Rows, held_out, rows_of
+from calcli.core.calibrators.crossvalidation import LabeledScores, held_out, rows_of
 from calcli.core.calibrators.methods import make
 from calcli.core.comparing.contest import Contest
 from calcli.core.data.arrays import Floats
@@ -47,8 +47,8 @@ class Task:
     """
 
     model: str
-    calibration: Rows
-    test: Rows
+    calibration: LabeledScores
+    test: LabeledScores
     classes: tuple[str, ...]
     folds: int = 0
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.arguments import are_probabilities
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import (
-    Difference,
-    Rows,
+    LabeledScores,
+    PairedDifference,
     held_out,
     paired_difference,
     rows_of,
@@ -35,7 +35,7 @@ from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
 
 REPORTED = ("log_loss", "brier", "ece", "accuracy")
-Values = dict[str, float]
+MetricValues = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Candidate:
     """
 
     call: MethodExpression | None
-    values: Values
-    difference: Difference | None = None
+    values: MetricValues
+    difference: PairedDifference | None = None
     failed: str = ""
 
 
@@ -133,10 +133,10 @@ class Fit:
     calibrator: Calibrator
     predictions: Predictions
     settings: FitSettings
-    before: Values
-    after: Values
-    cross_validated: Values | None
-    gain: Difference | None
+    before: MetricValues
+    after: MetricValues
+    cross_validated: MetricValues | None
+    gain: PairedDifference | None
     changed_rows: int
     new_ties: int
     candidates: tuple[Candidate, ...]
@@ -268,14 +268,16 @@ def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
 class _HeldOut:
     """The held-out predictions of a method, reduced: metrics and the loss of each row."""
 
-    values: Values
+    values: MetricValues
     losses: Doubles
 
 
 class _Trial:
     """Cross-validation of methods on the same folds, each done once."""
 
-    def __init__(self, predictions: Predictions, rows: Rows, settings: FitSettings, watch: Watch) -> None:
+    def __init__(
+        self, predictions: Predictions, rows: LabeledScores, settings: FitSettings, watch: Watch
+    ) -> None:
         self.rows, self.settings = rows, settings
         self._predictions, self._watch = predictions, watch
         self._done: dict[str, _HeldOut] = {}
@@ -304,13 +306,13 @@ class _Trial:
         """Return the losses of the scores as they are."""
         return scoring_rule(self.settings.score).losses(log_softmax(self.rows.scores), self.rows.labels)
 
-    def gain(self, done: _HeldOut) -> Difference:
+    def gain(self, done: _HeldOut) -> PairedDifference:
         """Compare the scores as they are with a method."""
         return paired_difference(self.losses_before(), done.losses, self.rows.weights)
 
 
 def _choose(
-    trial: _Trial, calls: Sequence[MethodExpression], before: Values
+    trial: _Trial, calls: Sequence[MethodExpression], before: MetricValues
 ) -> tuple[MethodExpression, tuple[Candidate, ...]]:
     order = list(METHODS)
 
@@ -355,5 +357,5 @@ def _evaluated(predictions: Predictions) -> Evaluation:
     return evaluate(predictions, Settings(metrics=REPORTED, resamples=0, draws=0))
 
 
-def _values(evaluation: Evaluation) -> Values:
+def _values(evaluation: Evaluation) -> MetricValues:
     return {name: estimate.value for name, estimate in evaluation.estimates.items()}

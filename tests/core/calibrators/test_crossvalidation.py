@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from calcli.core.calibrators.crossvalidation import (
-    Rows,
+    LabeledScores,
     held_out,
     paired_difference,
     rows_of,
@@ -27,7 +27,7 @@ def test_held_out_gain_is_that_of_other_foldings(golden, dataset, name, short, c
     """The reference has the gain over 20 random foldings: mean, spread, least and most."""
     scores, labels = dataset(name)
     reference = golden[name]
-    log_probs = held_out(calibrator, Rows(scores.astype(np.float64), labels), folds=5, seed=0)
+    log_probs = held_out(calibrator, LabeledScores(scores.astype(np.float64), labels), folds=5, seed=0)
     loss = scoring_rule("log_loss").losses(log_probs, labels).mean()
     gain = 100 * (reference["ce_nats"] - loss) / reference["ce_nats"]
     spread = reference[f"rcl_xv_{short}_rcl_pct_sd"]
@@ -36,7 +36,7 @@ def test_held_out_gain_is_that_of_other_foldings(golden, dataset, name, short, c
 
 def test_no_row_is_predicted_from_itself():
     rng = np.random.default_rng(0)
-    rows = Rows(rng.normal(size=(60, 3)), rng.integers(3, size=60))
+    rows = LabeledScores(rng.normal(size=(60, 3)), rng.integers(3, size=60))
     fold = stratified_folds(rows.labels, 4, np.random.default_rng(7))
     found = held_out(Isotonic(), rows, folds=4, seed=7)
     for i in range(4):
@@ -46,7 +46,7 @@ def test_no_row_is_predicted_from_itself():
 
 def test_fewer_rows_than_folds():
     with pytest.raises(InputError, match=r"5 folds needs at least 5 rows, there are 3; .*--folds 0"):
-        held_out(Temperature(), Rows(np.eye(3), np.arange(3)), folds=5, seed=0)
+        held_out(Temperature(), LabeledScores(np.eye(3), np.arange(3)), folds=5, seed=0)
 
 
 def test_losses_of_a_row():
@@ -99,9 +99,9 @@ def test_rows_become_logarithms(predict):
 
 
 def test_a_few_logits_that_resemble_probabilities_are_fitted_as_logits():
-    few = Rows(np.array([[0.1, 0.9], [0.3, 0.7]]), np.array([1, 0]))
-    many = Rows(np.array([[0.1, 0.9], [0.3, 0.7], [5.0, -5.0]]), np.array([1, 0, 1]))
+    few = LabeledScores(np.array([[0.1, 0.9], [0.3, 0.7]]), np.array([1, 0]))
+    many = LabeledScores(np.array([[0.1, 0.9], [0.3, 0.7], [5.0, -5.0]]), np.array([1, 0, 1]))
     expected = few.fit(Temperature()).parameters
     assert many.take(np.array([True, True, False])).fit(Temperature()).parameters == expected
     with pytest.raises(InputError, match="not all 0"):
-        Rows(few.scores, few.labels, np.zeros(2)).fit(Temperature())
+        LabeledScores(few.scores, few.labels, np.zeros(2)).fit(Temperature())

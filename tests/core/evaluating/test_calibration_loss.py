@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
-from calcli.core.calibrators.crossvalidation import Rows
+from calcli.core.calibrators.crossvalidation import LabeledScores
 from calcli.core.calibrators.fit.linear import SoftmaxLoss
 from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.softmax import DPAffine
@@ -224,7 +224,7 @@ def test_the_standard_error_of_copies_in_clusters(predict):
 def test_a_row_drawn_twice_stays_in_its_fold():
     """Rows that can be told apart perfectly would win everything if a copy of a row trained its own fit."""
     rng = np.random.default_rng(0)
-    rows = Rows(rng.normal(size=(300, 2)), rng.integers(0, 2, 300))
+    rows = LabeledScores(rng.normal(size=(300, 2)), rng.integers(0, 2, 300))
     fold = stratified_folds(rows.labels, FOLDS, rng)
     recalibration = Recalibration(recalibrator("histogram"), fold)
     recalibration.apply(rows)
@@ -233,13 +233,14 @@ def test_a_row_drawn_twice_stays_in_its_fold():
     assert drawn.weights.sum() == 300
     again = Recalibration(recalibrator("histogram"), fold[drawn.rows])
     np.testing.assert_allclose(
-        drawn.log_probs, again.apply(Rows(rows.scores[drawn.rows], rows.labels[drawn.rows], drawn.weights))
+        drawn.log_probs,
+        again.apply(LabeledScores(rows.scores[drawn.rows], rows.labels[drawn.rows], drawn.weights)),
     )
 
 
 def test_clusters_are_drawn_whole():
     rng = np.random.default_rng(0)
-    rows = Rows(rng.normal(size=(60, 2)), rng.integers(0, 2, 60))
+    rows = LabeledScores(rng.normal(size=(60, 2)), rng.integers(0, 2, 60))
     clusters = np.repeat(np.arange(20), 3)
     drawn = Recalibration(recalibrator("dp"), clusters % 5).resample(
         rows, Units.of(len(clusters), clusters), rng
@@ -250,7 +251,7 @@ def test_clusters_are_drawn_whole():
 
 def test_a_resample_of_few_clusters_has_rows_to_train_on():
     rng = np.random.default_rng(0)
-    rows = Rows(rng.normal(size=(6, 2)), np.arange(6) % 2)
+    rows = LabeledScores(rng.normal(size=(6, 2)), np.arange(6) % 2)
     clusters = np.repeat([0, 1], 3)  # half of all draws would be the same one twice
     for _ in range(10):
         drawn = Recalibration(recalibrator("dp"), clusters).resample(
@@ -310,7 +311,7 @@ TABLE_1 = {
 @pytest.mark.parametrize("system", TABLE_1)
 def test_table_1_of_ferrer_and_ramos(system, training):
     made = gaussian_classes(system, 20_000, np.random.default_rng(0), prior=0.8)
-    rows = Rows(made.scores, made.labels)
+    rows = LabeledScores(made.scores, made.labels)
     before = log_loss(made.labels, np.exp(made.scores))
     fold = stratified_folds(made.labels, FOLDS, np.random.default_rng(0))
     plain = {"dp": DPAffine(), "temperature": Temperature()}

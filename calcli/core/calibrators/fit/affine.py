@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.fit.linear import WELL_SEPARATED
 from calcli.core.calibrators.fit.newton import Vector
-from calcli.core.calibrators.fit.training import NEVER, Training
+from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Floats
 from calcli.core.data.logspace import row_blocks
 
@@ -29,7 +29,7 @@ class AffineLoss:
 
     refresh_cost = 0  # a product with the Hessian costs nothing, an old one costs iterations
 
-    def __init__(self, rows: Training, penalty: Vector, centre: Vector) -> None:
+    def __init__(self, rows: TrainingRows, penalty: Vector, centre: Vector) -> None:
         self.rows, self.penalty, self.centre = rows, penalty, centre
         self.rounding = 4 * float(np.finfo(rows.scores.dtype).eps)
         self._scores: Floats = np.ascontiguousarray(rows.scores.T)

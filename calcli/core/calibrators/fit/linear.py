@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from calcli.core.calibrators.fit.newton import Vector
-from calcli.core.calibrators.fit.training import NEVER, Training
+from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Floats
 from calcli.core.data.logspace import BLOCK_BYTES, row_blocks, row_max
 
@@ -215,7 +215,7 @@ class SoftmaxLoss:
         (P,) weights and centre of the quadratic penalty.
     """
 
-    rows: Training
+    rows: TrainingRows
     map: LinearMap
     penalty: Vector
     centre: Vector

@@ -21,7 +21,7 @@ NEVER = -1e30  # in place of -inf: its exponential is 0 just as well, and 0 time
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRows:
     """Rows to fit to.
 
     Attributes
@@ -70,7 +70,7 @@ class Training:
         """Return the classes without a row."""
         return np.flatnonzero(np.bincount(self.labels, minlength=self.scores.shape[1]) == 0)
 
-    def every(self, step: int) -> Training:
+    def every(self, step: int) -> TrainingRows:
         """Return every `step`-th row."""
         weights = self.weights[::step]
         share = weights.sum()
@@ -85,7 +85,7 @@ class Training:
 
 def prepare(
     scores: Array, labels: Array, weights: Array | None, *, normalize: bool, keep_zeros: bool
-) -> Training:
+) -> TrainingRows:
     """Return the rows to fit to; log-probabilities if `normalize`, else the scores as they are.
 
     Rows of weight 0 are left out. A probability of exactly 0 has no finite logarithm. With `keep_zeros` it
@@ -105,7 +105,7 @@ def prepare(
         values = log_softmax(values)
     labels = labels.astype(np.intp, copy=False)
     total = float(weights.sum())
-    rows = Training(np.ascontiguousarray(values), labels, weights / total, total)
+    rows = TrainingRows(np.ascontiguousarray(values), labels, weights / total, total)
     return _without_zeros(rows, keep_zeros) if has_zeros else rows
 
 
@@ -122,7 +122,7 @@ def lifted(scores: Array, parameters: Parameters) -> Array:
     return np.where(log_probs == -np.inf, parameters["floor"], log_probs)
 
 
-def _without_zeros(rows: Training, keep: bool) -> Training:
+def _without_zeros(rows: TrainingRows, keep: bool) -> TrainingRows:
     zero = rows.scores == -np.inf
     of_label = int(zero[np.arange(len(zero)), rows.labels].sum())
     true = f"{of_label:,}" if of_label else "none"

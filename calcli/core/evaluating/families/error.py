@@ -109,7 +109,7 @@ class ErrorFamily(Family):
         return match.recompute(call)
 
 
-class Found(NamedTuple):
+class TestedError(NamedTuple):
     """An error, its distribution if calibrated where that was asked for, and numbers to read it with."""
 
     value: float
@@ -119,7 +119,7 @@ class Found(NamedTuple):
 
 def calibration_errors(
     measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
-) -> dict[str, Found]:
+) -> dict[str, TestedError]:
     """Return what is found out about every calibration error, by canonical expression.
 
     The error of a region without rows is nan, and so is one of pairs where there are none. Errors of one
@@ -130,7 +130,7 @@ def calibration_errors(
     UsageError
         If an estimator does not fit its lens.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, TestedError] = {}
     scalar: dict[tuple[str, str], list[tuple[MetricExpression, OneDimensional]]] = {}
     for call in calls:
         estimator = find_estimator(call, settings.edges)
@@ -143,7 +143,7 @@ def calibration_errors(
     for pairs in scalar.values():
         problem = _problem(measured, pairs[0][0])
         if not problem.total_weight:
-            found |= {str(call): Found(math.nan) for call, _ in pairs}
+            found |= {str(call): TestedError(math.nan) for call, _ in pairs}
             continue
         estimators = [estimator for _, estimator in pairs]
         values = [estimator.value(problem) for estimator in estimators]
@@ -151,7 +151,7 @@ def calibration_errors(
         if settings.draws:
             nulls = null_distributions(problem, estimators, values, settings.draws, _rng(settings))
         for (call, estimator), value, null in zip(pairs, values, nulls, strict=True):
-            found[str(call)] = Found(value, null, _parts(estimator, problem))
+            found[str(call)] = TestedError(value, null, _parts(estimator, problem))
     return found
 
 
@@ -179,7 +179,7 @@ def _problem(measured: Measurements, call: MetricExpression) -> Problem:
 
 def _of_vectors(
     measured: Measurements, call: MetricExpression, estimator: OfVectors, settings: Settings
-) -> Found:
+) -> TestedError:
     if measured.is_scalar(call.lens):
         problem = _problem(measured, call).as_vectors()
     else:
@@ -188,22 +188,22 @@ def _of_vectors(
             problem = problem.within(*region_ends(call.region))
     problem = problem.with_weight()
     if len(problem.probs) < estimator.least_rows:
-        return Found(math.nan)
+        return TestedError(math.nan)
     if not settings.draws:
-        return Found(estimator.value(problem))
-    return Found(*estimator.tested(problem, settings.draws, _rng(settings)))
+        return TestedError(estimator.value(problem))
+    return TestedError(*estimator.tested(problem, settings.draws, _rng(settings)))
 
 
 def _class_wise(
     measured: Measurements, call: MetricExpression, estimator: OneDimensional, settings: Settings
-) -> Found:
+) -> TestedError:
     if call.region != "all":
         raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
     value = class_wise_value(measured, estimator, call.over_classes)
     if not (settings.test and settings.draws):
-        return Found(value)
+        return TestedError(value)
     null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
-    return Found(value, null)
+    return TestedError(value, null)
 
 
 FAMILY = ErrorFamily()
