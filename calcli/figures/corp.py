@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from calcli.core.curves.curves import Curve, corp_curve
 from calcli.core.curves.reliability import BAND
+from calcli.core.curves.unbinned import Curve, corp_curve
 from calcli.core.data.streams import Stream, generator
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.problems.problem import Problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calcli.core.curves.curves import kernel_curve
+from calcli.core.curves.unbinned import kernel_curve
 from calcli.figures.corp import make_curves
 from calcli.figures.drawing import Evaluations, Made, View
 

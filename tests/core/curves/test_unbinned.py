@@ -7,7 +7,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from calcli.core.curves.cumulative import cumulative
-from calcli.core.curves.curves import corp_curve, kernel_curve
+from calcli.core.curves.unbinned import corp_curve, kernel_curve
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
