@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from calcli.core.curves.maps import SPREAD, CalibrationMap
-from calcli.core.curves.maps import calibration_map as map_of
+from calcli.core.curves.calibration_maps import SPREAD, CalibrationMap
+from calcli.core.curves.calibration_maps import calibration_map as map_of
 from calcli.core.data.predictions import require_classes
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, classes_of

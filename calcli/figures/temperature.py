@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-from calcli.core.curves.maps import TemperatureCurve
-from calcli.core.curves.maps import temperature_curve as curve_of
+from calcli.core.curves.calibration_maps import TemperatureCurve
+from calcli.core.curves.calibration_maps import temperature_curve as curve_of
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, new_figure, short, styled
 

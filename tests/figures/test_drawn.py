@@ -13,9 +13,9 @@ from matplotlib.colors import to_rgba
 from matplotlib.quiver import Quiver
 
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.curves.calibration_maps import TemperatureCurve
+from calcli.core.curves.calibration_maps import calibration_map as map_of
 from calcli.core.curves.forest import Forest
-from calcli.core.curves.maps import TemperatureCurve
-from calcli.core.curves.maps import calibration_map as map_of
 from calcli.core.curves.reliability import class_reliability
 from calcli.core.curves.series import Course
 from calcli.core.estimators.interval import Interval

@@ -7,7 +7,7 @@ import pytest
 
 from calcli.core.calibrators.softmax import VectorScaling
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.curves.maps import calibration_map, temperature_curve, thinned_rows
+from calcli.core.curves.calibration_maps import calibration_map, temperature_curve, thinned_rows
 from calcli.core.curves.series import courses, score_sets, smooth
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
