@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from matplotlib.figure import Figure
 
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.curves.views import problem_of
+from calcli.core.curves.needs import problem_of
 from calcli.core.data.arrays import Tables
 from calcli.core.data.predictions import require_classes
 from calcli.core.evaluating.results import Evaluation

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
+from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import RiskCurve, risk_curve
-from calcli.core.curves.views import problem_of
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, short, styled

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from calcli.core.comparing.policy import Rule, failure, parse_failure
-from calcli.core.curves.views import lenses_of
+from calcli.core.curves.needs import lenses_of
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.evaluating.evaluate import default_metrics
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from calcli.core.curves.views import lenses_of, metrics_of
+from calcli.core.curves.needs import lenses_of, metrics_of
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.entries import FigureKind

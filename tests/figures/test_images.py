@@ -17,7 +17,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import Affine2D
 
-from calcli.core.curves.views import metrics_of
+from calcli.core.curves.needs import metrics_of
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.figures import FIGURES

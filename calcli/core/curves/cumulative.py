@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.spline import spline_basis
-from calcli.core.curves.views import row_weights
+from calcli.core.curves.needs import row_weights
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.problems.problem import Problem
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import rejection_curve, risk_curve
-from calcli.core.curves.views import problem_of
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "fvcaus_plda")

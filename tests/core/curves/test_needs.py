@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calcli.core.curves import views
-from calcli.core.curves.views import lenses_of, metrics_of, problem_of
+from calcli.core.curves.needs import lenses_of, metrics_of, problem_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.evaluating.evaluate import evaluate
