@@ -28,6 +28,8 @@ from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
 
+INVERSE = "the more probable a class is said to be, the rarer it is; check labels and the order of the classes"
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearSoftmax(Calibrator):
@@ -81,9 +83,13 @@ class LinearSoftmax(Calibrator):
         linear = self._map(classes)
         theta = self._pack(start) if start else linear.scaled_identity(first_guess(rows))
         best, notes = fit_or_guard(self._objective(rows, linear), theta, tolerance)
-        self.notes = [*rows.notes, *notes]
         self.parameters = self._unpack(best.x, rows)
+        self.notes = [*rows.notes, *notes, *self._inverse()]
         return self
+
+    def _inverse(self) -> list[str]:
+        """Say so where the fit turns the order of the probabilities around."""
+        return []
 
     def _known_classes(self, scores: Array, fitted: int) -> None:
         if scores.shape[1] != fitted:
@@ -169,6 +175,10 @@ class DPAffine(LinearSoftmax):
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         return {"alpha": float(theta[0]), "beta": theta[1:] - theta[1:].mean(), **rows.floored()}
 
+    def _inverse(self) -> list[str]:
+        alpha = self.learned("alpha")
+        return [f"alpha is {alpha:.4g}: {INVERSE}"] if alpha < 0 else []
+
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K); a 0 without a floor stays 0, even where alpha is not positive."""
         alpha, beta = self.learned("alpha"), self.learned("beta")
@@ -229,6 +239,10 @@ class VectorScaling(_FeatureSoftmax):
         scale, intercept = theta.reshape(-1, 2).T.copy()
         floor = self._floor(rows)
         return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": floor}
+
+    def _inverse(self) -> list[str]:
+        largest = self.learned("scale").max()
+        return [f"every scale is below 0, the largest {largest:.4g}: {INVERSE}"] if largest < 0 else []
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""

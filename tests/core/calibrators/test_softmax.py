@@ -87,7 +87,37 @@ def test_matrix_scaling_of_separable_data_ends_at_the_penalized_optimum_with_a_n
 def test_models_too_small_to_separate_the_labels_have_no_note():
     logits, labels = separable_by_a_matrix(300, 4)
     for method in (BiasOnly, DPAffine, VectorScaling):
-        assert method().fit(logits, labels).notes == []
+        assert not any("separated" in note for note in method().fit(logits, labels).notes)
+
+
+@pytest.mark.parametrize("method", [DPAffine, VectorScaling])
+@pytest.mark.parametrize("classes", [2, 3, 8])
+def test_scores_in_inverse_order_have_a_finite_optimum_and_are_told(method, classes):
+    rng = np.random.default_rng(classes)
+    truth = rng.standard_normal((1000, classes))
+    labels = (special.softmax(truth, axis=1).cumsum(axis=1) > rng.random((1000, 1))).argmax(axis=1)
+    fitted, upright = method().fit(-truth, labels), method().fit(truth, labels)
+    assert len(fitted.notes) == 1 and "the rarer it is" in fitted.notes[0]
+    if method is DPAffine:
+        assert fitted.parameters["alpha"] == pytest.approx(-1, abs=0.2)
+        assert f"alpha is {fitted.parameters['alpha']:.4g}" in fitted.notes[0]
+    if classes == 2:  # log-odds in inverse order: the same model, its optimum has no ridge
+        oracle = optimize.minimize(
+            lambda t: -special.log_expit((2 * labels - 1) * (t[0] * np.diff(truth)[:, 0] + t[1])).mean(),
+            np.zeros(2),
+            method="BFGS",
+            options={"gtol": 1e-9},
+        )
+        if method is DPAffine:
+            assert fitted.parameters["alpha"] == pytest.approx(-oracle.x[0], rel=1e-6)
+            assert log_loss(fitted, -truth, labels) == pytest.approx(oracle.fun, rel=1e-9)
+    assert upright.notes == []
+
+
+def test_rows_that_only_ties_keep_from_separation_are_guarded_still():
+    odds = np.r_[np.linspace(-3, 3, 41), 0]
+    logits, labels = np.column_stack([np.zeros(42), odds]), np.r_[odds[:-1] > 0, True].astype(int)
+    assert "separated" in DPAffine().fit(logits, labels).notes[0]
 
 
 @every_method

@@ -16,7 +16,7 @@ from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Floats
 from calcli.core.data.logspace import BLOCK_BYTES, row_blocks, row_max
 
-WELL_SEPARATED = 0.7  # just above log 2: below, each label has about half of the probability or more
+WELL_SEPARATED = 0.69  # just below log 2: below, each label has more than half of the probability
 JITTER = 1e-11  # keeps a block of the preconditioner positive definite
 WIDEST = 128  # classes up to which matrix scaling has a preconditioner of one full block a class
 
