@@ -28,7 +28,9 @@ from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
 
-INVERSE = "the more probable a class is said to be, the rarer it is; check labels and the order of the classes"
+INVERSE = (
+    "the more probable a class is said to be, the rarer it is; check labels and the order of the classes"
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
