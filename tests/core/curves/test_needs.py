@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.curves import views
+from calcli.core.curves import needs
 from calcli.core.curves.needs import lenses_of, metrics_of, problem_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import parse_cost_word
@@ -43,8 +43,8 @@ def test_regions_of_any_lens(lens, score):
 def test_rows_are_read_once_for_all_figures_of_a_lens(monkeypatch):
     predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, resamples=0)
     passes = []
-    sweep = views.sweep
-    monkeypatch.setattr(views, "sweep", lambda *of: passes.append(0) or sweep(*of))
+    sweep = needs.sweep
+    monkeypatch.setattr(needs, "sweep", lambda *of: passes.append(0) or sweep(*of))
     later = evaluate(predictions, settings)
     found = [problem_of(later, "class-2") for _ in range(2)]
     assert len(passes) == 1
