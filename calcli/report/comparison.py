@@ -9,7 +9,7 @@ from typing import Any
 
 from calcli.core.comparing.comparison import Comparison, Difference, Spread
 from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
 from calcli.report.evaluation import Digest, input_object
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
@@ -91,7 +91,7 @@ class ComparisonReport(Shown):
         return {
             "settings": asdict(self.settings),
             "paired": self.paired,
-            "systems": _systems(whole.evaluations, self.unmatched, self.digest),
+            "systems": _systems(whole.summaries, self.unmatched, self.digest),
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "selection": selection_sentence(whole, self._names()),
         }
@@ -104,7 +104,7 @@ class ComparisonReport(Shown):
         return f"<ComparisonReport: {'; '.join(verdicts)}>"
 
     def _names(self) -> list[str]:
-        return short_names([one.predictions.provenance.path for one in self.comparisons[0].evaluations])
+        return short_names([one.input.path for one in self.comparisons[0].summaries])
 
 
 def _pair(whole: Comparison, names: Sequence[str]) -> Table:
@@ -130,7 +130,7 @@ def _pair(whole: Comparison, names: Sequence[str]) -> Table:
         )
         for metric, one in found.items()
     ]
-    rows_used = whole.evaluations[0].predictions.n_rows, whole.evaluations[1].predictions.n_rows
+    rows_used = whole.summaries[0].input.rows, whole.summaries[1].input.rows
     read = [
         f"{role}: {name}, {counted(n, 'row')}"
         for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
@@ -143,7 +143,7 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
     metrics = list(comparisons[0].differences[0])
     rows = []
     for comparison in comparisons:
-        count = comparison.evaluations[0].predictions.n_rows
+        count = comparison.summaries[0].input.rows
         for name, found in zip(names[1:], comparison.differences, strict=True):
             parts = [comparison.part.value] if comparison.part else []
             head = ", ".join(parts + ([name] if len(names) > 2 else []))
@@ -162,12 +162,12 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
     others = [ranked.to_best for ranked in whole.ranking if ranked.to_best]
     columns = [Column("", "left"), Column(metric), Column("to the best"), Column(interval_head(others))]
     columns += [Column("p"), Column("", "left")]
-    accurate = "accuracy" in whole.evaluations[0].estimates and key != "accuracy"
+    accurate = "accuracy" in whole.summaries[0].estimates and key != "accuracy"
     if accurate:
         columns.append(Column("accuracy"))
     rows = []
     for ranked in whole.ranking:
-        estimates = whole.evaluations[ranked.system].estimates
+        estimates = whole.summaries[ranked.system].estimates
         found = ranked.to_best
         cells = [names[ranked.system], number(estimates[key].value)]
         if found is None:
@@ -183,7 +183,7 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
 def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
     """Say which system to ship, which others are as good, and what accuracy it costs."""
     best = whole.ranking[0].system
-    value = whole.evaluations[best].estimates[str(whole.ranked_by)].value
+    value = whole.summaries[best].estimates[str(whole.ranked_by)].value
     order = "lowest" if whole.ranked_by.entry.direction == "lower" else "highest"
     parts = [f"Ship {names[best]}: the {order} {whole.ranked_by.asked}, {number(value)}."]
     like = [names[ranked.system] for ranked in whole.ranking[1:] if ranked.among_best]
@@ -208,7 +208,7 @@ def _notes(
     every = [one for comparison in comparisons for found in comparison.differences for one in found.values()]
     families = {one.call.entry.family for one in every}
     notes = [PAIRED if paired else UNPAIRED]
-    if cluster := comparisons[0].evaluations[0].settings.cluster:
+    if cluster := comparisons[0].summaries[0].settings.cluster:
         notes.append(f"Rows of one {cluster} depend on each other: they are resampled and swapped together.")
     notes += unsure(every)
     if any(family.beside_null for family in families):
@@ -224,8 +224,8 @@ def _notes(
     for name, count in zip(names, unmatched, strict=True):
         if count:
             notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")
-    for name, evaluation in zip(names, comparisons[0].evaluations, strict=True):
-        if infinite := evaluation.summary.infinite_log_loss:
+    for name, summary in zip(names, comparisons[0].summaries, strict=True):
+        if infinite := summary.infinite_log_loss:
             notes.append(f"{name}: {counted(infinite.rows, 'row')} of infinite log-loss.")
     return notes
 
@@ -259,7 +259,7 @@ class SeedsReport(Shown):
 
     Attributes
     ----------
-    evaluations
+    summaries
         One a seed.
     spreads
         Of each metric over them.
@@ -269,7 +269,7 @@ class SeedsReport(Shown):
         Returns the SHA-256 of some files, for JSON.
     """
 
-    evaluations: Sequence[Evaluation]
+    summaries: Sequence[Summary]
     spreads: Sequence[Spread]
     settings: Settings
     digest: Digest | None = None
@@ -279,7 +279,7 @@ class SeedsReport(Shown):
 
     def tables(self) -> list[Table]:
         """Return a row for each metric."""
-        names = short_names([one.predictions.provenance.path for one in self.evaluations])
+        names = short_names([one.input.path for one in self.summaries])
         columns = (Column("", "left"), Column("mean"), Column("sd"), Column("least"), Column("greatest"))
         rows = [
             (
@@ -298,7 +298,7 @@ class SeedsReport(Shown):
         """Return settings, systems, and metrics over the seeds."""
         return {
             "settings": asdict(self.settings),
-            "systems": _systems(self.evaluations, [0] * len(self.evaluations), self.digest),
+            "systems": _systems(self.summaries, [0] * len(self.summaries), self.digest),
             "over_seeds": {
                 spread.call.asked: {key: value for key, value in asdict(spread).items() if key != "call"}
                 for spread in self.spreads
@@ -307,22 +307,22 @@ class SeedsReport(Shown):
 
 
 def _systems(
-    evaluations: Sequence[Evaluation], unmatched: Sequence[int], digest: Digest | None
+    summaries: Sequence[Summary], unmatched: Sequence[int], digest: Digest | None
 ) -> list[dict[str, Any]]:
     return [
         {
-            "input": input_object(evaluation.summary.input, digest),
+            "input": input_object(summary.input, digest),
             "unmatched_rows": count,
-            "metrics": {one.call.asked: one.value for one in evaluation.estimates.values()},
+            "metrics": {one.call.asked: one.value for one in summary.estimates.values()},
         }
-        for evaluation, count in zip(evaluations, unmatched, strict=True)
+        for summary, count in zip(summaries, unmatched, strict=True)
     ]
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
         "slice": str(comparison.part) if comparison.part else None,
-        "rows": comparison.evaluations[0].predictions.n_rows,
+        "rows": comparison.summaries[0].input.rows,
         "differences": [
             {metric: difference_object(one) for metric, one in found.items()}
             for found in comparison.differences

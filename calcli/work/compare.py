@@ -147,5 +147,5 @@ def _compared(
 
 def _over_seeds(systems: Sequence[Predictions], settings: Settings) -> SeedsReport:
     settings = replace(settings, resamples=0, draws=0)
-    evaluations = [evaluate(system, settings) for system in systems]
-    return SeedsReport(evaluations, over_seeds(evaluations), settings, sha256)
+    summaries = [evaluate(system, settings).summary for system in systems]
+    return SeedsReport(summaries, over_seeds(summaries), settings, sha256)

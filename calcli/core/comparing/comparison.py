@@ -16,7 +16,7 @@ from calcli.core.estimators.costs import Costs
 from calcli.core.estimators.evidence import Evidence, Untested
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import holm
-from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.results import Summary
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.progress import Watch
@@ -95,7 +95,7 @@ class Comparison:
     ----------
     part
         The slice; None for all rows.
-    evaluations
+    summaries
         One a system, the baseline first.
     differences
         Of each candidate to the baseline, by metric expression.
@@ -110,7 +110,7 @@ class Comparison:
     """
 
     part: Slice | None
-    evaluations: tuple[Evaluation, ...]
+    summaries: tuple[Summary, ...]
     differences: tuple[Mapping[str, Difference], ...]
     ranking: tuple[Ranked, ...]
     ranked_by: MetricExpression
@@ -298,7 +298,8 @@ def _compared(
         values = contest.values(accuracy)
         top = int(np.argmax(values)) if values[best] < max(values) else best
         cost = _between(contest, accuracy, top, best)
-    return Comparison(part, tuple(contest.evaluations), differences, tuple(ranking), ranked_by, cost, top)
+    summaries = tuple(evaluation.summary for evaluation in contest.evaluations)
+    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top)
 
 
 def _between(
@@ -368,11 +369,11 @@ class Spread:
     greatest: float
 
 
-def over_seeds(evaluations: Sequence[Evaluation]) -> list[Spread]:
-    """Return mean and spread of every metric over evaluations of one model trained with several seeds."""
+def over_seeds(summaries: Sequence[Summary]) -> list[Spread]:
+    """Return mean and spread of every metric over those of one model trained with several seeds."""
     found = []
-    for name, estimate in evaluations[0].estimates.items():
-        values = np.array([evaluation.estimates[name].value for evaluation in evaluations])
+    for name, estimate in summaries[0].estimates.items():
+        values = np.array([summary.estimates[name].value for summary in summaries])
         sd = float(values.std(ddof=1)) if len(values) > 1 and np.isfinite(values).all() else math.nan
         found.append(
             Spread(estimate.call, float(values.mean()), sd, float(values.min()), float(values.max()))

@@ -103,7 +103,7 @@ def test_an_infinite_loss_is_worse_than_any_finite_one(predict):
 
 def test_the_ranking_names_those_not_told_from_the_best(systems):
     (found,) = compare([systems[2], systems[1], systems[0]], SETTINGS, Plan())
-    losses = [evaluation.estimates["log_loss"].value for evaluation in found.evaluations]
+    losses = [summary.estimates["log_loss"].value for summary in found.summaries]
     assert [ranked.system for ranked in found.ranking] == np.argsort(losses).tolist()
     assert [ranked.among_best for ranked in found.ranking] == [True, True, False]
     corrected = [ranked.to_best.corrected_p for ranked in found.ranking[1:]]

@@ -96,7 +96,7 @@ def test_courses_find_the_best_file_of_each_metric():
     assert found["log_loss"].best == found["log_loss"].smoothed.argmin()
     assert found["accuracy"].best == 0  # all the same: the first
     assert found["mean_gap"].best == np.abs(found["mean_gap"].smoothed).argmin()
-    with pytest.raises(UsageError, match="no metric in common"):
+    with pytest.raises(UsageError, match="share no metric that says which is better"):
         courses([{}, {}])
 
 

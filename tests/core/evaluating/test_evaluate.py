@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import default_metrics, evaluate
 from calcli.core.language.errors import InputError, ReadAgain, UsageError
 from calcli.core.language.settings import Settings
+from calcli.core.problems.problem import Problem
 
 PLAIN = Settings(resamples=0, draws=0)
 
@@ -259,3 +261,29 @@ def test_nothing_to_repeat_is_no_fault(predict):
     asked = replace(PLAIN, metrics=("relative_calibration_loss",), sd=True)
     found = evaluate(predict([[0.6, 0.4], [0.3, 0.7]] * 20, [0, 1] * 20), asked)
     assert [estimate.sd for estimate in found.estimates.values()] == [None]
+
+
+def test_a_summary_holds_no_rows(predict):
+    probs = np.tile([0.7, 0.3], (300, 1))
+    probs[:120] = 1, 0
+    costs = (CostWord("abstain", "abstain", 0.1),)
+    summary = evaluate(predict(probs, np.arange(300) % 2), Settings(costs=costs, draws=9)).summary
+    assert summary.infinite_log_loss.rows == 60
+    seen = []
+
+    def look(at):
+        seen.append(at)
+        if is_dataclass(at):
+            at = vars(at)
+        if isinstance(at, Mapping):
+            at = list(at.values())
+        if isinstance(at, list | tuple):
+            for one in at:
+                look(one)
+
+    look(summary)
+    assert {"Input", "ClassRow", "ReliabilityBin", "InfiniteLogLoss", "Decision", "Estimate", "Null"} <= {
+        type(one).__name__ for one in seen
+    }
+    assert not [one for one in seen if isinstance(one, np.ndarray | Predictions | Problem)]
+    assert max(len(one) for one in seen if isinstance(one, list | tuple)) < 50
