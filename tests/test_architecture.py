@@ -87,8 +87,7 @@ CORE = [(file, name) for file, name in zip(FILES, NAMES, strict=True) if name.st
 @pytest.mark.parametrize("file", [file for file, _ in CORE], ids=[name for _, name in CORE])
 def test_sub_rooms_of_core_import_only_what_is_below(file):
     layer = layer_of(".".join(file.relative_to(ROOT).with_suffix("").parts))
-    names_later_types = file.name == "settings.py" and layer == "language"  # what settings hold, not use
-    for module in imported(ast.parse(file.read_text(encoding="utf-8")), types_too=not names_later_types):
+    for module in imported(ast.parse(file.read_text(encoding="utf-8")), types_too=True):
         if module.startswith("calcli."):
             below = layer_of(module)
             assert below in LAYERS, f"{layer} imports {module}"

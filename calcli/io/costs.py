@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from calcli.core.data.priors import Priors
-from calcli.core.estimators.costs import FORMS, Costs, CostTable, parse_cost_word, with_distinct_names
+from calcli.core.estimators.costs import FORMS, CostTable, Definition, parse_cost_word, with_distinct_names
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.places import listed
 from calcli.io.smallfiles import ENDINGS, is_small_file, lines_of, pairs, tree
@@ -19,7 +19,7 @@ CSV_COSTS = "a line of decisions, then for each class its name and its costs"
 CSV_PRIORS = "a line for each class: its name and its prior"
 
 
-def read_costs(texts: tuple[str, ...]) -> tuple[Costs, ...]:
+def read_costs(texts: tuple[str, ...]) -> tuple[Definition, ...]:
     """Return costs by word, such as `abstain:0.1`, or from files, which are called by their stem.
 
     Raises

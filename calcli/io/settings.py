@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from calcli.core.data.priors import Priors
-from calcli.core.estimators.costs import Costs
+from calcli.core.estimators.costs import Definition
 from calcli.core.language.declaring import Spelling, checked, declared
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
@@ -64,7 +64,7 @@ def settings_of(
 def _is_ready(name: str, value: Any) -> bool:
     """Whether a value is what text would be read as."""
     if name == "costs":
-        return isinstance(value, list | tuple) and all(isinstance(one, Costs) for one in value)
+        return isinstance(value, list | tuple) and all(isinstance(one, Definition) for one in value)
     return (name == "priors" and isinstance(value, Priors)) or (
         name == "groups" and isinstance(value, Mapping)
     )

@@ -12,7 +12,6 @@ import numpy as np
 from calcli.core.comparing.contest import Contest
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice, select, slice_rows
-from calcli.core.estimators.costs import Costs
 from calcli.core.estimators.evidence import Evidence, Untested
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import holm
@@ -20,7 +19,7 @@ from calcli.core.evaluating.results import Summary
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.progress import Watch
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import Costs, Settings
 from calcli.core.language.version import __version__
 
 Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "untested"]

@@ -63,7 +63,9 @@ class Contest:
         self._systems: list[System] = []
         plain = replace(settings, resamples=0, draws=0)
         predictions = self._with_clusters(predictions)
-        units = [Units.of(one.n_rows, settings.clusters(one)) for one in predictions if settings.draws]
+        units = [
+            Units.of(one.n_rows, one.column_if(settings.cluster)) for one in predictions if settings.draws
+        ]
         done = 0
         for number, system in enumerate(predictions):
             own, counting = settings if number == judged else plain, _counting_on(watch, done)

@@ -133,6 +133,10 @@ class Predictions:
         """Number of classes, K."""
         return self.scores.shape[1]
 
+    def column_if(self, name: str | None) -> Array | None:
+        """Return (N,) values of one of the other columns; None if none is named."""
+        return None if name is None else self.column(name)
+
     def column(self, name: str) -> Array:
         """Return (N,) values of one of the other columns.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind, Predictions, Scores
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import ClassPriors
 
 ROUNDING = 1e-6  # by which priors that were typed in may miss a sum of 1
 
@@ -97,7 +98,7 @@ class ShiftedScores:
             yield logs + self.shift.astype(logs.dtype)
 
 
-def at_priors(predictions: Predictions, priors: Priors, *, shift: bool) -> Predictions:
+def at_priors(predictions: Predictions, priors: ClassPriors, *, shift: bool) -> Predictions:
     """Return predictions as if their classes occurred with other priors.
 
     A row of class k is weighted by prior_k / frequency_k, so that every mean over rows becomes what it would

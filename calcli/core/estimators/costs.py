@@ -15,6 +15,7 @@ from calcli.core.data.arrays import Floats
 from calcli.core.data.blocks import Block
 from calcli.core.data.rows import RowStatistic
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import Costs
 
 Word = Literal["zero-one", "balanced", "abstain", "imbalanced"]
 
@@ -178,7 +179,7 @@ class CostTable:
         return CostMatrix(self.name, self.decisions, np.array([rows[name] for name in classes], np.float64))
 
 
-Costs: TypeAlias = CostWord | CostTable
+Definition: TypeAlias = CostWord | CostTable
 
 ALWAYS_KNOWN: tuple[CostWord, ...] = (CostWord("zero-one", "zero-one"), CostWord("balanced", "balanced"))
 
@@ -204,7 +205,7 @@ def parse_cost_word(text: str) -> CostWord | None:
     raise UsageError(f"{text!r} is not a list of costs; expected one of {FORMS}, or a file")
 
 
-def with_distinct_names(costs: Sequence[Costs]) -> tuple[Costs, ...]:
+def with_distinct_names(costs: Sequence[Definition]) -> tuple[Definition, ...]:
     """Return costs that share no name: words used twice get what follows them, as in `abstain-0.1`.
 
     Raises
@@ -236,7 +237,7 @@ def find_costs(name: str, costs: Sequence[Costs]) -> Costs:
                      f"known are: {', '.join(known)}")  # fmt: skip
 
 
-def _fully_named(costs: Costs) -> Costs:
+def _fully_named(costs: Definition) -> Definition:
     if isinstance(costs, CostTable) or costs.word in ("zero-one", "balanced"):
         return costs
     parts = [costs.word, *([costs.class_name] if costs.class_name else []), f"{costs.amount:g}"]

@@ -13,11 +13,12 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
 from calcli.core.estimators import rules, scoring
 from calcli.core.estimators.beta_scores import BetaScore
-from calcli.core.estimators.costs import CostMatrix, Costs, find_costs
+from calcli.core.estimators.costs import CostMatrix, find_costs
 from calcli.core.estimators.scoring import Means
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import PROPER
+from calcli.core.language.settings import Costs
 
 OfMeans = Callable[[Means], Doubles]
 

@@ -13,7 +13,6 @@ from calcli.core.data.priors import at_priors
 from calcli.core.data.rows import ROW_STATISTICS
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
-from calcli.core.estimators.costs import Costs
 from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
@@ -31,7 +30,7 @@ from calcli.core.evaluating.results import (
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.progress import Watch
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import Costs, Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 FIRST = 5  # how many of the rows of infinite log-loss are named
@@ -188,7 +187,7 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
     repeated = [name for name, e in found.items() if not e.call.entry.family.fits]
     if settings.sd and repeated:
         rows = evaluation.predictions
-        units = Units.of(rows.n_rows, settings.clusters(rows))
+        units = Units.of(rows.n_rows, rows.column_if(settings.cluster))
         rng = generator(settings.seed, Stream.SPREAD)
         for name, sd in bootstrap_sd(rows, values_of(repeated), rng, units).items():
             found[name] = replace(found[name], sd=sd)

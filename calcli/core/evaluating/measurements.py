@@ -186,7 +186,7 @@ class Measurements:
     @cached_property
     def units(self) -> Units:
         """Which rows belong together."""
-        return Units.of(self.predictions.n_rows, self.settings.clusters(self.predictions))
+        return Units.of(self.predictions.n_rows, self.predictions.column_if(self.settings.cluster))
 
     @property
     def class_probs(self) -> NDArray[np.floating[Any]]:

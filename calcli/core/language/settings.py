@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from calcli.core.language.calibrationerrors import BINS
 from calcli.core.language.declaring import FLAG, TEXT, choice, documented, fraction, setting, texts, whole
 from calcli.core.language.expressions import parse_metric, parse_metrics
 
-if TYPE_CHECKING:
-    from calcli.core.data.arrays import Array
-    from calcli.core.data.predictions import Predictions
-    from calcli.core.data.priors import Priors
-    from calcli.core.estimators.costs import Costs
-
 Precision = Literal["auto", "single", "double"]
 Training = Literal["cross-validation", "held-out", "test"]
 
 LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
+
+
+class Costs(Protocol):
+    """Costs of decisions that metrics name."""
+
+    @property
+    def name(self) -> str:
+        """By which metric expressions know them."""
+
+    def matrix(self, classes: Sequence[str], frequencies: Any) -> Any:
+        """Return what each decision costs under each class, of (K,) frequencies."""
+
+
+class ClassPriors(Protocol):
+    """Priors of the classes, whatever their number and order."""
+
+    def of(self, classes: Sequence[str]) -> Any:
+        """Return the (K,) priors of some classes."""
 
 
 def _recalibrator(value: Any) -> str:
@@ -94,7 +106,7 @@ class Settings:
         None, TEXT, "Rows that share a value depend on each other.", "COLUMN", in_policies=True
     )
     fold_column: str | None = setting(None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN")
-    priors: Priors | None = setting(
+    priors: ClassPriors | None = setting(
         None,
         TEXT,
         "Weight rows to these class priors: uniform, 0.9,0.1 or a file.",
@@ -128,11 +140,3 @@ class Settings:
         """What metrics assume where their expression does not say; of costs, the only ones."""
         costs = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
         return {"bins": self.bins, "recalibrator": self.recalibrator, "training": self.training, **costs}
-
-    def clusters(self, predictions: Predictions) -> Array | None:
-        """Return the (N,) values that dependent rows share; None if rows do not depend."""
-        return None if self.cluster is None else predictions.column(self.cluster)
-
-    def given_folds(self, predictions: Predictions) -> Array | None:
-        """Return the (N,) folds that a column names; None if they are to be dealt out."""
-        return None if self.fold_column is None else predictions.column(self.fold_column)

@@ -87,7 +87,7 @@ class RecalibrationFamily(Family):
 def _recalibrations(measured: Measurements) -> Recalibrations:
     """Return the recalibrations of the measured rows, of which each is done once."""
     rows, settings = measured.predictions, measured.settings
-    columns = measured.units, settings.given_folds(rows)
+    columns = measured.units, rows.column_if(settings.fold_column)
     return measured.once(
         "recalibrations",
         lambda: Recalibrations(rows, measured.companions, settings.seed, settings.clip, *columns),
