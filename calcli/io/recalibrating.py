@@ -17,6 +17,7 @@ from calcli.core.language.progress import Watch
 from calcli.io.checks import CheckedScores
 from calcli.io.folder import filled_folder
 from calcli.io.formats import Format, format_of, known_format, refuse_wrong_content
+from calcli.io.formats.npy import labels_file
 from calcli.io.kinds import judge_kind
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
@@ -102,11 +103,13 @@ def recalibrate_file(
         raise UsageError(f"--labels {options.labels}: {path} keeps its labels by itself; leave it out")
     with _opened(path, target) as (contents, stored, form):
         passage = _prepared(record, contents, stored, form, options, wanted)
+        beside = _labels_beside(passage, stored, form, target)
         watch = watcher(passage.source.scores.shape[0] or None)
 
         def write() -> Written:
             with open_writer(target, form, passage.frame) as writer:
-                return _pass_through(record, passage, wanted, writer, watch)
+                done = _pass_through(record, passage, wanted, writer, watch)
+            return replace(done, notes=(*done.notes, *beside))
 
         return write() if target == "-" else read_through(write)  # what has been piped cannot be taken back
 
@@ -217,12 +220,22 @@ def _prepared(
     if ranked is not None:
         by_class = "" if by_rank else f"; they are written by class, without {listed(ranked.ranks)}"
         notes = (*notes, f"{ranked.note}{by_class}")
-    lost = [*source.left_out, *(others.names if form.name == "npy" and stored != "npy" else ())]
+    lost = list(source.left_out)
+    if form.name == "npy" != stored:
+        lost += others.names
+        others = others.empty_table().select([]).schema
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
     scores = CheckedScores(source.scores, kind, reason, sure, classes, source.place, options.renormalize)
     frame = Frame(others, before, names, ARRAYS[wanted.kind], record.classes, contents.delimiter)
     return _Passage(source, scores, frame, notes, by_rank)
+
+
+def _labels_beside(passage: _Passage, stored: str, form: Format, target: str) -> tuple[str, ...]:
+    """Return the sentence that says where labels go that do not fit into the file of the scores."""
+    if not (form.name == stored == "npy") or not passage.frame.others.names:
+        return ()
+    return (f"the labels were written to {labels_file(Path(target)).name} beside {Path(target).name}",)
 
 
 def _pass_through(

@@ -163,13 +163,27 @@ def test_a_list_column_is_replaced_where_it_stood(tmp_path):
 def test_arrays_to_arrays(tmp_path):
     np.save(tmp_path / "in.npy", LOGITS)
     np.save(tmp_path / "in_labels.npy", LABELS)
-    recalibrate_file(NUMBERED, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"))
+    written = recalibrate_file(NUMBERED, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"))
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), EXPECTED, rtol=1e-12)
+    assert written.notes == ("the labels were written to out_labels.npy beside out.npy",)
+    np.testing.assert_array_equal(read(tmp_path / "out.npy").labels, LABELS)
     recalibrate_file(NUMBERED, str(tmp_path / "in.npy"), str(tmp_path / "out.npz"))
     archive = np.load(tmp_path / "out.npz")
     np.testing.assert_allclose(archive["probs"], EXPECTED, rtol=1e-12)
     np.testing.assert_array_equal(archive["label"], LABELS)
     assert archive["classes"].tolist() == ["0", "1", "2"]
+
+
+def test_labels_as_text_go_beside_arrays_and_those_of_a_table_are_told_to_be_lost(tmp_path):
+    np.save(tmp_path / "in.npy", LOGITS)
+    np.save(tmp_path / "in_labels.npy", np.array(CLASSES)[LABELS])
+    recalibrate_file(RECORD, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"))
+    np.testing.assert_array_equal(np.load(tmp_path / "out_labels.npy"), np.array(CLASSES)[LABELS])
+    columns = ["label", *(f"logit_{name}" for name in CLASSES)]
+    path = write(table().select(columns), tmp_path / "in.csv")
+    written = recalibrate_file(RECORD, str(path), str(tmp_path / "alone.npy"))
+    assert "label could not be passed on to npy" in written.notes[0]
+    assert not (tmp_path / "alone_labels.npy").exists()
 
 
 def test_arrays_to_a_table_with_their_labels(tmp_path):

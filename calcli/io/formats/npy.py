@@ -16,6 +16,7 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io import formats
 from calcli.io.arrays import Arrays, ArraySource, flat_labels
+from calcli.io.atomic import atomic_path
 from calcli.io.labels import Labels
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed
@@ -23,6 +24,7 @@ from calcli.io.source import HeldScores, LazyColumns, Source, StoredScores, rows
 from calcli.io.writing import Frame, Writer
 
 COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
+LABEL = "label"  # the column that labels from beside scores are passed on as
 LABEL_ENDINGS = ("labels", "targets", "label", "target")
 SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
 LABEL_FILE = re.compile(rf"(?i)(.*[_.-])?({'|'.join(LABEL_ENDINGS)})\.npy")
@@ -136,7 +138,7 @@ class NpyFile(Arrays):
                 f"{self.path} has {scores.shape[0]} rows of scores, but {beside} has {len(labels)} labels; "
                 "name the right labels with --labels"
             )
-        return replace(found, columns=LazyColumns({"label": lambda: labels.values}))
+        return replace(found, columns=LazyColumns({LABEL: lambda: labels.values}))
 
     def _scores(self, positive: str | None) -> StoredScores:
         header = self.header
@@ -176,6 +178,11 @@ def labels_of_same_stem(path: Path) -> Path | None:
             if beside.is_file():
                 return beside
     return None
+
+
+def labels_file(path: Path) -> Path:
+    """Return where the labels of a .npy file of scores are written."""
+    return path.with_name(f"{path.stem}_{LABEL_ENDINGS[0]}.npy")
 
 
 def only_labels_beside(path: Path) -> Path:
@@ -223,11 +230,17 @@ def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None) -> Labe
 
 
 class NpyWriter(Writer):
-    """The (N, K) array alone; the head is written again at the end, when the number of rows is known."""
+    """The (N, K) array; the head is written again at the end, when the number of rows is known.
 
-    def __init__(self, sink: BinaryIO, frame: Frame) -> None:
+    Labels that came from beside scores go beside them again.
+    """
+
+    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
         super().__init__(sink, frame)
         self._rows = 0
+        labelled = path is not None and frame.others.names == [LABEL]
+        self._labels_path = labels_file(path) if path and labelled else None
+        self._labels: list[Array] = []
         self._head()
 
     def _head(self) -> None:
@@ -239,13 +252,19 @@ class NpyWriter(Writer):
         """Write rows."""
         self.sink.write(np.ascontiguousarray(scores, "<f8").tobytes())
         self._rows += len(scores)
+        if self._labels_path:
+            self._labels.append(beside.column(LABEL).to_numpy(zero_copy_only=False))
 
     def end(self) -> None:
-        """Write the number of rows."""
+        """Write the number of rows, and the labels."""
         self.sink.seek(0)
         self._head()
+        if self._labels_path:
+            labels = np.concatenate(self._labels)
+            with atomic_path(self._labels_path) as path:
+                np.save(path, labels.astype(str) if labels.dtype == object else labels)
 
 
 def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
     """Return what writes a file."""
-    return NpyWriter(sink, frame)
+    return NpyWriter(sink, frame, path)
