@@ -178,7 +178,7 @@ def evaluate_files(
             predictions = read_concat(source, options)
             watch = watcher(name, predictions.n_rows) if watcher else None
             asked = _with_metrics_of(rules, settings, predictions)
-            lenses = lenses_of(FIGURES.values(), predictions, "top-1") if folder else ()
+            lenses = lenses_of(FIGURES.values(), predictions, "top-1", asked) if folder else ()
             evaluation = evaluate_predictions(predictions, asked, watch, companions, lenses)
             if folder:
                 _draw(evaluation, folder / name if len(sources) > 1 else folder)

@@ -114,7 +114,7 @@ def _evaluations(
         predictions = read(file, options)
         wanted = replace(settings, metrics=metrics_of(kinds, predictions, settings))
         watch = watcher(name, predictions.n_rows) if watcher else None
-        lenses = lenses_of(drawn, predictions, lens)
+        lenses = lenses_of(drawn, predictions, lens, settings)
         evaluations[name] = evaluate(predictions, wanted, watch, lenses=lenses)
     return evaluations
 

@@ -16,8 +16,9 @@ from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import find_scalar_lens
+from calcli.core.problems.lenses import Groups, find_scalar_lens
 from calcli.core.problems.problem import Problem, ordered_problem
+from calcli.core.problems.vectors import members_by_name
 from calcli.core.state.collectors import RowTable
 
 
@@ -42,11 +43,8 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     owner = f"--region with {predictions.provenance.path}"
     if lens in evaluation.problems:
         return evaluation.problems[lens].in_region(region, owner)
-    if lens in evaluation.settings.groups:
-        raise UsageError(
-            f"the lens {lens} has several outcomes; for three of them there is the figure simplex"
-        )
-    found = find_scalar_lens(lens, predictions.n_classes)
+    groups = members_by_name(evaluation.settings.groups, predictions.classes)
+    found = find_scalar_lens(lens, predictions.n_classes, groups)
     rows = RowTable(predictions.n_rows, found.statistics)
     sweep(predictions, [rows], evaluation.settings.precision)
     problem = ordered_problem(rows[found.score], rows[found.outcome], predictions.weights)
@@ -54,7 +52,9 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     return problem.in_region(region, owner)
 
 
-def lenses_of(figures: Iterable[FigureKind], predictions: Predictions, lens: str) -> tuple[str, ...]:
+def lenses_of(
+    figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings
+) -> tuple[str, ...]:
     """Return the one-dimensional lenses that figures look through, of those that the classes have.
 
     Parameters
@@ -65,18 +65,21 @@ def lenses_of(figures: Iterable[FigureKind], predictions: Predictions, lens: str
         Of what.
     lens
         The one that is asked for, for figures that look through any.
+    settings
+        Groups of classes, which may be lenses.
     """
     n_classes, found = predictions.n_classes, dict[str, None]()
     for figure in figures:
         least, most = figure.standard or (0, inf)
         if figure.one_score or (figure.lens and least <= n_classes <= most):
             found[figure.lens or lens] = None
-    return tuple(name for name in found if _is_scalar(name, n_classes))
+    groups = members_by_name(settings.groups, predictions.classes)
+    return tuple(name for name in found if _is_scalar(name, n_classes, groups))
 
 
-def _is_scalar(lens: str, n_classes: int) -> bool:
+def _is_scalar(lens: str, n_classes: int, groups: Groups) -> bool:
     try:
-        find_scalar_lens(lens, n_classes)
+        find_scalar_lens(lens, n_classes, groups)
     except UsageError:
         return False
     return True

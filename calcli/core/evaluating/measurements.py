@@ -21,7 +21,7 @@ from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
 from calcli.core.problems.problem import Problem, ordered_problem
-from calcli.core.problems.vectors import VectorLens, VectorProblem, canonical_lens, group_members
+from calcli.core.problems.vectors import VectorLens, VectorProblem, canonical_lens, members_by_name
 from calcli.core.state.classcells import ClassCells
 from calcli.core.state.classunits import ClassUnits
 from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
@@ -64,10 +64,7 @@ class Pass:
         self._statistics: dict[str, RowStatistic] = {}
         self._units_for = units_for
         self.seen = tuple(dict.fromkeys(["top-1", *lenses]))
-        self._groups = {
-            name: group_members(name, group_of, predictions.classes)
-            for name, group_of in settings.groups.items()
-        }
+        self._groups = members_by_name(settings.groups, predictions.classes)
 
     def keep(self, key: Hashable, make: Callable[[], Collector]) -> None:
         """Keep what a collector gathers, to be found by its key."""

@@ -21,7 +21,7 @@ from calcli.core.problems.vectors import (
     largest_lens,
 )
 
-WHOLE = ("canonical", "class-wise", "worst-class")
+WHOLE = ("canonical", "class-wise", "worst-class", "marginal")
 NUMBERED = ("top", "within-top", "class", "largest")  # kinds of lenses that a number follows
 
 
@@ -55,7 +55,8 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     ----------
     name
         `top-1`, `top-r`, `within-top-r` (Gupta et al. 2021), `class-k`, `canonical`, `largest-k` (the k
-        largest probabilities and the rest; Vaicenavicius et al. 2019, example 2.iii), or a name of groups.
+        largest probabilities and the rest; Vaicenavicius et al. 2019, example 2.iii), or a name of groups. Of
+        two groups the score is the probability of the one that holds the first class (example 2.ii).
     n_classes
         K.
     groups
@@ -68,8 +69,10 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     """
     if name == "top-1":
         return Lens(name, "confidence", "hit", {key: ROW_STATISTICS[key] for key in ("confidence", "hit")})
+    if name == "largest-1":
+        return find_lens("top-1", n_classes)  # the largest probability, and the rest
     if groups and name in groups:
-        return group_lens(groups[name])
+        return _two_groups(name, groups[name]) if len(groups[name]) == 2 else group_lens(groups[name])
     if name == "canonical":
         return canonical_lens(n_classes)
     kind, _, digits = name.rpartition("-")
@@ -97,7 +100,7 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     raise UsageError(
         f"unknown lens {name!r}{_nearest_lens(name, groups or ())}; for these classes it can be top-1 to "
         f"top-{n_classes}, within-top-1 to within-top-{n_classes}, class-0 to class-{last}, class-wise, "
-        f"worst-class, canonical, largest-1 to largest-{last}{named}"
+        f"worst-class, marginal, canonical, largest-1 to largest-{last}{named}"
     )
 
 
@@ -109,18 +112,27 @@ def _nearest_lens(name: str, groups: Iterable[str]) -> str:
     return nearest_name(name, [*(f"{kind}-{number}" for kind in NUMBERED), *WHOLE, *groups])
 
 
-def find_scalar_lens(name: str, n_classes: int) -> Lens:
-    """Return the one-dimensional lens of that name.
+def find_scalar_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens:
+    """Return the one-dimensional lens of that name; parameters as for `find_lens`.
 
     Raises
     ------
     UsageError
         If there is no such lens, or it has several outcomes.
     """
-    lens = find_lens(name, n_classes)
+    lens = find_lens(name, n_classes, groups)
     if not isinstance(lens, Lens):
-        raise UsageError(f"the lens {name} has several outcomes; expected one score, as of top-1 or class-0")
+        raise UsageError(
+            f"the lens {name} has several outcomes; expected one score, as of top-1, class-0 or two groups "
+            "of classes; for three outcomes there is the figure simplex"
+        )
     return lens
+
+
+def _two_groups(name: str, groups: Sequence[Sequence[int]]) -> Lens:
+    """Return the lens on the first of two groups."""
+    probs, group_of = group_lens(groups).table, group_lens(groups).outcome
+    return _score_lens(name, lambda block: np.minimum(probs(block)[0], 1), lambda block: group_of(block) == 0)
 
 
 def _score_lens(name: str, score: RowStatistic, outcome: RowStatistic) -> Lens:

@@ -126,3 +126,10 @@ def group_members(name: str, group_of: Mapping[str, str], classes: Sequence[str]
     for number, member in enumerate(classes):
         members.setdefault(group_of[member], []).append(number)
     return list(members.values())
+
+
+def members_by_name(
+    groups: Mapping[str, Mapping[str, str]], classes: Sequence[str]
+) -> dict[str, list[list[int]]]:
+    """Return the class numbers of each group of several partitions; see `group_members`."""
+    return {name: group_members(name, group_of, classes) for name, group_of in groups.items()}

@@ -57,18 +57,27 @@ def test_rows_are_read_once_for_all_figures_of_a_lens(monkeypatch):
 
 def test_figures_look_through_the_lenses_that_the_classes_have():
     figures = [FIGURES[name] for name in ("reliability", "risk", "rejection")]
-    assert lenses_of(figures, some_predictions(k=2), "top-1") == ("top-1", "class-1")
-    assert lenses_of(figures, some_predictions(k=4), "class-3") == ("class-3",)
-    assert lenses_of(figures, some_predictions(k=4), "class-wise") == ()
-    assert lenses_of(figures[2:], some_predictions(k=4), "class-3") == ()
+    assert lenses_of(figures, some_predictions(k=2), "top-1", Settings()) == ("top-1", "class-1")
+    assert lenses_of(figures, some_predictions(k=4), "class-3", Settings()) == ("class-3",)
+    assert lenses_of(figures, some_predictions(k=4), "class-wise", Settings()) == ()
+    assert lenses_of(figures[2:], some_predictions(k=4), "class-3", Settings()) == ()
 
 
 def test_lenses_of_several_outcomes_have_no_problem():
-    groups = {"pairs": {"0": "a", "1": "a", "2": "b", "3": "b"}}
+    groups = {
+        "three": {"0": "a", "1": "a", "2": "b", "3": "c"},
+        "two": {"0": "a", "1": "b", "2": "a", "3": "b"},
+    }
     evaluation = evaluate(some_predictions(), Settings(("accuracy",), draws=0, resamples=0, groups=groups))
-    for lens in ("canonical", "pairs"):
+    for lens in ("canonical", "three"):
         with pytest.raises(UsageError, match=f"the lens {lens} has several outcomes"):
             problem_of(evaluation, lens)
+    first = evaluation.predictions.scores.array[:, [0, 2]].sum(1)
+    problem = problem_of(evaluation, "two")
+    np.testing.assert_allclose(problem.score, np.sort(first), rtol=1e-15)
+    hits = np.isin(evaluation.predictions.labels, [0, 2])
+    np.testing.assert_array_equal(problem.outcome, hits[np.argsort(first)])
+    assert lenses_of(find_figures(["ks"]), evaluation.predictions, "two", evaluation.settings) == ("two",)
 
 
 def test_metrics_are_those_of_the_figures_unless_asked_for():

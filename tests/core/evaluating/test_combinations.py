@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.entries import written
@@ -16,10 +17,13 @@ from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 
 EDGES = {"mine": (0.0, 0.3, 0.55, 1.0)}
-GROUPS = {"pairs": {"0": "low", "1": "low", "2": "high", "3": "high"}}
+GROUPS = {
+    "two": {"0": "low", "1": "low", "2": "high", "3": "high"},
+    "pairs": {"0": "low", "1": "low", "2": "high", "3": "top"},
+}
 DISTANCES = METRICS["expected_miscalibration"].arguments["distance"].choices
 NORMS = METRICS["ece"].arguments["norm"].choices
-SCALAR = ("top-1", "top-2", "within-top-2", "class-1")
+SCALAR = ("top-1", "top-2", "within-top-2", "class-1", "two", "largest-1")
 VECTOR = ("canonical", "largest-2", "pairs")
 NAMES = [name for name, metric in METRICS.items() if metric.family.name in ("error", "classical")]
 
@@ -39,12 +43,16 @@ def four():
 
 def induced(probs, labels, lens):
     """Return what a lens makes of predictions, by sorting each row: vectors, and one-hot outcomes."""
+    classes = probs.shape[1]
     order = np.argsort(-probs, axis=1, kind="stable")
     ranked, hits = np.take_along_axis(probs, order, 1), order == labels[:, None]
     if lens == "canonical":
-        return probs, np.eye(4)[labels]
+        return probs, np.eye(classes)[labels]
+    if lens == "two":
+        half = classes // 2
+        return probs @ np.eye(2)[np.arange(classes) // half], np.eye(2)[labels // half]
     if lens == "pairs":
-        return probs @ np.eye(2)[[0, 0, 1, 1]], np.eye(2)[labels // 2]
+        return probs @ np.eye(3)[[0, 0, 1, 2]], np.eye(3)[[0, 0, 1, 2]][labels]
     if lens == "largest-2":
         score, hit = ranked[:, :2], hits[:, :2]
     else:
@@ -52,6 +60,7 @@ def induced(probs, labels, lens):
             "top-1": (ranked[:, 0], hits[:, 0]),
             "top-2": (ranked[:, 1], hits[:, 1]),
             "within-top-2": (ranked[:, 0] + ranked[:, 1], hits[:, 0] | hits[:, 1]),
+            "largest-1": (ranked[:, 0], hits[:, 0]),
             "class-1": (probs[:, 1], labels == 1),
         }[lens]
         score, hit = (column[:, None] for column in columns)
@@ -120,6 +129,37 @@ def test_lens_binning_norm_and_distance_against_a_twin(predict, four, lens, regi
     assert [estimate.value for estimate in estimates] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("score", ["brier", "log_loss"])
+@pytest.mark.parametrize("lens", SCALAR)
+def test_corp_through_a_lens_takes_apart_the_problem_of_the_lens(predict, four, lens, score, classes):
+    probs, labels = four
+    if classes == 2:
+        probs, labels = probs[:, :2] + probs[:, 2:], labels % 2
+        probs[:, 0] = 1 - probs[:, 1]
+    (p, *_), (hit, *_) = (table.T for table in induced(probs, labels, lens))
+    p = np.clip(p, 0, 1)
+
+    def loss(q):
+        if score == "brier":
+            return np.square(q - hit).mean()
+        with np.errstate(divide="ignore"):
+            return -np.log(np.where(hit, q, 1 - q)).mean()
+
+    level = {value: hit[p == value].mean() for value in np.unique(p)}
+    order = np.unique(p)
+    weight = np.array([(p == value).sum() for value in order], float)
+    fitted = isotonic_regression(np.array([level[value] for value in order]), weights=weight).x
+    best = loss(fitted[np.searchsorted(order, p)])
+    constant = loss(np.full(len(p), hit.mean()))
+    names = [f"corp_{part}:score={score}:lens={lens}" for part in ("miscalibration", "discrimination")]
+    groups = {"two": {str(k): "low" if k < classes // 2 else "high" for k in range(classes)}}
+    for name, value in zip(names, (loss(p) - best, constant - best), strict=True):
+        asked = Settings(metrics=(name,), resamples=0, draws=0, groups=groups)
+        (estimate,) = evaluate(predict(probs, labels), asked).estimates.values()
+        assert estimate.value == pytest.approx(value, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
@@ -184,7 +224,10 @@ def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(
     scores, labels, weights = data
     asked = Settings(
         (metric,), draws=9, resamples=0, test=True, sd=sd, edges=EDGES,
-        groups={"pairs": {str(k): "low" if k == 0 else "high" for k in range(scores.shape[1])}},
+        groups={
+            "two": {str(k): "low" if k == 0 else "high" for k in range(scores.shape[1])},
+            "pairs": {str(k): str(min(k, 2)) for k in range(scores.shape[1])},
+        },
     )  # fmt: skip
     try:
         (estimate,) = evaluate(predict(scores, labels, weights=weights), asked).estimates.values()

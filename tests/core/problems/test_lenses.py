@@ -73,7 +73,7 @@ def test_ranks_against_a_stable_sort(tied, r):
     assert np.array_equal(hit, (order[:, :r] == tied.labels[:, None]).any(1))
 
 
-@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("k", [2, 5])
 def test_largest_against_a_stable_sort(tied, k):
     order, expected = ranked(tied)
     probs, labels = induced_vectors(tied, f"largest-{k}")
