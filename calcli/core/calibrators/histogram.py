@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.logistic import Platt
-from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
+from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import bin_index, equal_mass_cuts, equal_width_edges
 
@@ -34,7 +35,13 @@ class Histogram(OneDimensional):
         calibration. The overall frequency has Jeffreys' prior of the same weight, so that no score gets a
         probability of 0 or 1 even if the event never happened. 0 is the plain frequency.
     lens : str
-        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
+        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
+        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
+        "top-wise", as class-wise, with a map for each rank in place of each class.
+    keep_top : bool
+        Whether, with "top-r" and "within-top-r", every class keeps its rank, and so the predicted class stays.
+    ranks : int
+        With "top-wise", how many ranks have a map; 0 is all of them.
 
     Notes
     -----
@@ -88,7 +95,13 @@ class ScalingBinning(OneDimensional):
     bins : int
         Number of bins, 1 or more; fewer where many scores are equal.
     lens : str
-        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
+        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
+        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
+        "top-wise", as class-wise, with a map for each rank in place of each class.
+    keep_top : bool
+        Whether, with "top-r" and "within-top-r", every class keeps its rank, and so the predicted class stays.
+    ranks : int
+        With "top-wise", how many ranks have a map; 0 is all of them.
 
     References
     ----------

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional, interpolated
+from calcli.core.calibrators.events import Bools, Event
+from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional, interpolated
 from calcli.core.data.arrays import Array
 from calcli.core.problems.pav import Blocks, pav, pool
 
@@ -28,7 +29,13 @@ class Isotonic(OneDimensional):
     interpolation : {"linear", "steps"}
         Between the blocks, a straight line, or the block below. Below the first and above the last, constant.
     lens : str
-        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
+        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
+        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
+        "top-wise", as class-wise, with a map for each rank in place of each class.
+    keep_top : bool
+        Whether, with "top-r" and "within-top-r", every class keeps its rank, and so the predicted class stays.
+    ranks : int
+        With "top-wise", how many ranks have a map; 0 is all of them.
 
     References
     ----------

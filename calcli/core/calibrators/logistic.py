@@ -9,9 +9,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional
+from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats
 
 Variant = Literal["abm", "ab", "am"]
@@ -140,7 +141,13 @@ class Platt(Logistic):
         Whether the targets are Platt's, (n1 + 1) / (n1 + 2) and 1 / (n0 + 2), or 1 and 0. With 1 and 0
         there is no finite optimum where the score separates the outcomes; Platt's are taken there.
     lens : str
-        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
+        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
+        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
+        "top-wise", as class-wise, with a map for each rank in place of each class.
+    keep_top : bool
+        Whether, with "top-r" and "within-top-r", every class keeps its rank, and so the predicted class stays.
+    ranks : int
+        With "top-wise", how many ranks have a map; 0 is all of them.
 
     References
     ----------
@@ -180,7 +187,13 @@ class Beta(Logistic):
         All three free; c such that 1/2 stays 1/2, c = (a - b) ln 2; or a = b, which is logistic regression on
         the log-odds.
     lens : str
-        What the map acts on: "class-wise", every class against the rest, or "top-1", the confidence.
+        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
+        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
+        "top-wise", as class-wise, with a map for each rank in place of each class.
+    keep_top : bool
+        Whether, with "top-r" and "within-top-r", every class keeps its rank, and so the predicted class stays.
+    ranks : int
+        With "top-wise", how many ranks have a map; 0 is all of them.
 
     References
     ----------

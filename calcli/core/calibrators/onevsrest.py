@@ -4,61 +4,39 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
+from calcli.core.calibrators.events import (
+    Bools,
+    Event,
+    Ranks,
+    class_events,
+    descending,
+    event_of,
+    log_sum,
+    ranked_classes,
+)
+from calcli.core.calibrators.sharing import limits_reached, recalibrated
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import kept_log_probs
 from calcli.core.language.errors import InputError, UsageError
 
 MapParameters: TypeAlias = dict[str, NDArray[np.float64]]
-Bools: TypeAlias = NDArray[np.bool_]
 
-CLASS_WISE = "class-wise"
-TOP = "top-1"
-WITHIN_TOP = "within-top-"
+CLASS_WISE, TOP_WISE = "class-wise", "top-wise"
+CLASS, TOP, WITHIN_TOP = "class", "top", "within-top"
+NUMBERED = {CLASS: 0, TOP: 1, WITHIN_TOP: 1}  # kinds of lenses that a number follows, and the least number
 
 CLASSES = "classes"  # parameter: how many classes the scores had
 UNIT = 2.0**64  # so long is the unit interval on which lines are drawn
 SIZES = "sizes"  # parameter: how long the tables of each map are; they are stored end to end
-
-
-class Event:
-    """The probability of one event in each of N rows, and of its complement, as logarithms.
-
-    Parameters
-    ----------
-    log_prob : array (N,)
-        Log-probabilities of the event.
-    complement : callable
-        Returns the log-probabilities of the complement, (N,); called only if they are asked for.
-    """
-
-    def __init__(self, log_prob: Floats, complement: Callable[[], Floats]) -> None:
-        self.log_prob = log_prob
-        self._complement = complement
-
-    @classmethod
-    def of_probability(cls, prob: NDArray[np.float64]) -> Event:
-        """Return the event with probabilities `prob`, (N,), 0 to 1."""
-        with np.errstate(divide="ignore"):
-            return cls(np.log(prob), lambda: _log_one_minus(prob))
-
-    @cached_property
-    def log_complement(self) -> Floats:
-        """Log-probabilities of the complement, (N,)."""
-        return self._complement()
-
-    @cached_property
-    def prob(self) -> Floats:
-        """Probabilities of the event, (N,), at most 1."""
-        return np.minimum(np.exp(self.log_prob), 1)  # logarithms of 1 may be a rounding error above 0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -71,25 +49,39 @@ class OneDimensional(Calibrator):
         ``class-wise``: two classes have one map, on the probability of class 1; more have a map each, one
         class against the rest, and the results are divided by their sum. A row for which all of them
         are 0 keeps its probabilities: the maps know of it only that no class fits.
-        ``top-1``: the largest probability.
-        ``within-top-r``: the sum of the r largest, for methods that allow it.
-        For the last two the probabilities of the other classes are scaled by (1 - v') / (1 - v), and even
-        where v = 1; those of the r largest by v' / v.
+        ``class-k``: the probability of class k alone.
+        ``top-r``: the r-th largest probability, ``within-top-r``: the sum of the r largest.
+        ``top-wise``: as class-wise, with a map for each rank in place of each class.
+        For one event alone, the probabilities of its classes are scaled by v' / v and those of the others
+        by (1 - v') / (1 - v), and are even where they were 0.
+    keep_top : bool
+        With ``top-r`` and ``within-top-r``, every class keeps its rank: where scaling would change it, the
+        classes of higher ranks stop at a level, those of lower ranks too, and the rest makes up for it.
+        What these classes cannot have, the sum of the r largest less than r / K, the r-th so much that
+        nothing is left for those behind it, becomes what they can. Without it the predicted class may change.
+    ranks : int
+        With ``top-wise``, how many ranks have a map; 0 is all of them.
     """
 
     tables: ClassVar[tuple[str, ...]] = ()  # those map parameters that are (m,) arrays, all of one length
     gaps: ClassVar[bool] = False  # whether a value may be nan, where nothing is known
-    sums: ClassVar[bool] = False  # whether within-top-r is allowed
 
     lens: str = CLASS_WISE
+    keep_top: bool = True
+    ranks: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        within = self.lens.removeprefix(WITHIN_TOP)
-        is_within = self.sums and within != self.lens and within.isdecimal() and int(within) > 0
-        if self.lens not in (CLASS_WISE, TOP) and not is_within:
-            known = ", ".join((CLASS_WISE, TOP)) + (", within-top-2 and so on" if self.sums else "")
-            raise UsageError(f"{self.name} cannot act on lens {self.lens!r}; it acts on {known}")
+        kind, number = self._view
+        if self.lens not in (CLASS_WISE, TOP_WISE) and (kind not in NUMBERED or number < NUMBERED[kind]):
+            raise UsageError(
+                f"{self.name} cannot act on lens {self.lens!r}; it acts on class-wise, class-0 and so on, "
+                "top-1, top-2 and so on, within-top-2 and so on, and top-wise"
+            )
+        if not self.keep_top and kind not in (TOP, WITHIN_TOP):
+            raise UsageError(f"keep_top=false is for lenses such as top-1 and within-top-2, not {self.lens}")
+        if self.ranks and self.lens != TOP_WISE:
+            raise UsageError(f"ranks is for lens top-wise, not {self.lens}")
 
     @abstractmethod
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
@@ -123,12 +115,7 @@ class OneDimensional(Calibrator):
         self.notes = []
         log_probs = kept_log_probs(scores)
         absent = np.flatnonzero(np.bincount(labels, minlength=log_probs.shape[1]) == 0)
-        if size := self._top_size(log_probs.shape[1]):
-            members, event = top_event(log_probs, size)
-            problems = iter([(event, np.take_along_axis(members, labels[:, None], axis=1)[:, 0])])
-        else:
-            problems = ((event, labels == k) for k, event in class_events(log_probs))
-        maps = [self.fit_map(event, outcome, weights) for event, outcome in problems]
+        maps = [self.fit_map(event, outcome, weights) for event, outcome in self._problems(log_probs, labels)]
         self.parameters = self._packed(maps, log_probs.shape[1])
         self.notes = [
             text if len(maps) == 1 else f"{times} of {len(maps)} classes: {text}"
@@ -136,6 +123,9 @@ class OneDimensional(Calibrator):
         ]
         if len(absent):
             self.notes.append(f"no row of class {', '.join(map(str, absent))}")
+        if self.keep_top and (ranks := self._ranks(log_probs.shape[1])):
+            before = event_of(log_probs, ranked_classes(log_probs, ranks))
+            self.notes += limits_reached(log_probs, self.apply_map(maps[0], before), ranks)
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""
@@ -159,25 +149,66 @@ class OneDimensional(Calibrator):
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
         log_probs = kept_log_probs(scores)
         maps = self._unpacked(log_probs.shape[1])
-        if size := self._top_size(log_probs.shape[1]):
-            members, before = top_event(log_probs, size)
-            return rescaled(log_probs, members, before, self.apply_map(maps[0], before))
-        after = [
-            self.apply_map(parameters, event)
-            for parameters, (_, event) in zip(maps, class_events(log_probs), strict=True)
-        ]
-        if len(after) == 1:
-            return np.column_stack([after[0].log_complement, after[0].log_prob])
-        return _normalized(np.column_stack([event.log_prob for event in after]), log_probs)
+        if (members := self._members(log_probs)) is not None:
+            before = event_of(log_probs, members)
+            after = self.apply_map(maps[0], before)
+            kept = self._ranks(log_probs.shape[1]) if self.keep_top else None
+            return recalibrated(log_probs, members, before, after, kept)
+        if self.lens == TOP_WISE:
+            order = descending(log_probs)
+            result = np.empty(log_probs.shape)
+            by_rank = self._mapped(np.take_along_axis(log_probs, order, axis=1), maps)
+            np.put_along_axis(result, order, by_rank, axis=1)
+            return result
+        return self._mapped(log_probs, maps)
 
-    def _top_size(self, classes: int) -> int:
-        """Return of how many top classes the lens looks at the sum; 0 if it is class-wise."""
-        if self.lens == CLASS_WISE:
-            return 0
-        size = 1 if self.lens == TOP else int(self.lens.removeprefix(WITHIN_TOP))
-        if size >= classes:
-            raise UsageError(f"lens {self.lens!r} needs more than {size} classes, the scores have {classes}")
-        return size
+    def _mapped(self, log_probs: Floats, maps: list[MapParameters]) -> NDArray[np.float64]:
+        """Map each column of (N, K), as far as there are maps, and divide the rows by their sums."""
+        pairs = zip(maps, class_events(log_probs), strict=False)
+        after = [self.apply_map(parameters, event) for parameters, (_, event) in pairs]
+        if log_probs.shape[1] == 2:
+            return np.column_stack([after[0].log_complement, after[0].log_prob])
+        mapped = [event.log_prob for event in after]
+        return _normalized(np.column_stack([*mapped, log_probs[:, len(maps) :]]), log_probs)
+
+    def _problems(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Iterator[tuple[Event, Bools]]:
+        """Yield the event of each map, and in which rows it happened."""
+        if (members := self._members(log_probs)) is not None:
+            yield event_of(log_probs, members), np.take_along_axis(members, labels[:, None], axis=1)[:, 0]
+            return
+        classes = log_probs.shape[1]
+        if self.lens == TOP_WISE:
+            order = descending(log_probs)
+            log_probs = np.take_along_axis(log_probs, order, axis=1)
+            labels = (order == labels[:, None]).argmax(axis=1)
+        for k, event in islice(class_events(log_probs), self.ranks or classes):
+            yield event, labels == k
+
+    @property
+    def _view(self) -> tuple[str, int]:
+        """The kind of the lens and its number, as in top-1; -1 without one."""
+        kind, _, digits = self.lens.rpartition("-")
+        return (kind, int(digits)) if digits.isdecimal() else (self.lens, -1)
+
+    def _members(self, log_probs: Floats) -> Bools | None:
+        """Return the classes whose sum the lens looks at, (N, K); None if it looks at all, one by one."""
+        if ranks := self._ranks(log_probs.shape[1]):
+            return ranked_classes(log_probs, ranks)
+        if self.lens in (CLASS_WISE, TOP_WISE):
+            return None
+        members = np.zeros(log_probs.shape, dtype=np.bool_)
+        members[:, self._view[1]] = True
+        return members
+
+    def _ranks(self, classes: int) -> Ranks | None:
+        """Return the ranks of the classes that the lens looks at, if it does that."""
+        kind, number = self._view
+        most = classes - (kind != TOP)
+        if number > most or self.ranks > classes:
+            raise UsageError(f"lens {self.lens!r} needs more than the {classes} classes of the scores")
+        if kind not in (TOP, WITHIN_TOP):
+            return None
+        return Ranks(number - 1 if kind == TOP else 0, number)
 
     def _packed(self, maps: list[MapParameters], classes: int) -> dict[str, Parameter]:
         packed: dict[str, Parameter] = {CLASSES: classes}
@@ -190,7 +221,7 @@ class OneDimensional(Calibrator):
 
     def _unpacked(self, classes: int) -> list[MapParameters]:
         fitted = int(self.learned(CLASSES))
-        if self.lens == CLASS_WISE and classes != fitted:
+        if self._ranks(classes) is None and classes != fitted:
             raise InputError(
                 f"{self.name} calibrator was fitted on {fitted} classes, the scores have {classes}"
             )
@@ -198,50 +229,6 @@ class OneDimensional(Calibrator):
         for key in self.tables:
             packed[key] = np.split(packed[key], np.cumsum(self.learned(SIZES))[:-1])
         return [dict(zip(packed, values, strict=True)) for values in zip(*packed.values(), strict=True)]
-
-
-def class_events(log_probs: Floats) -> Iterator[tuple[int, Event]]:
-    """Yield (class, event that it is the label): class 1 alone of two classes, else each of (N, K)."""
-    columns = np.ascontiguousarray(log_probs.T)
-    if len(columns) == 2:
-        yield 1, Event(columns[1], lambda: columns[0])
-        return
-    top: list[tuple[Bools, Floats]] = []  # computed once, when the first class asks
-
-    def complement(k: int) -> Floats:
-        # 1 - q loses all digits near q = 1, which only the top class can be: there the others are summed
-        if not top:
-            members, event = top_event(log_probs, 1)
-            top.append((members, event.log_complement))
-        members, of_top = top[0]
-        return np.where(members[:, k], of_top, _log_one_minus(np.minimum(np.exp(columns[k]), 1)))
-
-    for k, column in enumerate(columns):
-        yield k, Event(column, partial(complement, k))
-
-
-def top_event(log_probs: Floats, size: int) -> tuple[Bools, Event]:
-    """Return which `size` classes are the most probable of each row, and the event that one is the label.
-
-    Of equal classes the first counts as more probable. The mask is (N, K).
-    """
-    if size == 1:
-        chosen = log_probs.argmax(axis=1)[:, None]
-    else:
-        chosen = np.argsort(-log_probs, axis=1, kind="stable")[:, :size]
-    members = np.zeros(log_probs.shape, dtype=np.bool_)
-    np.put_along_axis(members, chosen, True, axis=1)
-    return members, Event(_log_sum(log_probs, members), lambda: _log_sum(log_probs, ~members))
-
-
-def _log_sum(log_probs: Floats, members: Bools) -> Floats:
-    """Return the logarithm of the sum of the members' probabilities in each row, (N,)."""
-    masked = np.where(members, log_probs, -np.inf)
-    top = masked.max(axis=1, keepdims=True)
-    top[np.isneginf(top)] = 0
-    with np.errstate(divide="ignore"):
-        total: Floats = top + np.log(np.exp(masked - top).sum(axis=1, keepdims=True))
-    return total[:, 0]
 
 
 def interpolated(
@@ -255,39 +242,9 @@ def interpolated(
     return np.interp(prob * UNIT, scores * UNIT, values).astype(np.float64, copy=False)
 
 
-def _log_one_minus(prob: Array) -> Any:
-    with np.errstate(divide="ignore"):
-        return np.log1p(-prob)
-
-
-def rescaled(log_probs: Floats, members: Bools, before: Event, after: Event) -> NDArray[np.float64]:
-    """Give the members together the probability `after`, and the other classes the rest.
-
-    Parameters
-    ----------
-    log_probs : array (N, K)
-        Log-probabilities before calibration.
-    members : array of bool (N, K)
-        Of which classes the event is that one is the label.
-    before, after : Event
-        The event before and after calibration.
-
-    Returns
-    -------
-    array (N, K)
-        Log-probabilities; other classes are scaled by one factor, and get even shares where they had none.
-    """
-    certain = np.isneginf(before.log_complement)
-    inside = after.log_prob - before.log_prob
-    outside = after.log_complement - np.where(certain, 0, before.log_complement)
-    evenly = -np.log((~members).sum(axis=1, keepdims=True))
-    others = np.where(certain[:, None], evenly, log_probs) + outside[:, None]
-    return np.where(members, log_probs + inside[:, None], others).astype(np.float64, copy=False)
-
-
 def _normalized(log_values: NDArray[np.float64], log_probs: Floats) -> NDArray[np.float64]:
     """Divide each row by its sum; a row of zeros takes its probabilities from before."""
-    total = _log_sum(log_values, np.ones(log_values.shape, dtype=np.bool_))
+    total = log_sum(log_values, np.ones(log_values.shape, dtype=np.bool_))
     nothing = np.isneginf(total)
     total[nothing] = 0
     return np.where(nothing[:, None], log_probs, log_values - total[:, None])

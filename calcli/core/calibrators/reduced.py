@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
-from calcli.core.calibrators.onevsrest import Bools, Event, rescaled, top_event
+from calcli.core.calibrators.events import Bools, Event, Ranks, event_of, ranked_classes
+from calcli.core.calibrators.sharing import limits_reached, recalibrated
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import log_softmax
+
+TOP = Ranks(0, 1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -25,6 +28,9 @@ class Reduced(Calibrator):
     ----------
     calibrator : Calibrator
         The calibrator of the two classes.
+    keep_top : bool
+        No other class exceeds the predicted one: where scaling would lead there, they stop at its probability
+        and the rest makes up for it. A probability below 1 / K becomes 1 / K.
 
     References
     ----------
@@ -34,6 +40,7 @@ class Reduced(Calibrator):
     name: ClassVar[str] = "reduced"
 
     calibrator: Calibrator
+    keep_top: bool = True
 
     def learn(
         self,
@@ -47,13 +54,16 @@ class Reduced(Calibrator):
         right = np.take_along_axis(members, labels[:, None], axis=1)[:, 0]
         inner = self._inner()
         inner.learn(_two_classes(event), right.astype(np.uint8), weights, start)
-        self.parameters, self.notes = inner.parameters, inner.notes
+        self.parameters, self.notes = inner.parameters, list(inner.notes)
+        if self.keep_top:
+            after = _right(inner.apply(_two_classes(event)))
+            self.notes += limits_reached(scores, after, TOP)
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
         log_probs, members, before = _problem(scores)
-        wrong, right = self._inner().apply(_two_classes(before)).T
-        return rescaled(log_probs, members, before, Event(right, lambda: wrong))
+        after = _right(self._inner().apply(_two_classes(before)))
+        return recalibrated(log_probs, members, before, after, TOP if self.keep_top else None)
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""
@@ -66,9 +76,16 @@ class Reduced(Calibrator):
 def _problem(scores: Array) -> tuple[Floats, Bools, Event]:
     """Return log-probabilities, (N, K), which entry of each row is the predicted class, and its event."""
     log_probs = log_softmax(scores)
-    return log_probs, *top_event(log_probs, 1)
+    members = ranked_classes(log_probs, TOP)
+    return log_probs, members, event_of(log_probs, members)
 
 
 def _two_classes(event: Event) -> Floats:
     """Return the (N, 2) log-probabilities that an event does not happen, and that it does."""
     return np.column_stack([event.log_complement, event.log_prob])
+
+
+def _right(log_probs: NDArray[np.float64]) -> Event:
+    """Return the event of the second of two classes, (N, 2)."""
+    wrong, right = log_probs.T
+    return Event(right, lambda: wrong)

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.calibrators.onevsrest import Bools, Event, MapParameters, OneDimensional, interpolated
+from calcli.core.calibrators.events import Bools, Event
+from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional, interpolated
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.problems.problem import Problem, ordered_problem
 
@@ -38,8 +39,13 @@ class Spline(OneDimensional):
         what Jeffreys' prior (m = 1) makes of an outcome never seen in n rows, and to no more than 1
         minus that. 0 clips to [0, 1].
     lens : str
-        What the map acts on: "class-wise", every class against the rest; "top-1", the confidence; or
-        "within-top-2" and so on, the sum of the largest probabilities, of which only the sum is calibrated.
+        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
+        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
+        "top-wise", as class-wise, with a map for each rank in place of each class.
+    keep_top : bool
+        Whether, with "top-r" and "within-top-r", every class keeps its rank, and so the predicted class stays.
+    ranks : int
+        With "top-wise", how many ranks have a map; 0 is all of them.
 
     References
     ----------
@@ -48,7 +54,6 @@ class Spline(OneDimensional):
 
     name: ClassVar[str] = "spline"
     tables: ClassVar[tuple[str, ...]] = ("scores", "values")
-    sums: ClassVar[bool] = True
 
     knots: int = 6
     runout: Runout = "natural"

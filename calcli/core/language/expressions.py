@@ -18,7 +18,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import AS_SCORE, METRICS
 
-CLASS_WISE, WORST_CLASS = "class-wise", "worst-class"
+CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
 HINTS = {"debiased": "; what can be debiased is the squared error, as in ece_l2:debiased=true"}
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
@@ -108,7 +108,8 @@ class MethodExpression(Expression[Method]):
     def parameters(self, classes: int) -> int | None:
         """Return how many numbers are learned for so many classes; None if there is no fixed number."""
         each = self.entry.count and self.entry.count(classes, self.arguments)
-        maps = classes if self.arguments.get("lens") == CLASS_WISE and classes > 2 else 1
+        lens, ranks = self.arguments.get("lens"), self.arguments.get("ranks")
+        maps = (ranks or classes) if lens in (CLASS_WISE, TOP_WISE) and classes > 2 else 1
         return each and each * maps
 
     def within(self, wrapper: str, **arguments: Any) -> MethodExpression:

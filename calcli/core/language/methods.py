@@ -11,10 +11,12 @@ from calcli.core.language.entries import Argument, Method
 
 ORDER = "the order of the classes"
 NOTHING = "nothing"
+PREDICTED = "the predicted class"
 ROWS = "with two classes, the order of the rows"
 ROWS_OR_TIES = f"{ROWS}, up to ties"
 
-LENS = {"lens": Argument("class-wise")}
+KEEP_TOP = {"keep_top": Argument(True)}
+LENS = {"lens": Argument("class-wise"), **KEEP_TOP, "ranks": Argument(0, least=0)}
 INPUT = {"input": Argument("log-probs", ("log-probs", "raw"))}
 BINS = {"bins": Argument(15, least=1)}
 SMOOTHING = {"smoothing": Argument(1.0, least=0)}  # in rows
@@ -168,8 +170,8 @@ def _wrappers() -> list[Method]:
             name="reduced", title="A calibrator of the confidence",
             where="reduced:Reduced", family="wrapper",
             learns="a calibrator of two classes, the predicted class is wrong or right",
-            parameters="as many as of two classes", keeps=NOTHING, source="Panchenko et al. 2022",
-            arguments=WRAPPED,
+            parameters="as many as of two classes", keeps=PREDICTED, source="Panchenko et al. 2022",
+            arguments={**KEEP_TOP, **WRAPPED},
             count=lambda k, s: s["calibrator"].parameters(2),
         ),
         Method(
@@ -184,7 +186,7 @@ def _wrappers() -> list[Method]:
             name="preserve-top1", title="The predicted class preserved",
             where="wrappers:PreserveTop1", family="wrapper",
             learns="the nearest distribution that keeps the predicted class",
-            parameters="none of its own", keeps="the predicted class",
+            parameters="none of its own", keeps=PREDICTED,
             arguments=WRAPPED,
             count=lambda k, s: s["calibrator"].parameters(k),
         ),

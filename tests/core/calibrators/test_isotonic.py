@@ -80,9 +80,7 @@ def test_an_outcome_never_seen_keeps_a_probability(labels):
     np.testing.assert_allclose(got, (labels.sum() + 0.5) / 5)
 
 
-@pytest.mark.parametrize(
-    "settings", [{"smoothing": -1}, {"interpolation": "cubic"}, {"lens": "within-top-2"}]
-)
+@pytest.mark.parametrize("settings", [{"smoothing": -1}, {"interpolation": "cubic"}, {"lens": "canonical"}])
 def test_settings_it_does_not_have_are_refused(settings):
     with pytest.raises(UsageError, match=next(iter(settings))):
         Isotonic(**settings)

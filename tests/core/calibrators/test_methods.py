@@ -97,7 +97,7 @@ def test_any_setting_prints_back_to_itself(bins, smoothing):
         ("dp-affine", "unknown method 'dp-affine', did you mean 'dp'"),
         ("Platt", "unknown method 'Platt', did you mean 'platt'"),
         ("xyz", "unknown method 'xyz'; `calcli explain`"),
-        ("histogram:bin=3", "'histogram' has no argument 'bin=3'; it takes: lens, bins"),
+        ("histogram:bin=3", "'histogram' has no argument 'bin=3'; it takes: lens, keep_top, ranks, bins"),
         ("temperature:x=3", "'temperature' has no argument 'x=3'; it takes: none"),
         ("histogram:bins=many", "bins must be a whole number of at least 1, not 'many'"),
         ("platt:target_smoothing=yes", "target_smoothing must be true or false, not 'yes'"),

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from calcli.core.calibrators.events import Ranks, class_events, event_of, ranked_classes
 from calcli.core.calibrators.histogram import Histogram, ScalingBinning
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.logistic import Beta, Platt
-from calcli.core.calibrators.onevsrest import class_events, top_event
 from calcli.core.calibrators.spline import Spline
 from calcli.core.language.errors import InputError, UsageError
 
@@ -24,7 +24,7 @@ METHODS = {
     "spline": Spline,
 }
 every_method = pytest.mark.parametrize("make", METHODS.values(), ids=METHODS)
-every_lens = pytest.mark.parametrize("lens", ["class-wise", "top-1"])
+every_lens = pytest.mark.parametrize("lens", ["class-wise", "class-1", "top-1", "top-2", "top-wise"])
 every_size = pytest.mark.parametrize("classes", [2, 4])
 
 
@@ -116,10 +116,17 @@ def test_top_1_is_the_two_class_map_of_confidence_and_correct(make):
     pair = np.log(np.column_stack([1 - confidence, confidence]))
     expected = make().fit(pair, hit).predict_proba(pair)[:, 1]
     got = make(lens="top-1").fit(scores, labels).predict_proba(scores)
-    np.testing.assert_allclose(got[np.arange(300), probs.argmax(1)], expected, rtol=1e-6)
+    top = np.arange(300), probs.argmax(1)
+    np.testing.assert_allclose(got[top], np.maximum(expected, 0.25), rtol=1e-6)
     others = np.arange(4) != probs.argmax(1)[:, None]
-    scale = (1 - expected) / (1 - confidence)
-    np.testing.assert_allclose(got[others], (probs * scale[:, None])[others], rtol=1e-6)
+    scaled = probs * ((1 - expected) / (1 - confidence))[:, None]
+    plain = make(lens="top-1", keep_top=False).fit(scores, labels).predict_proba(scores)
+    np.testing.assert_allclose(plain[top], expected, rtol=1e-6)
+    np.testing.assert_allclose(plain[others], scaled[others], rtol=1e-6)
+    stays = (np.where(others, scaled, 0).max(1) < expected)[:, None]
+    assert 0.5 < stays.mean() < 1
+    np.testing.assert_allclose(got[others & stays], scaled[others & stays], rtol=1e-6)
+    assert (got.argmax(1) == probs.argmax(1)).all()
 
 
 def test_where_the_top_class_is_certain_the_others_share_evenly():
@@ -170,7 +177,8 @@ def test_complements_keep_their_digits(logits, size):
     scores = np.array([logits])
     log_probs = scores - logsumexp(scores)
     top = np.argsort(-log_probs[0], kind="stable")[:size]
-    members, event = top_event(log_probs, size)
+    members = ranked_classes(log_probs, Ranks(0, size))
+    event = event_of(log_probs, members)
     assert set(np.flatnonzero(members[0])) == set(top)
     rest = np.delete(log_probs[0], top)
     np.testing.assert_allclose(event.log_complement, logsumexp(rest), rtol=1e-9)
@@ -188,15 +196,24 @@ def test_float32_scores_are_close_to_float64():
     assert np.abs(single - double).mean() < 1e-5
 
 
-@pytest.mark.parametrize("lens", ["top-2", "within-top-2", "class", ""])
+@pytest.mark.parametrize("lens", ["top-0", "within-top-0", "class", "class-", "canonical", ""])
 def test_unknown_lens_is_refused(lens):
-    with pytest.raises(UsageError, match="it acts on class-wise, top-1"):
+    with pytest.raises(UsageError, match="it acts on class-wise, class-0"):
         Platt(lens=lens)
 
 
-def test_sum_of_all_classes_is_refused():
-    with pytest.raises(UsageError, match="needs more than 3 classes"):
-        Spline(lens="within-top-3").fit(*sample(50, 3))
+@pytest.mark.parametrize(
+    "settings", [{"lens": lens} for lens in ("within-top-3", "top-4", "class-3")] + [{"ranks": 4}]
+)
+def test_more_classes_than_there_are_is_refused(settings):
+    with pytest.raises(UsageError, match="needs more than the 3 classes"):
+        Spline(**{"lens": "top-wise", **settings}).fit(*sample(50, 3))
+
+
+@pytest.mark.parametrize("settings", [{"ranks": 2}, {"keep_top": False}, {"lens": "top-1", "ranks": 1}])
+def test_settings_without_effect_are_refused(settings):
+    with pytest.raises(UsageError, match=r"is for lens"):
+        Spline(**settings)
 
 
 @every_method
