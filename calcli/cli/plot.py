@@ -40,6 +40,13 @@ class Looking:
         list[str] | None,
         typer.Option(metavar="FILE", help="Also draw the calibration-map of this calibrator. Repeatable."),
     ] = None
+    panel: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LIST", help="epochs: metrics that share a panel. Repeatable."),
+    ] = None
+    smooth: Annotated[
+        str, typer.Option(metavar="FILTER", help="epochs: lines by savgol:11, moving:3 or the like.")
+    ] = "none"
 
 
 @bundled
@@ -70,6 +77,7 @@ def plot(
     calcli plot before.parquet after.parquet -o figures
     calcli plot preds.parquet --figure reliability --lens class-wise -o figures
     calcli plot epochs/*.parquet --figure epochs --metrics log_loss,ece -o figures
+    calcli plot train/* test/* --figure epochs --smooth savgol:11 -o figures
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
@@ -89,6 +97,8 @@ def plot(
             binning=looking.binning,
             by=looking.by or (),
             calibrators=looking.calibrator or (),
+            panels=[items(text) for text in looking.panel or ()],
+            smooth=looking.smooth,
             format=format,
             data=data,
             watcher=watcher,

@@ -47,6 +47,10 @@ class View:
         Columns whose values are slices.
     calibrators
         Calibrators to map, by name.
+    smooth
+        The lines over epochs: "none", "moving:3", "savgol:11" or the like.
+    panels
+        Metrics that share a panel over epochs.
     """
 
     lens: str = "top-1"
@@ -56,6 +60,8 @@ class View:
     metrics: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     calibrators: Mapping[str, CalibratorRecord] = field(default_factory=dict)
+    smooth: str = "none"
+    panels: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

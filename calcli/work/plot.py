@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.curves.needs import lenses_of, metrics_of
+from calcli.core.curves.smoothing import smoother
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.entries import FigureKind
@@ -42,6 +43,8 @@ def plot_files(
     binning: str = "equal-width",
     by: Sequence[str] = (),
     calibrators: Sequence[str] = (),
+    panels: Sequence[Sequence[str]] = (),
+    smooth: str = "none",
     format: str = "png",
     data: bool = False,
     watcher: Watcher | None = None,
@@ -62,6 +65,8 @@ def plot_files(
         Columns whose slices are drawn as well.
     calibrators
         Files of calibrators whose maps are drawn as well.
+    panels, smooth
+        Metrics that share a panel over epochs, and the lines there.
     format
         "png", "svg" or "pdf".
     data
@@ -82,7 +87,9 @@ def plot_files(
     """
     maps = {name: load_calibrator(file) for name, file in _named(calibrators).items()}
     region = region if region == "all" else checked_region("--region", region)
-    view = View(lens, binning, settings.draws, region, settings.metrics, tuple(by), maps)
+    settings = _with_panels(settings, figures, panels, smooth)
+    shared = tuple(map(tuple, panels))
+    view = View(lens, binning, settings.draws, region, settings.metrics, tuple(by), maps, smooth, shared)
     more = [*(["slices"] if by else []), *(["calibration-map"] if maps else [])]
     kinds = find_figures([*figures, *more])
     refuse_more_systems(kinds if figures else [FIGURES["reliability"], *kinds], len(files))
@@ -97,6 +104,20 @@ def plot_files(
         for name in names:
             written += _write(name, evaluations, view, folder, format, data=data)
     return written
+
+
+def _with_panels(
+    settings: Settings, figures: Sequence[str], panels: Sequence[Sequence[str]], smooth: str
+) -> Settings:
+    """Return the settings with the metrics of panels; what is said of panels and lines is checked."""
+    smoother(smooth)
+    if (panels or smooth != "none") and "epochs" not in figures:
+        raise UsageError(f"{'--panel' if panels else '--smooth'} goes with --figure epochs")
+    if not panels:
+        return settings
+    if settings.metrics:
+        raise UsageError("--panel names the metrics; leave out --metrics")
+    return replace(settings, metrics=tuple(dict.fromkeys(name for panel in panels for name in panel)))
 
 
 def _evaluations(

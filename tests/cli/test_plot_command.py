@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -155,6 +156,29 @@ def test_epochs_over_a_series(run, sample, tmp_path):
     losses = [float(row["value"]) for row in rows if row["name"] == "log_loss"]
     assert len(rows) == 2 * len(losses) == 20
     assert np.argmin(losses) == 3  # as the notes on the sample data say
+
+
+def test_each_folder_is_a_series_of_epochs(run, sample, tmp_path):
+    for folder in ("train", "test"):
+        tmp_path.joinpath(folder).mkdir()
+        for number in (1, 2, 10):
+            copy = tmp_path / folder / f"e_{number}.parquet"
+            shutil.copy(sample / "epochs" / f"epoch_{number:02}.parquet", copy)
+    files = sorted(tmp_path.glob("*/*"))  # e_1, e_10, e_2
+    options = ["--figure", "epochs", "--panel", "log_loss,error_rate", "--data", "-o", tmp_path / "out"]
+    assert run("plot", *files, *options, "--smooth", "savgol:11").status == 0
+    rows = table(tmp_path / "out" / "epochs.csv")
+    assert [row["number"] for row in rows if row["name"] == "log_loss, train"] == ["1", "2", "10"]
+    assert len(rows) == 12
+    assert all(row["value"] == row["smoothed"] for row in rows)  # fewer than 11 files
+    again = tmp_path / "again"
+    said = run("plot", *files, "--panel", "log_loss", "-o", again).err
+    assert "--panel goes with --figure epochs" in said
+    said = run("plot", *files, "--figure", "epochs", "--smooth", "savgol:10", "-o", again).err
+    assert "--smooth savgol:10: expected none, moving:N or savgol:N" in said
+    copy = shutil.copy(files[0], tmp_path / "test" / "e_01.parquet")
+    assert "have the same number 1" in run("plot", *files, copy, "--figure", "epochs", "-o", again).err
+    assert not again.exists()
 
 
 def test_costs_join_the_scores(run, sample, tmp_path):

@@ -17,13 +17,13 @@ from calcli.core.curves.calibration_maps import TemperatureCurve
 from calcli.core.curves.calibration_maps import calibration_map as map_of
 from calcli.core.curves.forest import Forest
 from calcli.core.curves.reliability import class_reliability
-from calcli.core.curves.series import Course
+from calcli.core.curves.series import Course, Courses
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.figures import View, calibration_map, draw, epochs, forest
 from calcli.figures.risk import CONSTANT
 from calcli.figures.simplex import CORNERS
-from calcli.figures.style import BAR, OVER, UNDER
+from calcli.figures.style import BAR, OVER, SERIES, UNDER
 from calcli.figures.temperature import temperature_curve
 
 
@@ -239,13 +239,38 @@ def test_bars_and_intervals_of_scores(two, three):
 
 def test_epochs_ring_the_best_file(two):
     call = two.estimates["log_loss"].call
-    course = Course(call, np.array([3.0, 1.0, 2.0]), np.array([2.0, 1.5, 1.7]), 1)
-    axes = epochs({"log_loss": course}, ["one", "two", "three"]).axes[0]
-    raw, smoothed, ring = axes.lines
-    np.testing.assert_array_equal(raw.get_ydata(), course.value)
-    np.testing.assert_array_equal(smoothed.get_ydata(), course.smoothed)
-    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (2, 1.5)
-    assert [text.get_text() for text in axes.texts] == ["best: two"]
+    value, line = np.array([3.0, 1.0, 2.0]), np.array([2.0, 1.5, 1.4])
+    course = Course(call, "", np.array([1, 5, 9]), value, line, 1)
+    figure = epochs(Courses({"log_loss": [course]}, numbered=True), smoothing="moving:3")
+    axes = figure.axes[0]
+    smoothed, ring = axes.lines
+    (raw,) = axes.collections
+    np.testing.assert_array_equal(raw.get_offsets()[:, 1], value)
+    np.testing.assert_array_equal(smoothed.get_ydata(), line)
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (5, 1)  # of the values, not of the line
+    assert [text.get_text() for text in axes.texts] == ["best: 5"]
+    assert "moving mean, window 3" in figure.get_supxlabel()
+
+
+def test_epochs_of_several_sets_and_metrics(two):
+    def course(metric, series, *value):
+        found = np.array(value)
+        return Course(two.estimates[metric].call, series, np.array([1, 2]), found, found, 0)
+
+    courses = {
+        name: [course(name, "train", 3.0, 2.0), course(name, "test", 3.5, 4.0)]
+        for name in ("log_loss", "brier")
+    }
+    apart = epochs(Courses(courses, numbered=True))
+    assert [len(axes.lines) for axes in apart.axes[:2]] == [4, 4]
+    assert apart.axes[0].lines[0].get_color() != apart.axes[0].lines[2].get_color()
+    together = epochs(Courses(courses, numbered=True), [["log_loss", "brier"]])
+    (axes,) = together.axes
+    lines = axes.lines[::2]
+    assert [line.get_color() for line in lines] == [SERIES[0], SERIES[0], SERIES[1], SERIES[1]]
+    assert [line.get_linestyle() for line in lines] == ["-", "--", "-", "--"]
+    for figure in (apart, together):
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["train", "test"]
 
 
 def test_forest_has_a_line_and_an_interval_for_every_slice(two, three):

@@ -1,4 +1,4 @@
-"""Metrics of several files: scores side by side; a series of epochs, smoothed, with its best point."""
+"""Metrics of several files: scores side by side; series of epochs, each with its best point."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calcli.core.curves.smoothing import smoother
 from calcli.core.data.arrays import Doubles, Tables
+from calcli.core.data.numbering import by_folder, numbers_in_names
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
@@ -78,66 +81,94 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]]) -> dict[str, Score
 
 @dataclass(frozen=True)
 class Course:
-    """One metric over the series.
+    """One metric over a series of files.
 
     Attributes
     ----------
     call
         The metric.
+    series
+        What tells the series apart from others; "" if it is the only one.
+    number
+        (E,) numbers of the files, increasing.
     value
-        (E,) its values.
-    smoothed
-        (E,) each averaged with its neighbors, weights 1:2:1.
+        (E,) the values.
+    line
+        (E,) the line drawn through them.
     best
-        Index of the best smoothed value: a choice that hangs less on the noise of a single file.
+        Index of the best value.
     """
 
     call: MetricExpression
+    series: str
+    number: NDArray[np.intp]
     value: Doubles
-    smoothed: Doubles
+    line: Doubles
     best: int
 
     def tables(self) -> Tables:
         """Return the table behind the course."""
-        return {"": {"value": self.value, "smoothed": self.smoothed}}
+        return {"": {"number": self.number, "value": self.value, "smoothed": self.line}}
 
 
-def courses(series: Sequence[Mapping[str, Estimate]]) -> dict[str, Course]:
-    """Return the course of each metric that all evaluations of a series have.
+@dataclass(frozen=True)
+class Courses:
+    """Metrics over one or several series of files.
+
+    Attributes
+    ----------
+    courses
+        Of each metric, those of the series, by canonical expression.
+    numbered
+        Whether the names of the files say their numbers; else they are counted in the order given.
+    """
+
+    courses: Mapping[str, Sequence[Course]]
+    numbered: bool
+
+    def named(self) -> dict[str, Course]:
+        """Return the courses by metric, and by series where there are several."""
+        every = [(name, course) for name, found in self.courses.items() for course in found]
+        return {f"{name}, {course.series}" if course.series else name: course for name, course in every}
+
+
+def courses(systems: Mapping[str, Mapping[str, Estimate]], smoothing: str = "none") -> Courses:
+    """Return the courses of each metric that all evaluations have, a series for each folder.
 
     Parameters
     ----------
-    series
-        Estimates of each evaluation, by canonical expression.
-
-    Returns
-    -------
-    Courses by canonical expression; metrics that have no better and worse, or no finite value, are left out.
+    systems
+        Estimates of each evaluation, by canonical expression, by path.
+    smoothing
+        What line is drawn; see `smoother`.
 
     Raises
     ------
     UsageError
-        If no metric is left.
+        If no metric is left: those that have no better and worse, or no finite value, are left out. If files
+        of a folder have the same number.
     """
-    found = {}
-    for name, estimate in series[0].items():
-        if estimate.call.entry.direction != "none" and all(name in estimates for estimates in series):
-            value = np.array([estimates[name].value for estimates in series])
-            smoothed = smooth(value)
-            if np.isfinite(smoothed).any():
-                found[name] = Course(estimate.call, value, smoothed, _best(smoothed, estimate.call))
+    smooth, _ = smoother(smoothing)
+    paths, every = list(systems), list(systems.values())
+    folders = by_folder(paths)
+    numbers = {folder: numbers_in_names([paths[n] for n in rows]) for folder, rows in folders.items()}
+    numbered = None not in numbers.values()
+    found: dict[str, list[Course]] = {}
+    for name, first in every[0].items():
+        if first.call.entry.direction == "none" or not all(name in estimates for estimates in every):
+            continue
+        for folder, rows in folders.items():
+            number = np.array(numbers[folder] if numbered else range(1, len(rows) + 1))
+            order = number.argsort()
+            value = np.array([every[rows[n]][name].value for n in order])
+            if np.isfinite(value).any():
+                best = _best(value, first.call)
+                series = folder if len(folders) > 1 else ""
+                course = Course(first.call, series, number[order], value, smooth(value), best)
+                found.setdefault(name, []).append(course)
     if not found:
         raise UsageError("the files share no metric that says which is better; name some with --metrics")
-    return found
-
-
-def smooth(value: Doubles) -> Doubles:
-    """Return each value averaged with its neighbors, weights 1:2:1; at the ends 2:1."""
-    weight = np.convolve(np.ones(len(value)), [1, 2, 1])[1:-1]
-    total = 2 * value
-    total[1:] += value[:-1]
-    total[:-1] += value[1:]
-    return np.asarray(total / weight)
+    return Courses(found, numbered)
 
 
 def _best(value: Doubles, call: MetricExpression) -> int:

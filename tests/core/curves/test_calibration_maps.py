@@ -8,7 +8,7 @@ import pytest
 from calcli.core.calibrators.softmax import VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.curves.calibration_maps import calibration_map, temperature_curve, thinned_rows
-from calcli.core.curves.series import courses, score_sets, smooth
+from calcli.core.curves.series import courses, score_sets
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
@@ -75,11 +75,6 @@ def test_map_of_raw_logits_sees_what_probabilities_do_not():
     assert np.all(result.high - result.low > 0.1)
 
 
-def test_smoothing_weighs_neighbors():
-    np.testing.assert_allclose(smooth(np.array([1.0, 2.0, 6.0])), [4 / 3, 11 / 4, 14 / 3])
-    np.testing.assert_allclose(smooth(np.array([5.0])), [5.0])
-
-
 def test_courses_find_the_best_file_of_each_metric():
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.ones(3), 500)
@@ -90,14 +85,25 @@ def test_courses_find_the_best_file_of_each_metric():
         predictions = Predictions(ArrayScores(scores, "logits"), labels, ("a", "b", "c"))
         metrics = ("log_loss", "accuracy", "mean_gap", "mean_confidence")
         series.append(evaluate(predictions, Settings(metrics, draws=0, resamples=0)).estimates)
-    found = courses(series)
+    systems = {f"run/e_{number}.npy": found for number, found in zip([1, 10, 2, 20, 3], series, strict=True)}
+    order = [0, 2, 4, 1, 3]  # by number, not by name
+    found = courses(systems, "moving:3").named()
     assert list(found) == ["log_loss", "accuracy", "mean_gap"]  # no confidence is better than another
-    assert found["log_loss"].value.tolist() == [estimates["log_loss"].value for estimates in series]
-    assert found["log_loss"].best == found["log_loss"].smoothed.argmin()
+    loss = found["log_loss"]
+    assert loss.number.tolist() == [1, 2, 3, 10, 20]
+    assert loss.value.tolist() == [series[n]["log_loss"].value for n in order]
+    assert loss.best == loss.value.argmin() != loss.line.argmin()
     assert found["accuracy"].best == 0  # all the same: the first
-    assert found["mean_gap"].best == np.abs(found["mean_gap"].smoothed).argmin()
+    assert found["mean_gap"].best == np.abs(found["mean_gap"].value).argmin()
+    folders = {f"{'ab'[n % 2]}/e_{n}.npy": found for n, found in enumerate(series)}
+    parted = courses(folders).named()
+    assert list(parted)[:2] == ["log_loss, a", "log_loss, b"]
+    assert parted["log_loss, b"].number.tolist() == [1, 3]
+    unnumbered = courses(dict(zip("edcba", series, strict=True)))
+    assert not unnumbered.numbered
+    assert unnumbered.named()["log_loss"].value.tolist() == [one["log_loss"].value for one in series]
     with pytest.raises(UsageError, match="share no metric that says which is better"):
-        courses([{}, {}])
+        courses({"a": {}, "b": {}})
 
 
 def test_score_sets_need_a_normalized_score():
