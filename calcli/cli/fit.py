@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Reading, Talking, bundled
+from calcli.cli.options import Fitting, Reading, Talking, bundled
 from calcli.cli.output import colored, emit
 from calcli.core.language.declaring import items
-from calcli.core.language.metrics import ScoreName
 
 
 @bundled
@@ -47,7 +46,6 @@ def fit(
     candidates: Annotated[
         str | None, typer.Option(metavar="LIST", help="Methods for auto to choose from, separated by commas.")
     ] = None,
-    score: Annotated[ScoreName, typer.Option(help="Score by which auto chooses.")] = "log_loss",
     lens: Annotated[
         str | None,
         typer.Option(
@@ -60,20 +58,7 @@ def fit(
         Literal["log-probs", "raw"],
         typer.Option(help="Fit on log-probabilities, or on raw logits, which apply then needs too."),
     ] = "log-probs",
-    per_predicted_class: Annotated[
-        bool, typer.Option("--per-predicted-class", help="One calibrator for each predicted class.")
-    ] = False,
-    min_rows: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, help="Rows a predicted class needs for a calibrator of its own."),
-    ] = 100,
-    preserve_top1: Annotated[
-        bool, typer.Option("--preserve-top1", help="Never change the predicted class.")
-    ] = False,
-    folds: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Folds of the cross-validation; 0 for none.")
-    ] = 5,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds.")] = 0,
+    fitting: Fitting,
     reading: Reading,
     talking: Talking,
 ) -> None:
@@ -100,13 +85,8 @@ def fit(
             candidates=None if candidates is None else items(candidates),
             lens=lens,
             watcher=watcher,
-            folds=folds,
-            seed=seed,
-            score=score,
             raw=input == "raw",
-            per_predicted_class=per_predicted_class,
-            min_rows=min_rows,
-            preserve_top1=preserve_top1,
+            **fitting.given(),
         )
     shown = render(found, format, color=output != "-" and colored(talking.no_color))
     if output == "-":

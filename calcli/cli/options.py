@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from typer import Option
 
 from calcli.core.language.declaring import Setting, declared
-from calcli.core.language.settings import LOSS_RESAMPLES, Settings
+from calcli.core.language.settings import LOSS_RESAMPLES, FitSettings, Settings
 from calcli.io.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
@@ -177,6 +177,18 @@ class Recalibrating(Chosen):
         from calcli.work.evaluate import read_companions
 
         return read_companions(self.calibration_data, self.calibration_labels, self.posteriors, options)
+
+
+@dataclass(frozen=True)
+class Fitting(Chosen):
+    """How a recalibration is fitted."""
+
+    score: Any = option("score", FitSettings)
+    per_predicted_class: Any = option("per_predicted_class", FitSettings)
+    min_rows: Any = option("min_rows", FitSettings)
+    preserve_top1: Any = option("preserve_top1", FitSettings)
+    folds: Any = option("folds", FitSettings)
+    seed: Any = option("seed", FitSettings)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,13 @@ from typing import Any
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.language.declaring import checked
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, parse_methods
 from calcli.core.language.methods import METHODS
 from calcli.core.language.progress import Watcher
-from calcli.core.recalibrating.fitting import Fit, FitSettings, candidates_for, fits, record_of
+from calcli.core.language.settings import FitSettings
+from calcli.core.recalibrating.fitting import Fit, candidates_for, fits, record_of
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.io import calibrators
 from calcli.io.hashing import sha256
@@ -60,7 +62,7 @@ def fit_file(
         If a method is unknown, or an option does not go with it.
     """
     reduced = lens == REDUCED
-    chosen = FitSettings(reduced=reduced, **settings)
+    chosen = FitSettings(**checked(FitSettings, settings | {"reduced": reduced}, "option"))
     calls = _calls(method, candidates, None if reduced else lens, raw=chosen.raw)
     predictions = read(file, options)
     watching = {"watch": watcher("fits", fits(calls, chosen))} if watcher else {}

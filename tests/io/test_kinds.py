@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import log_softmax, softmax
 
+from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.data.predictions import read_through
 from calcli.core.language.errors import InputError, ReadAgain
 from calcli.io.kinds import kind_of
@@ -102,3 +103,9 @@ def test_probabilities_may_be_called_otherwise(kind):
     predictions = from_arrays(scores, np.zeros(len(scores), int), kind=kind)
     assert (predictions.kind, predictions.scores.kind_reason) == (kind, "as given")
     np.testing.assert_array_equal(scores_of(predictions), scores)
+
+
+def test_fits_read_scores_again_that_turn_out_to_be_logits(monkeypatch):
+    monkeypatch.setattr("calcli.io.kinds.FIRST_LOOK", 2)
+    scores = np.array([[0.5, 0.5], [0.25, 0.75], [3.0, -1.0]])
+    np.testing.assert_array_equal(rows_of(from_arrays(scores, [0, 1, 0])).scores, scores)

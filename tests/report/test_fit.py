@@ -10,7 +10,8 @@ import pytest
 
 from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.language.expressions import parse_methods
-from calcli.core.recalibrating.fitting import Candidate, Fit, FitSettings, fit
+from calcli.core.language.settings import FitSettings
+from calcli.core.recalibrating.fitting import Candidate, Fit, fit
 from calcli.io.read import from_arrays
 from calcli.report.fit import FitReport, fit_warnings
 from calcli.report.shown import render

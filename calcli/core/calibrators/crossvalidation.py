@@ -14,7 +14,7 @@ from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.folds import stratified_folds
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import InputError, UsageError
 
@@ -53,6 +53,12 @@ class LabeledScores:
 
 def rows_of(predictions: Predictions) -> LabeledScores:
     """Read all scores into memory, in the working precision; probabilities become their logarithms."""
+    return LabeledScores(
+        read_through(lambda: _log_scores(predictions)), predictions.labels, predictions.weights
+    )
+
+
+def _log_scores(predictions: Predictions) -> Floats:
     rows, classes = predictions.scores.shape
     scores = np.empty((rows, classes), working_dtype(predictions))
     start = 0
@@ -63,7 +69,7 @@ def rows_of(predictions: Predictions) -> LabeledScores:
             with np.errstate(divide="ignore"):
                 np.log(part, out=part)
         start += len(block)
-    return LabeledScores(scores, predictions.labels, predictions.weights)
+    return scores
 
 
 def held_out(

@@ -8,7 +8,8 @@ from typing import Any, Literal, Protocol
 
 from calcli.core.language.calibrationerrors import BINS
 from calcli.core.language.declaring import FLAG, TEXT, choice, documented, fraction, setting, texts, whole
-from calcli.core.language.expressions import parse_metric, parse_metrics
+from calcli.core.language.expressions import MethodExpression, parse_metric, parse_metrics
+from calcli.core.language.metrics import ScoreName
 
 Precision = Literal["auto", "single", "double"]
 Training = Literal["cross-validation", "held-out", "test"]
@@ -140,3 +141,31 @@ class Settings:
         """What metrics assume where their expression does not say; of costs, the only ones."""
         costs = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
         return {"bins": self.bins, "recalibrator": self.recalibrator, "training": self.training, **costs}
+
+
+@documented()
+@dataclass(frozen=True)
+class FitSettings:
+    """How a recalibration is fitted.
+
+    Attributes
+    ----------
+    {FitSettings}
+    """
+
+    folds: int = setting(5, whole(), "Folds of the cross-validation; 0 for none.", "N")
+    seed: int = setting(0, whole(), "Seed of the folds.", "N")
+    score: ScoreName = setting("log_loss", choice(ScoreName), "Score by which auto chooses.")
+    raw: bool = setting(False, FLAG, "Fit on raw logits, to which adding a constant changes the model.")
+    reduced: bool = setting(False, FLAG, "Fit on the confidence alone, as two classes, right and wrong.")
+    per_predicted_class: bool = setting(False, FLAG, "One calibrator for each predicted class.")
+    min_rows: int = setting(100, whole(1), "Rows a predicted class needs for a calibrator of its own.", "N")
+    preserve_top1: bool = setting(False, FLAG, "Never change the predicted class.")
+
+    def wrapped(self, call: MethodExpression) -> MethodExpression:
+        """Return a method within the wrappers asked for."""
+        if self.reduced:
+            call = call.within("reduced")
+        if self.per_predicted_class:
+            call = call.within("per-predicted-class", min_rows=self.min_rows)
+        return call.within("preserve-top1") if self.preserve_top1 else call

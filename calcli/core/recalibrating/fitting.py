@@ -30,54 +30,11 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
 from calcli.core.language.methods import METHODS
-from calcli.core.language.metrics import ScoreName
 from calcli.core.language.progress import Watch
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import FitSettings, Settings
 
 REPORTED = ("log_loss", "brier", "ece", "accuracy")
 MetricValues = dict[str, float]
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """How to fit.
-
-    Attributes
-    ----------
-    folds
-        Of the cross-validation; 0 for none.
-    seed
-        Seed of the folds.
-    score
-        By which score candidates are compared.
-    raw
-        Whether to fit on raw logits, to which adding a constant changes the model.
-    reduced
-        Whether the method acts on the confidence alone, as a problem of two classes, right and wrong.
-    per_predicted_class
-        Whether each predicted class has a calibrator of its own.
-    min_rows
-        A class predicted on fewer rows has none.
-    preserve_top1
-        Whether the predicted class must stay.
-    """
-
-    folds: int = 5
-    seed: int = 0
-    score: ScoreName = "log_loss"
-    raw: bool = False
-    reduced: bool = False
-    per_predicted_class: bool = False
-    min_rows: int = 100
-    preserve_top1: bool = False
-
-    def wrapped(self, call: MethodExpression) -> MethodExpression:
-        """Return the method within the wrappers asked for."""
-        if self.reduced:
-            call = call.within("reduced")
-        if self.per_predicted_class:
-            call = call.within("per-predicted-class", min_rows=self.min_rows)
-        return call.within("preserve-top1") if self.preserve_top1 else call
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from calcli.core.calibrators.spline import Spline
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS
-from calcli.core.recalibrating.fitting import FitSettings, fit
+from calcli.core.language.settings import FitSettings
+from calcli.core.recalibrating.fitting import fit
 
 EXTREMES = [0.0, 5e-324, 1e-323, 2.3e-308, 1e-300, 1e-17, 1e-3, 0.5, 1.0]
 SETTINGS = [

@@ -9,7 +9,8 @@ from sklearn.metrics import accuracy_score, log_loss
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods
-from calcli.core.recalibrating.fitting import FitSettings, candidates_for, fit, fits, record_of
+from calcli.core.language.settings import FitSettings
+from calcli.core.recalibrating.fitting import candidates_for, fit, fits, record_of
 
 TEMPERATURE = parse_methods(["temperature"])
 DP = parse_methods(["dp"])
