@@ -107,5 +107,5 @@ def test_probabilities_may_be_called_otherwise(kind):
 
 def test_fits_read_scores_again_that_turn_out_to_be_logits(monkeypatch):
     monkeypatch.setattr("calcli.io.kinds.FIRST_LOOK", 2)
-    scores = np.array([[0.5, 0.5], [0.25, 0.75], [3.0, -1.0]])
-    np.testing.assert_array_equal(rows_of(from_arrays(scores, [0, 1, 0])).scores, scores)
+    scores = np.concatenate([[[0.5, 0.5], [0.25, 0.75]], np.tile([[3.0, -1.0]], (40, 1))])
+    np.testing.assert_array_equal(rows_of(from_arrays(scores, np.zeros(42, int))).scores, scores)
