@@ -79,7 +79,7 @@ def test_auto_shows_what_cannot_be_fitted(predict):
     predictions = predict(rng.normal(size=(60, 2)), rng.integers(2, size=60), kind="logits")
     found = fit(predictions, parse_methods(["spline:lens=within-top-2", "bias"]))
     assert str(found.call) == "bias"
-    assert "needs more than 2 classes" in found.candidates[-1].failed
+    assert "needs more than the 2 classes" in found.candidates[-1].failed
     with pytest.raises(UsageError, match="none of the candidates can be fitted: lens"):
         fit(predictions, parse_methods(["spline:lens=within-top-2", "spline:lens=within-top-3"]))
 
