@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, isinf
 
 from calcli.core.evaluating.results import Decision, Estimate
-from calcli.core.language.metrics import GIVEN, METRICS, PAV
+from calcli.core.language.entries import written
+from calcli.core.language.expressions import MetricExpression, nested_method
+from calcli.core.language.metrics import GIVEN, PAV
 from calcli.report.estimates import ends, estimates_table, of_section
 from calcli.report.numbers import number, percent
 from calcli.report.shown import Column, Table
 from calcli.report.wording import NONE, PARTS, WON_BACK, interval_head
 
 LOSSES = ("calibration_loss", "relative_calibration_loss")
-NAMED = {"brier": "Brier score"}  # after somebody
+NAMED = {"brier": "Brier score", "bayes_risk": "Bayes risk"}  # after somebody
 PHRASES = {
     "dp": "an affine recalibration",
     "temperature": "temperature scaling",
@@ -30,7 +32,7 @@ CHANCE = 2  # standard errors within which a gain may be chance
 MOST_DECISIONS = 12
 
 
-def recalibration_sentences(metrics: Mapping[str, Estimate]) -> tuple[str, ...]:
+def recalibration_sentences(metrics: Mapping[str, Estimate], classes: int = 2) -> tuple[str, ...]:
     """Say in words what recalibration wins, once for each way to recalibrate.
 
     Where that is something a fit is recommended: not to the rows evaluated, which are to judge it.
@@ -45,7 +47,7 @@ def recalibration_sentences(metrics: Mapping[str, Estimate]) -> tuple[str, ...]:
             if isinf(estimate.parts["before"]):  # which says nothing of the other score
                 found.setdefault((*way, arguments["score"]), _of_infinite(estimate))
             else:
-                found.setdefault(way, _sentence(estimate, all_right))
+                found.setdefault(way, _sentence(estimate, classes, all_right=all_right))
     return tuple(found.values())
 
 
@@ -56,7 +58,7 @@ def _of_infinite(estimate: Estimate) -> str:
     return f"{_capitalized(by)} makes the infinite {score} finite {change}, so there is no share to name."
 
 
-def _sentence(estimate: Estimate, all_right: bool) -> str:
+def _sentence(estimate: Estimate, classes: int, *, all_right: bool) -> str:
     method, training = str(estimate.call.arguments["recalibrator"]), estimate.call.arguments["training"]
     before, after = estimate.parts["before"], estimate.parts["after"]
     by, score, change = _terms(estimate)
@@ -64,7 +66,7 @@ def _sentence(estimate: Estimate, all_right: bool) -> str:
         return f"{_capitalized(by)} gives labels probability 0, which makes the {score} infinite {change}."
     share = (before - after) / before if before > 0 else 0.0
     if training == "test":
-        bound = ", the most that any increasing map could" if method == PAV else ""
+        bound = ", the most that any increasing map could" if method == PAV and classes == 2 else ""
         return f"On its own rows, {by} wins {_share(share)} of the {score} {change}{bound}: optimistic."
     if share < HARM:
         reason = "it has too few rows to learn from, or does not suit these scores"
@@ -80,16 +82,21 @@ def _sentence(estimate: Estimate, all_right: bool) -> str:
     sentence = f"{_share(share)} of the {score} {change} is miscalibration that {by} removes"
     if method in (PAV, GIVEN):
         return f"{sentence}."
-    return f"{sentence}. {ADVICE.format(method=method)}"
+    return f"{sentence}. {ADVICE.format(method=nested_method(method))}"
 
 
 def _terms(estimate: Estimate) -> tuple[str, str, str]:
     """Return what recalibrates, the score, and its change, in words."""
     method = str(estimate.call.arguments["recalibrator"])
-    by = PHRASES.get(method, f"recalibration by {method}")
+    by = PHRASES.get(method) or f"recalibration by {nested_method(method)}"
     change = f"({estimate.parts['before']:.3f} -> {estimate.parts['after']:.3f})"
-    score = estimate.call.score
-    return by, NAMED.get(score, METRICS[score].title.lower()), change
+    return by, _score_name(estimate.call.whole), change
+
+
+def _score_name(score: MetricExpression) -> str:
+    name = NAMED.get(score.entry.name, score.entry.title.lower())
+    of = ", ".join(f"{key} {written(value)}" for key, value in score.arguments.items())
+    return f"{name} of {of}" if of else name
 
 
 def _share(fraction: float) -> str:

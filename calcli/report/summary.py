@@ -28,7 +28,7 @@ class Result(Summary):
     @cached_property
     def recalibration(self) -> tuple[str, ...]:
         """What recalibration would win."""
-        return recalibration_sentences(self.estimates)
+        return recalibration_sentences(self.estimates, self.input.classes)
 
 
 def summarize(evaluation: Evaluation) -> Result:

@@ -107,6 +107,18 @@ def test_the_bound_in_words():
     )
 
 
+def test_no_bound_is_claimed_of_several_classes():
+    (said,) = recalibration_sentences(loss(0.6, 0.3, "calibration_loss:recalibrator=pav:training=test"), 3)
+    assert said == "On its own rows, the isotonic fit wins 50% of the log-loss (0.600 -> 0.300): optimistic."
+
+
+def test_scores_and_recalibrators_with_settings_in_words():
+    risk = sentence(0.6, 0.3, "calibration_loss:score=bayes_risk/costs=abstain")
+    assert risk.startswith("50% of the Bayes risk of costs abstain (0.600 -> 0.300)")
+    said = sentence(0.6, 0.3, "calibration_loss:recalibrator=histogram/bins=20/smoothing=0")
+    assert "-m histogram:bins=20:smoothing=0 -o" in said
+
+
 def test_each_way_to_recalibrate_is_said_once():
     both = loss(0.5, 0.4) | loss(0.3, 0.2, "relative_calibration_loss:score=brier")
     assert len(recalibration_sentences(both)) == 1

@@ -25,7 +25,6 @@ def test_order_of_a_report(sure):
         "What a recalibration would win back",
         "Calibration errors, for diagnosis",
         "Classes",
-        "Warnings",
     ]
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
 from calcli.core.data.blocks import Block
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Costs
@@ -73,9 +74,12 @@ class CostMatrix:
 
         Of decisions with the same expected cost, the first is taken.
         """
-        exp = block.exp if block.class_axis == 0 else block.exp.T
+        return self.best(block.exp if block.class_axis == 0 else block.exp.T)
+
+    def best(self, exp: Floats) -> NDArray[np.intp]:
+        """Return the (n,) decisions of least expected cost under multiples of (K, n) probabilities."""
         gain, own = self._gain.astype(exp.dtype), self._own_gain
-        layout: Literal["C", "F"] = "C" if block.class_axis == 0 else "F"
+        layout: Literal["C", "F"] = "C" if exp.flags.c_contiguous else "F"
         saved = np.empty((gain.shape[1], exp.shape[1]), exp.dtype, layout)
         first = 0
         if own is not None:  # no product of matrices for costs of the usual kind
@@ -235,6 +239,20 @@ def find_costs(name: str, costs: Sequence[Costs]) -> Costs:
     known = dict.fromkeys(one.name for one in (*costs, *ALWAYS_KNOWN))
     raise UsageError(f"no costs are called {name!r}; define them with --costs ({FORMS}, or a file); "
                      f"known are: {', '.join(known)}")  # fmt: skip
+
+
+def matrix_of(costs: Costs, predictions: Predictions) -> CostMatrix:
+    """Return the costs for the classes and frequencies of predictions.
+
+    Raises
+    ------
+    UsageError
+        If they name another class.
+    InputError
+        If they do not fit the classes.
+    """
+    counts = np.bincount(predictions.labels, predictions.weights, predictions.n_classes)
+    return costs.matrix(predictions.classes, counts / counts.sum())
 
 
 def _fully_named(costs: Definition) -> Definition:

@@ -6,16 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
 from calcli.core.estimators import rules, scoring
-from calcli.core.estimators.beta_scores import BetaScore
-from calcli.core.estimators.costs import CostMatrix, find_costs
+from calcli.core.estimators.costs import CostMatrix, find_costs, matrix_of
+from calcli.core.estimators.expected import beta_score
 from calcli.core.estimators.scoring import Means
-from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import PROPER
 from calcli.core.language.settings import Costs
@@ -74,13 +71,11 @@ def find_score(
     name = call.entry.name
     if "costs" in call.arguments:
         named = find_costs(str(call.arguments["costs"]), costs)
-        matrix = named.matrix(predictions.classes, _frequencies(predictions))
+        matrix = matrix_of(named, predictions)
         constant = partial(scoring.constant_risk, costs=matrix) if name == "bayes_risk" else None
         return Score(matrix.statistics, partial(getattr(scoring, name), costs=matrix), constant, matrix)
     if name == "beta_score":
-        if predictions.n_classes != 2:
-            raise UsageError(f"beta_score is for two classes, these are {predictions.n_classes}")
-        score = BetaScore(call.arguments["a"], call.arguments["b"])
+        score = beta_score(call, predictions)
         constant = partial(scoring.constant_beta_score, score=score)
         return Score(score.statistics, partial(scoring.beta_score, score=score), constant)
     if (proper := name.removeprefix(NORMALIZED)) in PROPER:
@@ -105,8 +100,3 @@ def proper_score(name: str, normalized: bool, clip: float = 0.0) -> Score:
     if normalized:
         return Score(statistics, lambda means: scoring.ratio(means[name], unbiased(means)))
     return Score(statistics, lambda means: means[name], constant)
-
-
-def _frequencies(predictions: Predictions) -> Doubles:
-    counts = np.bincount(predictions.labels, predictions.weights, predictions.n_classes)
-    return counts / counts.sum()

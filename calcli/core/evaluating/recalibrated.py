@@ -20,7 +20,7 @@ from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
-from calcli.core.estimators.rules import scoring_rule
+from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.evaluating.recalibration import FOLDS, Recalibration, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression
@@ -97,9 +97,9 @@ class Recalibrated:
     units: Units
     clip: float
 
-    def calibration_loss(self, score: str, before: Array) -> CalibrationLoss:
+    def calibration_loss(self, rule: ScoringRule, before: Array) -> CalibrationLoss:
         """Return the score before and after, given the (N,) losses before of all rows."""
-        old, new = before[self.kept].astype(np.float64, copy=False), self.losses(score)
+        old, new = before[self.kept].astype(np.float64, copy=False), self.losses(rule)
         return CalibrationLoss(self.mean(old), self.mean(new), self._standard_error(old, new))
 
     def _standard_error(self, before: Doubles, after: Doubles) -> float:
@@ -113,12 +113,12 @@ class Recalibrated:
             terms = weights * (won - np.average(won, weights=weights)) / weights.sum()
         return float(np.linalg.norm(self.units.sums(terms)))
 
-    def losses(self, score: str) -> Doubles:
+    def losses(self, rule: ScoringRule) -> Doubles:
         """Return the (n,) losses of the recalibrated posteriors."""
-        return self._losses(self.log_probs, self.rows.labels, score)
+        return self._losses(self.log_probs, self.rows.labels, rule)
 
     def resampled_losses(
-        self, score: str, before: Array, resamples: int, rng: np.random.Generator
+        self, rule: ScoringRule, before: Array, resamples: int, rng: np.random.Generator
     ) -> list[CalibrationLoss]:
         """Return the same for resamples of the rows, to each of which the transform is fitted again.
 
@@ -128,21 +128,21 @@ class Recalibrated:
         found = []
         for _ in range(resamples):
             drawn = self.recalibration.resample(self.rows, self.units, rng)
-            after = self._losses(drawn.log_probs, self.rows.labels[drawn.rows], score)
+            after = self._losses(drawn.log_probs, self.rows.labels[drawn.rows], rule)
             both = (_mean(losses, drawn.weights) for losses in (before[self.kept][drawn.rows], after))
             found.append(CalibrationLoss(*both))
         return found
 
-    def expected_losses(self, score: str) -> Doubles:
+    def expected_losses(self, rule: ScoringRule) -> Doubles:
         """Return the (n,) losses expected of the rows if labels came from the recalibrated posteriors.
 
         The semi-empirical expectation: over the rows as they are, over the labels by the posteriors
         (Ferrer & Ramos 2024, section 3.4, table 1).
         """
         log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
-        return scoring_rule(score).expected(log_probs, self.log_probs)
+        return rule.expected(log_probs, self.log_probs)
 
-    def unexplained(self, score: str, before: float) -> float:
+    def unexplained(self, rule: ScoringRule, before: float) -> float:
         """Return what share of the score, normalized, the recalibrated posteriors do not expect.
 
         Each is divided by that of the constant system under its own class priors, which are the frequencies
@@ -151,21 +151,20 @@ class Recalibrated:
         """
         counts = np.bincount(self.rows.labels, self.rows.weights, self.log_probs.shape[1])
         expected = np.average(np.exp(self.log_probs), axis=0, weights=self.rows.weights)
-        constant = scoring_rule(score).constant(np.stack([counts / counts.sum(), expected]))
+        constant = rule.constant(np.stack([counts / counts.sum(), expected]))
         with np.errstate(invalid="ignore", divide="ignore"):
-            observed, semi = np.array([before, self.mean(self.expected_losses(score))]) / constant
+            observed, semi = np.array([before, self.mean(self.expected_losses(rule))]) / constant
             return float(1 - semi / observed)
 
-    def entropies(self, score: str) -> Doubles:
+    def entropies(self, rule: ScoringRule) -> Doubles:
         """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
-        return scoring_rule(score).expected(self.log_probs, self.log_probs)
+        return rule.expected(self.log_probs, self.log_probs)
 
     def mean(self, losses: Array) -> float:
         """Return the weighted mean over the rows."""
         return _mean(losses, self.rows.weights)
 
-    def _losses(self, log_probs: Doubles, labels: Array, score: str) -> Doubles:
-        rule = scoring_rule(score)
+    def _losses(self, log_probs: Doubles, labels: Array, rule: ScoringRule) -> Doubles:
         losses, greatest = rule.losses(log_probs, labels), rule.greatest(self.clip)
         return losses if greatest == np.inf else np.minimum(losses, greatest)
 

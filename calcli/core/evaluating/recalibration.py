@@ -13,7 +13,7 @@ from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.methods import make
 from calcli.core.data.arrays import Doubles, Positions
 from calcli.core.data.units import Units
-from calcli.core.language.expressions import parse_method
+from calcli.core.language.expressions import nested_method
 from calcli.core.language.metrics import PAV
 
 FOLDS = 5
@@ -121,7 +121,7 @@ def _weighted(rows: LabeledScores, chosen: Positions, weights: Doubles) -> Label
 
 
 def recalibrator(name: str) -> Calibrator:
-    """Return a calibrator to fit: any method by its name, or `pav`, the isotonic fit without smoothing.
+    """Return a calibrator to fit: any method, settings after slashes, or `pav`, the isotonic fit as it is.
 
     Raises
     ------
@@ -130,4 +130,4 @@ def recalibrator(name: str) -> Calibrator:
     """
     if name == PAV:
         return Isotonic(smoothing=0, interpolation="steps")
-    return make(parse_method(name))
+    return make(nested_method(name))

@@ -35,6 +35,8 @@ class Argument:
         Whether the least itself is out of the range.
     fits, form
         Which strings it may be, and how to say so, where they are not a few choices.
+    nested
+        Whether the choices are entries, whose own arguments follow after slashes.
     """
 
     default: Any
@@ -44,6 +46,7 @@ class Argument:
     above: bool = False
     fits: Callable[[str], bool] | None = None
     form: str = ""
+    nested: bool = False
 
     @property
     def expected(self) -> str:
@@ -95,6 +98,8 @@ class Argument:
         if isinstance(self.default, bool) or self.default is None:
             return True
         if isinstance(self.default, str):
+            if self.nested:
+                return value.partition("/")[0] in self.choices
             return self.fits(value) if self.fits else not self.choices or value in self.choices
         if not isinstance(self.default, tuple):
             return self._in_range(value)

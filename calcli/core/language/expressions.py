@@ -1,7 +1,7 @@
 """Expressions: `ece:bins=20:binning=equal-mass` parses to an entry with its arguments, and prints back.
 
-Metrics and methods are written alike. Values of a list are separated by slashes; and so is a method in a
-wrapper from its own arguments, as in `reduced:calibrator=histogram/bins=15`.
+Metrics and methods are written alike. Values of a list are separated by slashes; and so is a method or a
+score in an argument from its own arguments, as in `reduced:calibrator=histogram/bins=15`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import AS_SCORE, METRICS
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
+WRAPS = "calibrator="
 HINTS = {"debiased": "; what can be debiased is the squared error, as in ece_l2:debiased=true"}
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
@@ -45,12 +46,21 @@ class Expression(Generic[AnyEntry]):
 
     def __str__(self) -> str:
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
-        given = [
-            f"{key}={written(self.arguments[key]).replace(':', '/')}"
-            for key, argument in self.entry.arguments.items()
-            if self.arguments[key] != argument.default
-        ]
-        return ":".join([self.entry.name, *given])
+        return ":".join(self._parts())
+
+    @property
+    def nested(self) -> str:
+        """The same as it stands in an argument; a method within it comes last, as all that follows is its."""
+        return "/".join(sorted(self._parts(), key=lambda part: part.startswith(WRAPS)))
+
+    def _parts(self) -> list[str]:
+        given = {key: self.arguments[key] for key in self.entry.arguments}
+        changed = {key: value for key, value in given.items() if value != self.entry.arguments[key].default}
+        texts = {
+            key: value.nested if isinstance(value, Expression) else written(value)
+            for key, value in changed.items()
+        }
+        return [self.entry.name, *(f"{key}={text}" for key, text in texts.items())]
 
 
 class MetricExpression(Expression[Metric]):
@@ -86,8 +96,12 @@ class MetricExpression(Expression[Metric]):
     @property
     def unit(self) -> str:
         """The metric's unit; that of the score where it measures part of one."""
-        whole = METRICS[self.score] if self.entry.unit == AS_SCORE else self.entry
-        return whole.unit
+        return self.whole.unit if self.entry.unit == AS_SCORE else self.entry.unit
+
+    @property
+    def whole(self) -> MetricExpression:
+        """The score that it measures a part of, with its arguments."""
+        return parse_metric(_colons(self.score))
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -181,11 +195,43 @@ def _parse(
 def _value(owner: str, argument: Argument, text: str, defaults: Mapping[str, Any]) -> Any:
     if argument.default is None:
         return parse_method(_colons(text), defaults)
+    if argument.nested and argument.holds(text):
+        return _nested(text, defaults)
     try:
         return argument.read(text)
     except ValueError:
         nearest = nearest_name(text, argument.choices)
         raise UsageError(f"{owner} must be {argument.expected}, not {text!r}{nearest}") from None
+
+
+def _nested(text: str, defaults: Mapping[str, Any]) -> str:
+    """Return a score or a method as it stands in an argument of a metric, checked."""
+    name = text.partition("/")[0]
+    if name in METRICS:
+        return parse_metric(_colons(text), defaults).nested
+    if name in METHODS:
+        return nested_method(text).nested
+    if name != text:
+        raise UsageError(f"{name} takes no settings; leave out {text.removeprefix(name)!r}")
+    return name
+
+
+def nested_method(text: str) -> MethodExpression:
+    """Parse a method as it stands in an argument, its settings after slashes."""
+    return parse_method(_colons(text))
+
+
+def nested_recalibrator(text: str) -> str:
+    """Return what recalibrates, written alone or as in an argument, as it stands in one.
+
+    Raises
+    ------
+    UsageError
+        If it makes no sense.
+    """
+    alone = ":" in text and text.partition(":")[0] in METHODS
+    method = parse_method(text).nested if alone else text
+    return str(parse_metric(f"calibration_loss:recalibrator={method}").arguments["recalibrator"])
 
 
 def _colons(text: str) -> str:
@@ -196,7 +242,7 @@ def _colons(text: str) -> str:
     name, *parts = text.split("/")
     pairs: list[str] = []
     for part in parts:
-        if pairs and ("=" not in part or pairs[-1].startswith("calibrator=")):
+        if pairs and ("=" not in part or pairs[-1].startswith(WRAPS)):
             pairs[-1] += f"/{part}"
         else:
             pairs.append(part)

@@ -16,7 +16,7 @@ ScoreName = Literal["log_loss", "brier"]  # what has parts, and what chooses a c
 
 PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing
 GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
-RECALIBRATORS = (*(m.name for m in METHODS.values() if m.family != "wrapper"), PAV, GIVEN)
+RECALIBRATORS = (*METHODS, PAV, GIVEN)
 
 AS_SCORE = "as the score"  # the unit of what measures a part of any score
 
@@ -151,9 +151,10 @@ def _scores() -> list[Metric]:
 
 SCORES = _scores()
 PROPER = tuple(score.name for score in SCORES if score.proper)
+EXPECTED = (*PROPER, "error_rate", "bayes_risk", "beta_score")  # what a posterior has an expectation of
 RECALIBRATED = {
-    "score": Argument("log_loss", PROPER),
-    "recalibrator": Argument("dp", RECALIBRATORS),
+    "score": Argument("log_loss", EXPECTED, nested=True),
+    "recalibrator": Argument("dp", RECALIBRATORS, nested=True),
     "training": Argument("cross-validation", ("cross-validation", "held-out", "test")),
 }
 
@@ -166,7 +167,8 @@ def _recalibrations() -> list[Metric]:
             family=RECALIBRATION, direction="lower", range="-inf to inf", unit=AS_SCORE,
             meaning="what a recalibration, trained on other rows, wins of a score; slightly below 0 if "
             "nothing",
-            formula="score - score after recalibration", source=ferrer + ", section 3.3",
+            formula="score - score after recalibration; by pav on test, of costs: actual - minimum cost",
+            source=ferrer + ", eq. 30",
             misses="what the recalibrator cannot express; try another",
             arguments=RECALIBRATED,
         ),
@@ -174,7 +176,7 @@ def _recalibrations() -> list[Metric]:
             name="relative_calibration_loss", title="Calibration loss, relative",
             family=RECALIBRATION, direction="lower", range="-inf to 1", unit="fraction",
             meaning="share of a score that a recalibration, trained on other rows, wins",
-            formula="calibration_loss / score", source=ferrer + ", section 3.3",
+            formula="calibration_loss / score", source=ferrer + ", eq. 33",
             misses="what the recalibrator cannot express; try another",
             arguments=RECALIBRATED,
         ),
@@ -184,7 +186,7 @@ def _recalibrations() -> list[Metric]:
             meaning="score expected if the recalibrated posteriors were the truth; far from the score, they "
             "are not",
             formula="mean over rows of sum_k p_k score(q, k), p recalibrated",
-            source=ferrer + ", section 3.4",
+            source=ferrer + ", eq. 25 and table 1",
             misses="wrong class priors; unexplained, the difference of the normalized scores, sees them",
             arguments=RECALIBRATED,
         ),
@@ -194,7 +196,7 @@ def _recalibrations() -> list[Metric]:
             meaning="part of the expected score that recalibration removes: distance to the recalibrated "
             "posteriors",
             formula="mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated",
-            source="Broecker 2009; " + ferrer + ", eq. 25",
+            source="Broecker 2009; " + ferrer + ", eq. 26",
             misses="rests on posteriors that were never checked",
             arguments=RECALIBRATED,
         ),

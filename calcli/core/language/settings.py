@@ -8,8 +8,12 @@ from typing import Any, Literal, Protocol
 
 from calcli.core.language.calibrationerrors import BINS
 from calcli.core.language.declaring import FLAG, TEXT, choice, documented, fraction, setting, texts, whole
+<<<<<<< HEAD
 from calcli.core.language.expressions import MethodExpression, parse_metric, parse_metrics
 from calcli.core.language.metrics import ScoreName
+=======
+from calcli.core.language.expressions import nested_recalibrator, parse_metrics
+>>>>>>> 0d398a5 (Calibration losses of any expected score, by recalibrators with settings)
 
 Precision = Literal["auto", "single", "double"]
 Training = Literal["cross-validation", "held-out", "test"]
@@ -36,9 +40,7 @@ class ClassPriors(Protocol):
 
 
 def _recalibrator(value: Any) -> str:
-    text = str(TEXT.taken(value))
-    parse_metric(f"calibration_loss:recalibrator={text}")
-    return text
+    return nested_recalibrator(str(TEXT.taken(value)))
 
 
 @documented()
@@ -94,7 +96,7 @@ class Settings:
     recalibrator: str = setting(
         "dp",
         replace(TEXT, taken=_recalibrator),
-        "How the calibration loss recalibrates: as in calcli fit, or pav.",
+        "How the calibration loss recalibrates: as in calcli fit, such as histogram:bins=20, or pav.",
         "METHOD",
     )
     training: Training = setting(

@@ -19,6 +19,7 @@ from calcli.core.data.folds import stratified_folds
 from calcli.core.data.predictions import Provenance
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.data.units import Units
+from calcli.core.estimators.costs import CostWord
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions, Recalibrated
@@ -32,7 +33,8 @@ LOSS = "relative_calibration_loss"
 
 def estimate(predictions, name=LOSS, companions=None, **settings):
     found = evaluate(predictions, replace(PLAIN, metrics=(name,), **settings), companions=companions)
-    return found.estimates[name]
+    (only,) = found.estimates.values()
+    return only
 
 
 def simulated(system, predict, rows=4000, seed=0, **problem):
@@ -319,7 +321,7 @@ def test_table_1_of_ferrer_and_ramos(system, training):
     for method, printed in TABLE_1[system].items():
         made_by = Recalibration(plain[method], None if training == "test" else fold)
         study = Recalibrated(np.arange(20_000), rows, made_by.apply(rows), made_by, None, 0.0)
-        found = 100 * study.unexplained("log_loss", before)
+        found = 100 * study.unexplained(scoring_rule("log_loss"), before)
         assert found == pytest.approx(printed, abs=1.5, rel=0.06), method
 
 
@@ -356,3 +358,71 @@ def test_cross_validation_takes_few_passes_over_the_rows(dataset, predict, monke
     counted("curve", 0.5)
     assert estimate(predict(*dataset("cifar100_vgg19_bn"), "logits")).value > 0.3
     assert 5 < sum(passes.values()) < 60
+
+
+def test_by_pav_on_its_own_rows_costs_are_actual_minus_minimum(predict):
+    """The least over all thresholds of the score (Ferrer & Ramos 2024, eq. 30; section 2.4.2)."""
+    predictions, made = simulated("mcps", predict, 500)
+    second, labels = made.scores[:, 1], made.labels
+    for amount, name in ((1, "zero-one"), (10, "imbalanced")):
+        costs = (CostWord("imbalanced", "imbalanced", 10, predictions.classes[0]),)
+        cost = np.where(labels == 0, amount, 1)
+        risks = [cost[(second >= at) != labels].sum() / 500 for at in [*second, np.inf]]
+        score = f"bayes_risk/costs={name}"
+        found = estimate(predictions, expression("pav", "test", score, "calibration_loss"), costs=costs)
+        (actual,) = evaluate(
+            predictions, replace(PLAIN, metrics=(f"bayes_risk:costs={name}",), costs=costs)
+        ).estimates.values()
+        assert found.parts["before"] == pytest.approx(actual.value, abs=1e-12)
+        assert found.parts["after"] == pytest.approx(min(risks), abs=1e-12)
+        assert found.value == pytest.approx(actual.value - min(risks), abs=1e-12)
+
+
+def test_one_pav_is_the_best_for_every_expected_score(predict):
+    predictions, _ = simulated("mcps", predict, 500)
+    for score in ("log_loss", "brier", "error_rate", "bayes_risk", "beta_score/a=3/b=1"):
+        best = estimate(predictions, expression("pav", "test", score)).parts["after"]
+        other = estimate(predictions, expression("dp", "test", score)).parts["after"]
+        assert best <= other + 1e-12, score
+
+
+def test_parts_of_beta_scores_are_those_of_the_rules_they_are(predict):
+    predictions, _ = simulated("mcps", predict, 500)
+    for rule, (a, b), factor in (("log_loss", (1, 1), 1), ("brier", (2, 2), 1.5)):
+        for name in ("calibration_loss", "expected_score", "score_divergence"):
+            one = estimate(predictions, expression(score=rule, name=name))
+            beta = estimate(predictions, expression(score=f"beta_score/a={a}/b={b}", name=name))
+            assert beta.value == pytest.approx(factor * one.value, abs=1e-6), (rule, name)
+
+
+def test_the_divergence_of_costs_is_what_other_decisions_cost_more(predict):
+    """d(s, q) = C*(s, q) - C*(s, s) (Ferrer & Ramos 2024, eq. 26), by hand."""
+    rng = np.random.default_rng(1)
+    p, q = rng.dirichlet(np.ones(4), 50), rng.dirichlet(np.ones(4), 50)
+    given, rows = Companions(posteriors=predict(p, np.zeros(50, int))), np.arange(50)
+    cost = np.column_stack([1 - np.eye(4), np.full(4, 0.3)])
+    risk = p @ cost
+    paid, least = risk[rows, (q @ cost).argmin(1)], risk.min(1)
+    costs = (CostWord("abstain", "abstain", 0.3),)
+    predictions = predict(q, rng.integers(0, 4, 50))
+    found = estimate(predictions, divergence_of("bayes_risk"), given, costs=costs)
+    assert "costs=abstain" in str(found.call)  # the only costs there are
+    assert found.value == pytest.approx((paid - least).mean(), abs=1e-12)
+    wrong = 1 - p[rows, q.argmax(1)]
+    found = estimate(predictions, expression("given", score="error_rate", name="expected_score"), given)
+    assert found.value == pytest.approx(wrong.mean(), abs=1e-12)
+
+
+def test_settings_of_the_recalibrator_change_what_it_does(predict):
+    predictions, _ = simulated("mcs", predict, 20_000, prior=0.8)
+    asked = "recalibrator=histogram/bins=15/binning=equal-width/smoothing=0"
+    for training in ("test", "cross-validation"):
+        found = estimate(predictions, f"expected_score:{asked}:training={training}")
+        assert 100 * found.parts["unexplained"] == pytest.approx(TABLE_1["mcs"]["histogram"], abs=8)
+    plain = estimate(predictions, "calibration_loss:recalibrator=histogram")
+    one_bin = estimate(
+        predictions, "calibration_loss:recalibrator=histogram/bins=1/smoothing=0:training=test"
+    )
+    assert plain.parts["after"] < one_bin.parts["after"]
+    share = np.bincount(predictions.labels) / 20_000
+    assert one_bin.parts["after"] == pytest.approx(-(share * np.log(share)).sum())

@@ -42,9 +42,20 @@ def values(argument):
             many = [x for x in ODD if argument.holds((x,) if isinstance(argument.default, tuple) else x)]
             floats = st.sampled_from(many) | st.floats(least, most or 1e9, exclude_min=argument.above)
             return st.lists(floats, min_size=1).map(tuple) if isinstance(argument.default, tuple) else floats
+    if argument.nested:
+        return nested(argument)
     if argument.form:
         return st.sampled_from(["all", "0..0.5", "0.125..1"])
     return st.sampled_from(argument.choices or ("a-name", "another"))
+
+
+def nested(argument):
+    """Return a strategy of methods and scores as they stand in an argument, and of words for neither."""
+    words = [name for name in argument.choices if name not in METHODS and name not in METRICS]
+    scores = {name: METRICS[name] for name in argument.choices if name in METRICS}
+    found = expressions(scores, MetricExpression) if scores else methods()
+    found = found.map(lambda call: call.nested)
+    return found | st.sampled_from(words) if words else found
 
 
 def expressions(known, kind):

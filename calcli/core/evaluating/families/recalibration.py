@@ -9,8 +9,9 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.bootstrap import Sums
+from calcli.core.estimators.expected import expected_score
 from calcli.core.estimators.interval import Interval
-from calcli.core.estimators.rules import scoring_rule
+from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.estimators.scoring import Means
 from calcli.core.evaluating.families.base import Entrant, Family, Findings
 from calcli.core.evaluating.measurements import Measurements, Pass
@@ -38,7 +39,7 @@ class RecalibrationFamily(Family):
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses of the rows."""
-        made.keep_rows({call.score: scoring_rule(call.score).statistic(made.settings.clip)})
+        made.keep_rows({call.score: _rule(call, made).statistic(made.settings.clip)})
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -51,12 +52,12 @@ class RecalibrationFamily(Family):
             value, parts = float("nan"), dict[str, float]()
             interval, resamples = None, settings.loss_resamples
             if found is not None:
-                value, parts = _finding(call, found, before)
+                value, parts = _finding(call, found, before, _rule(call, measured))
                 if found.recalibration is None:
                     resamples = settings.resamples
                     interval = _given_interval(call, found, before, measured, settings)
                 elif call.entry.name in LOSSES and resamples:
-                    interval = _trained_interval(call, found, before, settings)
+                    interval = _trained_interval(call, found, before, _rule(call, measured), settings)
             note = signature(call, measured, settings, f"resamples:{resamples}")
             estimates[str(call)] = Estimate(call, value, note, interval, parts=parts)
         return Findings(estimates, tuple(every.notes()))
@@ -75,13 +76,21 @@ class RecalibrationFamily(Family):
             found = _recalibrations(measured).of(call) if call.entry.name in LOSSES else None
             if found is None:
                 continue
-            columns = {"before": measured.rows[call.score][found.kept], "after": found.losses(call.score)}
+            columns = {
+                "before": measured.rows[call.score][found.kept],
+                "after": found.losses(_rule(call, measured)),
+            }
             rows, n_classes = found.rows, measured.predictions.n_classes
             sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.units)
             means = sums.resampled(resamples, system.rng)
             with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
                 drawn[str(call)] = OF_MEANS[call.entry.name](means)
         return drawn
+
+
+def _rule(call: MetricExpression, found: Pass | Measurements) -> ScoringRule:
+    """Return the score that a metric is about."""
+    return expected_score(call.whole, found.predictions, found.settings.costs)
 
 
 def _recalibrations(measured: Measurements) -> Recalibrations:
@@ -94,17 +103,18 @@ def _recalibrations(measured: Measurements) -> Recalibrations:
     )
 
 
-def _finding(call: MetricExpression, found: Recalibrated, before: Array) -> tuple[float, dict[str, float]]:
+def _finding(
+    call: MetricExpression, found: Recalibrated, before: Array, rule: ScoringRule
+) -> tuple[float, dict[str, float]]:
     """Return the value of a metric and the numbers to read it with."""
-    score = call.score
-    loss = found.calibration_loss(score, before)
+    loss = found.calibration_loss(rule, before)
     if call.entry.name in LOSSES:
         parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
         parts["standard_error"] = loss.standard_error
         return LOSSES[call.entry.name](loss), parts
-    expected, entropy = found.mean(found.expected_losses(score)), found.mean(found.entropies(score))
+    expected, entropy = found.mean(found.expected_losses(rule)), found.mean(found.entropies(rule))
     if call.entry.name == "expected_score":
-        return expected, {"score": loss.before, "unexplained": found.unexplained(score, loss.before)}
+        return expected, {"score": loss.before, "unexplained": found.unexplained(rule, loss.before)}
     return expected - entropy, {"expected_score": expected, "entropy": entropy}
 
 
@@ -114,11 +124,12 @@ def _given_interval(
     """Return the interval under posteriors that depend on no row: all is made of means over rows."""
     if not settings.resamples or len(found.kept) < 2:
         return None
+    rule = _rule(call, measured)
     columns = {
         "before": before[found.kept],
-        "after": found.losses(call.score),
-        "expected": found.expected_losses(call.score),
-        "entropy": found.entropies(call.score),
+        "after": found.losses(rule),
+        "expected": found.expected_losses(rule),
+        "entropy": found.entropies(rule),
     }
     rows, predictions = found.rows, measured.predictions
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.units)
@@ -128,10 +139,10 @@ def _given_interval(
 
 
 def _trained_interval(
-    call: MetricExpression, found: Recalibrated, before: Array, settings: Settings
+    call: MetricExpression, found: Recalibrated, before: Array, rule: ScoringRule, settings: Settings
 ) -> Interval | None:
     rng = generator(settings.seed, Stream.RECALIBRATED_RESAMPLES)
-    losses = found.resampled_losses(call.score, before, settings.loss_resamples, rng)
+    losses = found.resampled_losses(rule, before, settings.loss_resamples, rng)
     value = LOSSES[call.entry.name]
     return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level)
 

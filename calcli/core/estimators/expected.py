@@ -1,0 +1,117 @@
+"""Expected scores: what every posterior has an expectation of (Ferrer & Ramos 2024, section 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.blocks import Block
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.beta_scores import BetaScore
+from calcli.core.estimators.costs import CostMatrix, find_costs, matrix_of
+from calcli.core.estimators.rules import scoring_rule
+from calcli.core.estimators.rules.base import ScoringRule
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.metrics import PROPER
+from calcli.core.language.settings import Costs
+
+
+class Risk(ScoringRule):
+    """The cost of the decisions that a posterior says cost least."""
+
+    def __init__(self, costs: CostMatrix) -> None:
+        self.costs = costs
+
+    def of_block(self, block: Block) -> Array:
+        """Return the (n,) costs of the decisions for the rows of a block."""
+        return self.costs.statistics[self.costs.column](block)
+
+    def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
+        """Return the (N,) costs of the decisions, given (N, K) log-probabilities."""
+        return self.costs.cost[labels, self._decisions(log_probs)]
+
+    def expected(self, log_probs: Doubles, posteriors: Doubles) -> Doubles:
+        """Return the (N,) costs expected of the decisions."""
+        return np.vecdot(np.exp(posteriors), self.costs.cost.T[self._decisions(log_probs)])
+
+    def constant(self, priors: Doubles) -> Doubles:
+        """Return the cost of the decision that is best for all."""
+        return (priors @ self.costs.cost).min(axis=-1)
+
+    def _decisions(self, log_probs: Floats) -> NDArray[np.intp]:
+        return self.costs.best(np.exp(log_probs.T, dtype=np.float64))
+
+
+class Weighted(ScoringRule):
+    """Risks of two classes at all thresholds, weighted by a beta density."""
+
+    def __init__(self, score: BetaScore) -> None:
+        self.score = score
+
+    def of_block(self, block: Block) -> Array:
+        """Return the (n,) losses of the rows of a block."""
+        return self.score.statistics[self.score.column](block)
+
+    def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
+        """Return the (N,) losses of (N, 2) log-probabilities."""
+        return self.score.losses(log_probs[:, 1] - log_probs[:, 0], labels)
+
+    def expected(self, log_probs: Doubles, posteriors: Doubles) -> Doubles:
+        """Return the (N,) expected losses."""
+        sum_ = np.zeros(len(log_probs))
+        for k, share in enumerate(np.exp(posteriors).T):
+            loss = self.losses(log_probs, np.full(len(log_probs), k))
+            sum_ += np.where(share > 0, share * np.where(share > 0, loss, 0), 0)
+        return sum_
+
+    def constant(self, priors: Doubles) -> Doubles:
+        """Return the score of the class frequencies."""
+        return self.score.constant(priors)
+
+
+def expected_score(
+    call: MetricExpression, predictions: Predictions, costs: Sequence[Costs] = ()
+) -> ScoringRule:
+    """Return the rule whose mean a score is.
+
+    Parameters
+    ----------
+    call
+        A proper score, the error rate, a Bayes risk or a beta-weighted score.
+    predictions
+        What is to be scored.
+    costs
+        Costs that expressions may name, beside those that every expression may.
+
+    Raises
+    ------
+    UsageError
+        If the costs are unknown, or the score is not defined for that number of classes.
+    InputError
+        If the costs do not fit the classes.
+    """
+    name = call.entry.name
+    if name in PROPER:
+        return scoring_rule(name)
+    if name == "beta_score":
+        return Weighted(beta_score(call, predictions))
+    named = find_costs(str(call.arguments.get("costs", "zero-one")), costs)
+    return Risk(matrix_of(named, predictions))
+
+
+def beta_score(call: MetricExpression, predictions: Predictions) -> BetaScore:
+    """Return the beta-weighted score that an expression asks for.
+
+    Raises
+    ------
+    UsageError
+        If there are more than two classes.
+    """
+    if predictions.n_classes != 2:
+        raise UsageError(f"beta_score is for two classes, these are {predictions.n_classes}")
+    return BetaScore(call.arguments["a"], call.arguments["b"])
