@@ -8,12 +8,8 @@ from typing import Any, Literal, Protocol
 
 from calcli.core.language.calibrationerrors import BINS
 from calcli.core.language.declaring import FLAG, TEXT, choice, documented, fraction, setting, texts, whole
-<<<<<<< HEAD
-from calcli.core.language.expressions import MethodExpression, parse_metric, parse_metrics
+from calcli.core.language.expressions import MethodExpression, nested_recalibrator, parse_metrics
 from calcli.core.language.metrics import ScoreName
-=======
-from calcli.core.language.expressions import nested_recalibrator, parse_metrics
->>>>>>> 0d398a5 (Calibration losses of any expected score, by recalibrators with settings)
 
 Precision = Literal["auto", "single", "double"]
 Training = Literal["cross-validation", "held-out", "test"]
