@@ -45,6 +45,12 @@ def toys() -> dict:
 
 
 @pytest.fixture(scope="session")
+def worked_examples() -> dict:
+    """Return the finite populations of the works, exact."""
+    return _reference_json("worked_examples.json")
+
+
+@pytest.fixture(scope="session")
 def table2() -> list[dict]:
     """Return Table 2 of Ferrer & Ramos 2024, printed and computed."""
     return _reference_json("table2.json")["rows"]

@@ -10,7 +10,7 @@ import typer
 from calcli.cli.options import Quiet, bundled
 from calcli.cli.output import remark
 
-System = Literal["cal", "mcs", "mcp", "mcps", "mixture", "table-1", "table-2"]
+System = Literal["cal", "mcs", "mcp", "mcps", "mixture", "table-1", "table-2", "thesis-2.3", "top-1"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,9 @@ def simulate(
     parameters: Parameters,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="table-1, table-2: 60 rows that have the frequencies of the table."),
+        typer.Option(
+            "--exact", help="table-1 to top-1: rows that have exactly the frequencies of the table."
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -83,7 +85,9 @@ def simulate(
     mcps       both
     mixture    logistic model of two Gaussians (Vaicenavicius et al. 2019)
     table-1    three classes: right for each class, but no vector is (ibid.)
-    table-2    three classes: right for the most probable class only
+    table-2    three classes: right for the most probable class only (ibid.)
+    thesis-2.3 three classes: the same (van de Waterlaat 2021, table 2.3)
+    top-1      three classes: the same, with the predictions of table-1
 
     \b
     calcli simulate mcs --scale 2 --rows 100000 -o mcs.parquet

@@ -16,14 +16,14 @@ def simulate(
 
     Parameters
     ----------
-    system : {"cal", "mcs", "mcp", "mcps", "mixture", "table-1", "table-2"}
+    system : {"cal", "mcs", "mcp", "mcps", "mixture", "table-1", "table-2", "thesis-2.3", "top-1"}
         Ferrer & Ramos 2024 (the first four) or Vaicenavicius et al. 2019.
     rows : int, optional
         Number of rows, 1 or more; 10,000 if None.
     seed : int
         Of the draws.
     exact : bool
-        Whether to return the 60 rows that have the frequencies of a table.
+        Whether to return the rows that have exactly the frequencies of a table.
     **parameters
         Of the system: `classes`, `prior`, `variance`, `scale`, `wrong_prior`, `intercept`, `slope`.
 

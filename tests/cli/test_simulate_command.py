@@ -73,11 +73,18 @@ def test_a_pipe(run, value, monkeypatch):
     assert found == pytest.approx([0, 0, 0.1], abs=1e-12)
 
 
-def test_table_2_is_calibrated_for_the_top_class_only(run, value, tmp_path):
+@pytest.mark.parametrize(
+    ("system", "off"),
+    [
+        ("top-1", 0.2 * 2 / 3),  # two of three predictions of each class are off by 0.2
+        ("table-2", 0.4 / 3),  # the classes are off by 0.1, 0.1 and 0.2
+        ("thesis-2.3", (0.35 / 2 + 0.05 * 3 / 4 + 0.3 / 4 + 0.25 * 3 / 4 + 0.3 / 4) / 3),
+    ],
+)
+def test_tables_that_are_calibrated_for_the_top_class_only(run, value, tmp_path, system, off):
     file = tmp_path / "table.csv"
-    assert run("simulate", "table-2", "--exact", "-o", file).status == 0
-    # two of three predictions of each class are off by 0.2
-    assert value(file, "ece", "cw_ece") == pytest.approx([0, 0.2 * 2 / 3], abs=1e-12)
+    assert run("simulate", system, "--exact", "-o", file).status == 0
+    assert value(file, "ece", "cw_ece") == pytest.approx([0, off], abs=1e-12)
 
 
 def test_the_mixture_with_the_wrong_sign(run, value, tmp_path):
@@ -109,8 +116,8 @@ def test_seeds_decide(run):
         (["table-1", "--prior", "0.3"], "--prior is not for table-1, which has no parameters"),
         (["cal", "--prior", "1"], "--prior is 1; expected a number between 0 and 1"),
         (["mcs", "--scale", "0"], "--scale is 0; expected a number above 0"),
-        (["cal", "--exact"], "--exact is for table-1 and table-2, not for cal"),
-        (["table-2", "--exact", "--rows", "3"], "--exact has 60 rows; leave out --rows"),
+        (["cal", "--exact"], "--exact is for table-1, table-2, thesis-2.3, top-1, not for cal"),
+        (["table-2", "--exact", "--rows", "3"], "--exact has 20 rows; leave out --rows"),
         (["cal", "-o", "x.txt"], 'x.txt: the ending ".txt" is not known'),
         (["cal", "--posteriors", "-"], "--posteriors and --output are both -; expected two places"),
         (["dog"], "'dog' is not one of"),

@@ -18,19 +18,29 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 
 System = Literal["cal", "mcs", "mcp", "mcps"]
-Population = Literal["class-wise", "top-1"]
+Population = Literal["table-1", "table-2", "thesis-2.3", "top-1"]
 
-# Three classes, six predictions of equal probability: each prediction with the class frequencies, in tenths.
-# Right for every class apart and for the most probable one, though no vector is (Vaicenavicius et al. 2019,
-# table 1); right for the most probable class only, with frequencies of our own choice.
+# Three classes: each prediction, in tenths, with how many rows of a population have it and each class.
+# Tables 1 (also table 2.2 of van de Waterlaat 2021) and 2 of Vaicenavicius et al. 2019; table 2.3 of the
+# thesis, which tells the frequencies of the predicted class only: the others share the rest evenly; and
+# the six predictions of table 1 right for the most probable class only, with frequencies of our own choice.
 TABLES: dict[Population, dict[tuple[int, int, int], tuple[int, int, int]]] = {
-    "class-wise": {
+    "table-1": {
         (1, 3, 6): (2, 2, 6),
         (1, 6, 3): (0, 7, 3),
         (3, 1, 6): (2, 2, 6),
         (3, 6, 1): (4, 5, 1),
         (6, 1, 3): (7, 0, 3),
         (6, 3, 1): (5, 4, 1),
+    },
+    "table-2": {
+        (6, 1, 3): (7, 2, 1),
+        (4, 6, 0): (3, 5, 2),
+    },
+    "thesis-2.3": {
+        (6, 3, 1): (12, 14, 14),
+        (1, 6, 3): (1, 18, 1),
+        (1, 3, 6): (1, 1, 18),
     },
     "top-1": {
         (1, 3, 6): (3, 1, 6),
@@ -161,25 +171,31 @@ def three_classes(table: Population, rows: int, rng: np.random.Generator) -> Sim
     Parameters
     ----------
     table
-        "class-wise": calibrated for every class apart and for the most probable one, but no vector is right;
-        "top-1": calibrated for the most probable class only.
+        Its name.
     rows
         Number of rows, N.
     rng
         Source of chance.
     """
-    predictions, frequencies = (np.array(side) / 10 for side in zip(*TABLES[table].items(), strict=True))
-    drawn = rng.integers(0, len(predictions), rows)
-    posteriors = frequencies[drawn]
+    predictions, counts = _table(table)
+    each = counts.sum(axis=1)
+    places = np.repeat(np.arange(len(each)), each // np.gcd.reduce(each))
+    drawn = places[rng.integers(0, len(places), rows)]
+    posteriors = (counts / each[:, None])[drawn]
     return Simulation(predictions[drawn], "probs", draw_labels(posteriors, 1, rng)[:, 0], posteriors)
 
 
 def three_class_population(table: Population) -> Simulation:
-    """Return the 60 rows in which every prediction of a table occurs with its exact class frequencies."""
-    predictions, frequencies = (np.array(side) for side in zip(*TABLES[table].items(), strict=True))
-    labels = np.repeat(np.tile(np.arange(3), len(predictions)), frequencies.ravel())
-    rows = np.repeat(np.arange(len(predictions)), 10)
-    return Simulation(predictions[rows] / 10, "probs", labels, frequencies[rows] / 10)
+    """Return the rows in which every prediction of a table occurs with its exact class frequencies."""
+    predictions, counts = _table(table)
+    labels = np.repeat(np.tile(np.arange(3), len(predictions)), counts.ravel())
+    rows = np.repeat(np.arange(len(predictions)), counts.sum(axis=1))
+    return Simulation(predictions[rows], "probs", labels, (counts / counts.sum(axis=1, keepdims=True))[rows])
+
+
+def _table(table: Population) -> tuple[Doubles, NDArray[np.intp]]:
+    """Return the predictions of a table, (m, 3), and how many rows there are of each class, (m, 3)."""
+    return np.array(list(TABLES[table])) / 10, np.array(list(TABLES[table].values()), np.intp)
 
 
 SYSTEMS: dict[str, Callable[..., Simulation]] = {
@@ -188,10 +204,8 @@ SYSTEMS: dict[str, Callable[..., Simulation]] = {
     "mcp": partial(gaussian_classes, "mcp"),
     "mcps": partial(gaussian_classes, "mcps"),
     "mixture": gaussian_mixture,
-    "table-1": partial(three_classes, "class-wise"),
-    "table-2": partial(three_classes, "top-1"),
+    **{table: partial(three_classes, table) for table in TABLES},
 }
-EXACT: dict[str, Population] = {"table-1": "class-wise", "table-2": "top-1"}
 GAUSSIAN = ("classes", "prior", "variance")
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "cal": GAUSSIAN,
@@ -243,11 +257,12 @@ def simulate(
     if not exact:
         rng = generator(seed, Stream.SIMULATION)
         return SYSTEMS[system](ROWS if rows is None else rows, rng=rng, **parameters)
-    if system not in EXACT:
-        raise UsageError(f"--exact is for {' and '.join(EXACT)}, not for {system}; leave it out")
+    if system not in TABLES:
+        raise UsageError(f"--exact is for {', '.join(TABLES)}, not for {system}; leave it out")
+    population = three_class_population(system)
     if rows is not None:
-        raise UsageError("--exact has 60 rows; leave out --rows")
-    return three_class_population(EXACT[system])
+        raise UsageError(f"--exact has {len(population.labels)} rows; leave out --rows")
+    return population
 
 
 def _option(name: str) -> str:

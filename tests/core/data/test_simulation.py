@@ -105,10 +105,37 @@ def test_the_constant_mixture_model_is_constant():
 @pytest.mark.parametrize("table", TABLES)
 def test_populations_have_the_exact_frequencies(table):
     population = three_class_population(table)
-    assert population.scores.shape == (60, 3)
+    assert len(population.labels) == {"table-1": 60, "table-2": 20, "thesis-2.3": 80, "top-1": 60}[table]
     for prediction, frequencies in TABLES[table].items():
         own = population.labels[(population.scores == np.array(prediction) / 10).all(1)]
         assert np.bincount(own, minlength=3).tolist() == list(frequencies)
+
+
+WORKED = {
+    "table-1": "thesis_example_2_3_3_table_2_2",
+    "table-2": "vaicenavicius_example_3_table_2",
+    "thesis-2.3": "thesis_example_2_3_5_table_2_3",
+}
+
+
+@pytest.mark.parametrize("table", WORKED)
+def test_populations_are_those_of_the_works(table, worked_examples):
+    expected, population = worked_examples[WORKED[table]], three_class_population(table)
+    for number, (score, share) in enumerate(zip(expected["score"], expected["probability"], strict=True)):
+        own = np.isclose(population.scores, score).all(1)
+        assert own.mean() == pytest.approx(share)
+        frequencies = np.bincount(population.labels[own], minlength=3) / own.sum()
+        assert population.posteriors[own] == pytest.approx(np.tile(frequencies, (own.sum(), 1)))
+        if "truth" in expected:
+            assert frequencies == pytest.approx(expected["truth"][number])
+        else:
+            of_predicted = expected["probability_of_the_predicted_class"][number]
+            assert frequencies[np.argmax(score)] == pytest.approx(of_predicted)
+
+
+def test_drawn_predictions_have_the_shares_of_the_table():
+    drawn = three_classes("thesis-2.3", 40_000, np.random.default_rng(0)).scores
+    assert (drawn[:, 0] == 0.6).mean() == pytest.approx(0.5, abs=0.01)
 
 
 def conditional_frequencies(score, outcome):
@@ -116,7 +143,7 @@ def conditional_frequencies(score, outcome):
 
 
 def test_class_wise_table_is_right_for_each_class_and_the_top_one_but_no_vector():
-    population = three_class_population("class-wise")
+    population = three_class_population("table-1")
     for k in range(3):
         frequencies = conditional_frequencies(population.scores[:, k], population.labels == k)
         assert frequencies == pytest.approx({0.1: 0.1, 0.3: 0.3, 0.6: 0.6})
@@ -134,7 +161,7 @@ def test_top_1_table_is_right_for_the_top_class_only():
 
 
 def test_drawn_tables_follow_their_posteriors():
-    simulation = three_classes("class-wise", 30_000, np.random.default_rng(7))
+    simulation = three_classes("table-1", 30_000, np.random.default_rng(7))
     own = simulation.posteriors[np.arange(30_000), simulation.labels]
     assert own.min() > 0  # a class of frequency 0 is never drawn
     surprise = np.eye(3)[simulation.labels] - simulation.posteriors

@@ -68,9 +68,7 @@ class TestReferences:
 
 
 class TestPapers:
-    @pytest.mark.parametrize(
-        ("table", "class_wise", "apart"), [("class-wise", 0, 0.1), ("top-1", 0.4 / 3, 0.2)]
-    )
+    @pytest.mark.parametrize(("table", "class_wise", "apart"), [("table-1", 0, 0.1), ("top-1", 0.4 / 3, 0.2)])
     def test_three_class_tables(self, table, class_wise, apart):
         population = three_class_population(table)
         probs, labels = population.scores, population.labels
@@ -201,7 +199,7 @@ class TestNull:
         assert rejected <= 20  # Binomial(200, 0.05) exceeds it once in a thousand
 
     def test_miscalibrated_vectors_are_found_where_classes_are_right(self):
-        population = three_class_population("class-wise")
+        population = three_class_population("table-1")
         probs, labels = np.tile(population.scores, (20, 1)), np.tile(population.labels, 20)
         partition = recursive_partition(probs, 201)
         null = miscalibration_null(probs, labels, partition, "tv", "1", 199, np.random.default_rng(4))
