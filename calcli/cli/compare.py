@@ -8,6 +8,7 @@ import typer
 
 from calcli.cli.options import Clustering, Computing, Reading, Talking, bundled, settings_of
 from calcli.cli.output import colored, emit
+from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 
 Format = Literal["table", "json", "markdown"]
@@ -44,7 +45,12 @@ def compare(
     ] = None,
     clustering: Clustering,
     select: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="Say which of the systems to ship, by this metric.")
+        str | None,
+        typer.Option(metavar="METRIC", help="Say which system to ship, by this metric."),
+    ] = None,
+    report_on: Annotated[
+        str | None,
+        typer.Option(metavar="DIR|GLOB", help="Report what --select chose on these files, paired by number."),
     ] = None,
     seeds: Annotated[
         bool, typer.Option("--seeds", help="The files are seeds of one model: mean and sd.")
@@ -60,14 +66,29 @@ def compare(
     calcli compare old.parquet new.parquet --margin accuracy=0.01
     calcli compare old.csv new.csv --key id --by country
     calcli compare epochs/*.parquet --select log_loss
+    calcli compare val/*.npy --select accuracy,log_loss --report-on 'test/*.npy'
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.report.shown import render
     from calcli.work.compare import compare_files
+    from calcli.work.selection import select_files
 
     settings = settings_of(computing, clustering)
     if unpaired and key is not None:
         raise UsageError(f"--key {key} pairs rows and --unpaired does not; leave one out")
+    if report_on is not None:
+        if select is None:
+            raise UsageError("--report-on reports what --select METRIC chose; give both")
+        if key is not None or unpaired or by is not None or seeds or margin:
+            raise UsageError(
+                "--report-on compares no rows; leave out --key, --unpaired, --by, --seeds, --margin"
+            )
+        with progress(shown=not talking.quiet) as watcher:
+            chosen = select_files(
+                files, report_on, items(select), reading.read_options(), settings, watcher=watcher
+            )
+        emit(render(chosen, format, color=colored(talking.no_color)))
+        return
     with progress(shown=not talking.quiet) as watcher:
         found = compare_files(
             files,

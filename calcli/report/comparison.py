@@ -114,6 +114,7 @@ def _pair(whole: Comparison, names: Sequence[str]) -> Table:
         Column("baseline"),
         Column("candidate"),
         Column("change"),
+        Column("in percent", optional=True),
         Column(interval_head(found.values())),
         Column("p"),
         Column("verdict", "left"),
@@ -124,6 +125,7 @@ def _pair(whole: Comparison, names: Sequence[str]) -> Table:
             number(one.baseline),
             number(one.candidate),
             signed(one),
+            _relative(one),
             ends(one),
             shown_p(one.p_value),
             _verdict(one),
@@ -244,6 +246,12 @@ def ends(found: Difference) -> str:
     return f"{found.interval.low:+.{fine}f} to {found.interval.high:+.{fine}f}"
 
 
+def _relative(found: Difference) -> str:
+    """Return the change in percent of the baseline; of a value that is best at zero it says nothing."""
+    relative, direction = found.relative, found.call.entry.direction
+    return NONE if math.isnan(relative) or direction in ("zero", "none") else f"{100 * relative:+z.2f}%"
+
+
 def shown_p(p: float) -> str:
     """Return a p-value as text, `-` without a test."""
     return NONE if math.isnan(p) else p_value(p)
@@ -347,6 +355,7 @@ def difference_object(found: Difference) -> dict[str, Any]:
         "baseline": found.baseline,
         "candidate": found.candidate,
         "difference": found.value,
+        "relative_change": found.relative,
         **(asdict(found.interval) if found.interval else {}),
         "p_value": found.p_value,
         "corrected_p": found.corrected_p,

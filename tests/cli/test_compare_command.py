@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -158,3 +159,52 @@ def test_arguments_that_are_named_outweigh_those_assumed(run, releases):
     assert "the lowest ece:bins=15, 0.0151" in found["selection"]
     seeds = json.loads(run("compare", *releases, *bins, "--seeds", "--metrics", "ece,ece:bins=15").out)
     assert list(seeds["over_seeds"]) == ["ece", "ece:bins=15"]
+
+
+@pytest.fixture
+def two_sets(sample, tmp_path):
+    for folder, numbers in (("val", range(1, 11)), ("test", range(10, 0, -1))):
+        tmp_path.joinpath(folder).mkdir()
+        for name, number in enumerate(numbers, 1):
+            copy = tmp_path / folder / f"e_{name}.parquet"
+            shutil.copy(sample / "epochs" / f"epoch_{number:02}.parquet", copy)
+    return sorted((tmp_path / "val").iterdir()), tmp_path / "test"
+
+
+@pytest.mark.parametrize("pattern", ["", "e_*.parquet"])
+def test_choices_on_one_set_are_reported_on_another(run, two_sets, pattern):
+    files, other = two_sets
+    options = ["--select", "accuracy,log_loss", "--report-on", other / pattern, "-q"]
+    report = json.loads(run("compare", *files, *options, "--format", "json").out)
+    first, second = report["choices"]
+    assert (first["number"], second["number"]) == (10, 4)  # as the notes on the sample data say
+    for choice in report["choices"]:
+        for folder, found in ((files[0].parent, "chosen_on"), (other, "reported_on")):
+            file = folder / f"e_{choice['number']}.parquet"
+            metrics = run("evaluate", file, "--metrics", ",".join(choice[found]), "-f", "json", "-q").out
+            expected = json.loads(metrics)["results"][0]["metrics"]
+            assert choice[found] == {name: one["value"] for name, one in expected.items()}
+    change = second["reported_on"]["accuracy"] / first["reported_on"]["accuracy"] - 1
+    assert second["relative_change"]["accuracy"] == pytest.approx(change)
+    out = run("compare", *files, *options).out
+    assert f"log_loss   test     {100 * change:+.2f}%" in out
+
+
+def test_choices_that_cannot_be_reported(run, two_sets):
+    files, other = two_sets
+    assert "give both" in run("compare", *files, "--report-on", other).err
+    said = run("compare", *files[1:], "--select", "log_loss", "--report-on", other)
+    assert said.status == 2
+    assert "no counterpart with the number 1" in said.err
+    said = run("compare", *files, "--select", "log_loss", "--report-on", other / "x*")
+    assert "no such files" in said.err
+    said = run("compare", *files, "--select", "log_loss", "--report-on", other, "--seeds")
+    assert "leave out --key, --unpaired, --by, --seeds" in said.err
+
+
+def test_relative_changes(run, releases):
+    report = json.loads(run("compare", *releases, "--metrics", "log_loss", "--format", "json").out)
+    found = report["comparisons"][0]["differences"][0]["log_loss"]
+    assert found["relative_change"] == pytest.approx(found["difference"] / found["baseline"])
+    out = run("compare", *releases, "--metrics", "log_loss,mean_gap", "--format", "markdown").out
+    assert f"| {100 * found['relative_change']:+.2f}% |" in out

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.selection import relative_change
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice, select, slice_rows
 from calcli.core.estimators.evidence import Evidence, Untested
@@ -65,6 +66,11 @@ class Difference:
     def value(self) -> float:
         """Candidate minus baseline; nan if both are infinite."""
         return self.candidate - self.baseline
+
+    @property
+    def relative(self) -> float:
+        """The difference as a share of the baseline; nan where there is none."""
+        return relative_change(self.baseline, self.candidate)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.comparing.selection import best_of
 from calcli.core.curves.smoothing import smoother
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.numbering import by_folder, numbers_in_names
@@ -162,16 +163,10 @@ def courses(systems: Mapping[str, Mapping[str, Estimate]], smoothing: str = "non
             order = number.argsort()
             value = np.array([every[rows[n]][name].value for n in order])
             if np.isfinite(value).any():
-                best = _best(value, first.call)
+                best = best_of(value, first.call)
                 series = folder if len(folders) > 1 else ""
                 course = Course(first.call, series, number[order], value, smooth(value), best)
                 found.setdefault(name, []).append(course)
     if not found:
         raise UsageError("the files share no metric that says which is better; name some with --metrics")
     return Courses(found, numbered)
-
-
-def _best(value: Doubles, call: MetricExpression) -> int:
-    costs = {"lower": value, "higher": -value, "zero": np.abs(value)}
-    cost = costs[call.entry.direction]
-    return int(np.nanargmin(cost))

@@ -1,0 +1,86 @@
+"""Which file of a series a criterion chooses on one set, and what it is worth on another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calcli.core.data.numbering import numbers_in_names
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import MetricExpression
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one criterion chose.
+
+    Attributes
+    ----------
+    criterion
+        The metric whose best value was chosen.
+    number
+        That of the file.
+    chosen, reported
+        Estimates on the set of the choice and on the other one, by canonical expression.
+    """
+
+    criterion: MetricExpression
+    number: int
+    chosen: Mapping[str, Estimate]
+    reported: Mapping[str, Estimate]
+
+
+def best_of(value: ArrayLike, call: MetricExpression) -> int:
+    """Return the index of the best of some values of a metric, the first of equal ones.
+
+    Raises
+    ------
+    UsageError
+        If no value of the metric is better than another, or none is finite.
+    """
+    value = np.asarray(value, np.float64)
+    costs = {"lower": value, "higher": -value, "zero": np.abs(value)}
+    cost = costs.get(call.entry.direction)
+    if cost is None or not np.isfinite(cost).any():
+        why = "has no better and worse" if cost is None else "has no finite value"
+        raise UsageError(f"{call.asked} {why}; choose by another metric, such as log_loss")
+    return int(np.nanargmin(cost))
+
+
+def relative_change(first: float, second: float) -> float:
+    """Return by what share of the first of two values the second is greater; nan where there is none."""
+    return (second - first) / abs(first) if first and math.isfinite(first) else math.nan
+
+
+def paired_by_number(files: Sequence[str], others: Sequence[str]) -> list[tuple[int, str, str]]:
+    """Return pairs of files with the same number in their names, in the order of the numbers.
+
+    Raises
+    ------
+    UsageError
+        If a name has no number, or a number has no counterpart.
+    """
+    first, second = (_numbered(paths) for paths in (files, others))
+    for here, there in ((first, second), (second, first)):
+        alone = sorted(set(here) - set(there))
+        if alone:
+            raise UsageError(
+                f"{here[alone[0]]} has no counterpart with the number {alone[0]} in its name among "
+                f"{', '.join(list(there.values())[:3])}{', ...' * (len(there) > 3)}"
+            )
+    return [(number, first[number], second[number]) for number in sorted(first)]
+
+
+def _numbered(paths: Sequence[str]) -> dict[int, str]:
+    numbers = numbers_in_names(paths)
+    if numbers is None:
+        raise UsageError(
+            f"files are paired by the number in their names, as in epoch_7.npy; {paths[0]} and the others do "
+            "not all have one"
+        )
+    return dict(zip(numbers, paths, strict=True))

@@ -1,0 +1,94 @@
+"""Choosing a file of a series on one set and reporting it on another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from glob import escape, glob
+from pathlib import Path
+
+from calcli.core.comparing.selection import Choice, best_of, paired_by_number
+from calcli.core.data.numbering import by_folder
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metrics
+from calcli.core.language.progress import Watcher
+from calcli.core.language.settings import Settings
+from calcli.io.formats.npy import LABEL_FILE
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from calcli.report.selection import SelectionReport
+
+REPORTED = ("accuracy", "ece_l2", "cw_ece_l2")
+
+
+def select_files(
+    files: Sequence[str],
+    others: str,
+    criteria: Sequence[str],
+    options: ReadOptions,
+    settings: Settings,
+    watcher: Watcher | None = None,
+) -> SelectionReport:
+    """Choose the best file by each criterion, and report it on another set.
+
+    Parameters
+    ----------
+    files
+        To choose from.
+    others
+        A folder with the files of the other set, or a pattern of their names; they are paired by the number
+        in their names.
+    criteria
+        Metrics whose best value is chosen.
+    options, settings
+        How to read, and what to report: metrics, or the usual ones.
+    watcher
+        Starts a progress bar.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    UsageError
+        If a file has no counterpart, or a criterion has no better and worse.
+    """
+    choosing = parse_metrics(criteria, settings.defaults)
+    shown = parse_metrics(settings.metrics or REPORTED, settings.defaults)
+    pairs = paired_by_number(files, files_of(others))
+    every = tuple(dict.fromkeys(call.asked for call in (*choosing, *shown)))
+    settings = replace(settings, metrics=every, resamples=0, draws=0)
+
+    def estimated(file: str) -> dict[str, Estimate]:
+        predictions = read(file, options)
+        watch = watcher(Path(file).name, predictions.n_rows) if watcher else None
+        return dict(evaluate(predictions, settings, watch).estimates)
+
+    found = [estimated(file) for _, file, _ in pairs]
+    choices, reported = [], {}
+    for call in choosing:
+        best = best_of([estimates[str(call)].value for estimates in found], call)
+        number, _, other = pairs[best]
+        if other not in reported:
+            reported[other] = estimated(other)
+        choices.append(Choice(call, number, found[best], reported[other]))
+    folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
+    return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs))
+
+
+def files_of(place: str) -> list[str]:
+    """Return the files of predictions in a folder, or those that a pattern names.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    pattern = f"{escape(place)}/*" if Path(place).is_dir() else place
+    found = sorted(file for file in glob(pattern) if not LABEL_FILE.fullmatch(Path(file).name))
+    if not found:
+        raise UsageError(
+            f"--report-on {place}: no such files; expected a folder or a pattern such as 'test/*.npy'"
+        )
+    return found
