@@ -47,6 +47,7 @@ class Looking:
     smooth: Annotated[
         str, typer.Option(metavar="FILTER", help="epochs: lines by savgol:11, moving:3 or the like.")
     ] = "none"
+    knots: Annotated[int, typer.Option(metavar="N", min=4, help="ks: knots of the spline in its slopes.")] = 6
 
 
 @bundled
@@ -99,6 +100,7 @@ def plot(
             calibrators=looking.calibrator or (),
             panels=[items(text) for text in looking.panel or ()],
             smooth=looking.smooth,
+            knots=looking.knots,
             format=format,
             data=data,
             watcher=watcher,

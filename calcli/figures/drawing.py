@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 from matplotlib.figure import Figure
 
 from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.curves.cumulative import KNOTS
 from calcli.core.curves.needs import problem_of
 from calcli.core.data.arrays import Tables
 from calcli.core.data.predictions import require_classes
@@ -51,6 +52,8 @@ class View:
         The lines over epochs: "none", "moving:3", "savgol:11" or the like.
     panels
         Metrics that share a panel over epochs.
+    knots
+        Of the spline in KS graphs.
     """
 
     lens: str = "top-1"
@@ -62,6 +65,7 @@ class View:
     calibrators: Mapping[str, CalibratorRecord] = field(default_factory=dict)
     smooth: str = "none"
     panels: tuple[tuple[str, ...], ...] = ()
+    knots: int = KNOTS
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ HEADS = ("a  cumulative", "b  cumulative, warped", "c  smoothed slope", "d  freq
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the cumulative curves of each system."""
-    results = through_lens(lambda evaluation, problem: cumulative(problem, view.lens), evaluations, view)
+    results = through_lens(
+        lambda evaluation, problem: cumulative(problem, view.lens, view.knots), evaluations, view
+    )
     return ks_graphs(results, classes_of(evaluations)), results
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from calcli.core.curves.cumulative import KNOTS
 from calcli.core.curves.needs import lenses_of, metrics_of
 from calcli.core.curves.smoothing import smoother
 from calcli.core.evaluating.evaluate import evaluate
@@ -45,6 +46,7 @@ def plot_files(
     calibrators: Sequence[str] = (),
     panels: Sequence[Sequence[str]] = (),
     smooth: str = "none",
+    knots: int = KNOTS,
     format: str = "png",
     data: bool = False,
     watcher: Watcher | None = None,
@@ -67,6 +69,8 @@ def plot_files(
         Files of calibrators whose maps are drawn as well.
     panels, smooth
         Metrics that share a panel over epochs, and the lines there.
+    knots
+        Of the spline in KS graphs.
     format
         "png", "svg" or "pdf".
     data
@@ -89,7 +93,9 @@ def plot_files(
     region = region if region == "all" else checked_region("--region", region)
     settings = _with_panels(settings, figures, panels, smooth)
     shared = tuple(map(tuple, panels))
-    view = View(lens, binning, settings.draws, region, settings.metrics, tuple(by), maps, smooth, shared)
+    view = View(
+        lens, binning, settings.draws, region, settings.metrics, tuple(by), maps, smooth, shared, knots
+    )
     more = [*(["slices"] if by else []), *(["calibration-map"] if maps else [])]
     kinds = find_figures([*figures, *more])
     refuse_more_systems(kinds if figures else [FIGURES["reliability"], *kinds], len(files))

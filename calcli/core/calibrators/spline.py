@@ -9,11 +9,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calcli.core.calibrators.events import Bools, Event
+from calcli.core.calibrators.fit.quadratic import nearest_within
 from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional, interpolated
 from calcli.core.data.arrays import Array, Doubles
+from calcli.core.language.entries import written
+from calcli.core.language.errors import UsageError
 from calcli.core.problems.problem import Problem, ordered_problem
 
 Runout = Literal["natural", "quadratic", "cubic"]
+Target = Literal["difference", "cumulative"]
 
 GRID = 4096  # steps of the fractile at which the curve is looked at, and scores that are kept
 
@@ -31,9 +35,19 @@ class Spline(OneDimensional):
     Parameters
     ----------
     knots : int
-        Number of knots, 4 or more.
+        Number of knots, 4 or more, evenly spaced.
+    positions : tuple of float
+        Knots of one's own in their place: ascending fractiles of the rows from 0 to 1, 4 or more.
     runout : {"natural", "quadratic", "cubic"}
         The outer pieces: without curvature at the ends, quadratic, or one cubic with their neighbors.
+    target : {"difference", "cumulative"}
+        What the spline is fitted to: the cumulative outcome - score, so that of calibrated scores nothing
+        is left but noise; or the cumulative outcome itself, whose slope is the calibrated score, as in
+        section 4 of the paper.
+    constrained : bool
+        Whether no calibrated score may leave [0, 1], as a constraint of the least squares (section 4.1).
+    monotone : bool
+        Whether no calibrated score may fall where the score rises, likewise.
     smoothing : float
         The slope can lead out of [0, 1]. The calibrated score is clipped to no less than (m / 2) / (n + m),
         what Jeffreys' prior (m = 1) makes of an outcome never seen in n rows, and to no more than 1
@@ -56,8 +70,20 @@ class Spline(OneDimensional):
     tables: ClassVar[tuple[str, ...]] = ("scores", "values")
 
     knots: int = 6
+    positions: tuple[float, ...] = ()
     runout: Runout = "natural"
+    target: Target = "difference"
+    constrained: bool = False
+    monotone: bool = False
     smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at = self.positions
+        if at and (len(at) < 4 or at[0] != 0 or at[-1] != 1 or min(np.diff(at)) <= 0):
+            raise UsageError(
+                f"positions must be 4 or more ascending numbers from 0 to 1; got {written(tuple(at))}"
+            )
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return calibrated `values` at some `scores`, between which the map is linear."""
@@ -65,16 +91,42 @@ class Spline(OneDimensional):
         scores = problem.score[problem.is_run_end].astype(np.float64)
         share = _cumulative_share(problem)
         gap = np.append(0, problem.cumulative_gap())
-        grid = np.linspace(0, 1, GRID + 1)
-        heights = _least_squares(self.knots, self.runout) @ np.interp(grid, share, gap)
         grows = np.diff(share) > 0  # not by rows whose weight is nothing beside that of all
+        grid = np.linspace(0, 1, GRID + 1)
         kept = np.append(True, grows)
-        scores, share, gap = scores[grows], share[kept], gap[kept]
-        slope = np.diff(spline_basis(share, self.knots, self.runout) @ heights) / np.diff(share)
-        least = self.smoothing / 2 / (problem.total_weight + self.smoothing)
-        values = np.clip(scores + slope, least, 1 - least)
+        start = scores[grows] if self.target == "difference" else np.zeros(grows.sum())
+        if self.target == "cumulative":
+            gap = gap + np.append(0, np.cumsum(np.diff(share) * scores))
+        curve = np.interp(grid, share, gap)
+        scores, share = scores[grows], share[kept]
+        slopes = np.diff(spline_basis(share, self._knots, self.runout), axis=0) / np.diff(share)[:, None]
         kept = np.unique(np.searchsorted(share[1:-1], grid))
-        return {"scores": scores[kept], "values": values[kept]}
+        heights = self._heights(curve, slopes[kept], start[kept])
+        least = self.smoothing / 2 / (problem.total_weight + self.smoothing)
+        values = np.clip(start[kept] + slopes[kept] @ heights, least, 1 - least)
+        return {"scores": scores[kept], "values": values}
+
+    def _heights(self, curve: Doubles, slopes: Doubles, start: Doubles) -> Doubles:
+        """Return the heights at the knots; the calibrated scores are `slopes` @ heights + `start`."""
+        heights = _least_squares(self._knots, self.runout) @ curve
+        rows, least = [], []
+        if self.constrained:
+            rows += [slopes, -slopes]
+            least += [-start, start - 1]
+        if self.monotone and self.target == "cumulative":
+            rows.append(_curvatures(np.array(self._knots), self.runout))
+            least.append(np.zeros(len(self._knots)))
+        elif self.monotone:
+            rows.append(np.diff(slopes, axis=0))
+            least.append(-np.diff(start))
+        if not rows:
+            return heights
+        basis = spline_basis(np.linspace(0, 1, GRID + 1), self._knots, self.runout)
+        return nearest_within(heights, basis, np.concatenate(rows), np.concatenate(least))
+
+    @property
+    def _knots(self) -> tuple[float, ...]:
+        return tuple(self.positions) or even_knots(self.knots)
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the event after calibration."""
@@ -82,10 +134,15 @@ class Spline(OneDimensional):
 
 
 @cache
-def _least_squares(knots: int, runout: Runout) -> Doubles:
+def _least_squares(knots: tuple[float, ...], runout: Runout) -> Doubles:
     """Return the matrix that turns values on the grid into the heights of the nearest spline."""
     basis = spline_basis(np.linspace(0, 1, GRID + 1), knots, runout)
     return np.linalg.pinv(basis).astype(np.float64, copy=False)
+
+
+def even_knots(number: int) -> tuple[float, ...]:
+    """Return so many knots, evenly spaced from 0 to 1."""
+    return tuple(np.linspace(0, 1, number).tolist())
 
 
 def _cumulative_share(problem: Problem) -> Doubles:
@@ -95,15 +152,15 @@ def _cumulative_share(problem: Problem) -> Doubles:
     return np.append(0, cumulative / cumulative[-1])
 
 
-def spline_basis(t: Doubles, knots: int, runout: Runout) -> Doubles:
-    """Return the matrix that turns heights at evenly spaced knots into the values of their cubic spline.
+def spline_basis(t: Doubles, knots: tuple[float, ...], runout: Runout) -> Doubles:
+    """Return the matrix that turns heights at knots into the values of their cubic spline.
 
     Parameters
     ----------
     t : array (N,)
         Where to evaluate it, in [0, 1].
-    knots : int
-        Number of knots, the first at 0 and the last at 1.
+    knots : tuple of float
+        Ascending, the first 0 and the last 1.
     runout : {"natural", "quadratic", "cubic"}
         The end conditions.
 
@@ -111,25 +168,34 @@ def spline_basis(t: Doubles, knots: int, runout: Runout) -> Doubles:
     -------
     array (N, knots)
     """
-    position = t * (knots - 1)
-    piece = np.minimum(position.astype(np.intp), knots - 2)
-    right = (position - piece)[:, None]
+    at = np.array(knots)
+    piece = np.clip(np.searchsorted(at, t, side="right") - 1, 0, len(at) - 2)
+    width = np.diff(at)[piece][:, None]
+    right = (t - at[piece])[:, None] / width
     left = 1 - right
     rows = np.arange(len(t))[:, None]
     ends = piece[:, None] + [0, 1]
-    linear, bend = np.zeros((2, len(t), knots))
+    linear, bend = np.zeros((2, len(t), len(at)))
     linear[rows, ends] = np.hstack([left, right])
-    bend[rows, ends] = np.hstack([left**3 - left, right**3 - right]) / 6
-    return linear + bend @ _curvatures(knots, runout)
+    bend[rows, ends] = np.hstack([left**3 - left, right**3 - right]) * width**2 / 6
+    return linear + bend @ _curvatures(at, runout)
 
 
-def _curvatures(knots: int, runout: Runout) -> Doubles:
-    """Return the matrix that turns heights at knots one apart into second derivatives there."""
-    system, difference = np.zeros((2, knots, knots))
-    for i in range(1, knots - 1):
-        system[i, i - 1 : i + 2] = 1, 4, 1
-        difference[i, i - 1 : i + 2] = 6, -12, 6
-    ends = {"natural": (1, 0, 0), "quadratic": (1, -1, 0), "cubic": (1, -2, 1)}[runout]
-    system[0, :3] = ends
-    system[-1, -3:] = ends[::-1]
+def _curvatures(at: Doubles, runout: Runout) -> Doubles:
+    """Return the matrix that turns heights at knots into second derivatives there."""
+    number, width = len(at), np.diff(at)
+    system, difference = np.zeros((2, number, number))
+    for i in range(1, number - 1):
+        before, behind = width[i - 1 : i + 1]
+        system[i, i - 1 : i + 2] = before, 2 * (before + behind), behind
+        difference[i, i - 1 : i + 2] = 6 / before, -6 / before - 6 / behind, 6 / behind
+    system[0, :3] = _runout(width[0], width[1], runout)
+    system[-1, -3:] = _runout(width[-1], width[-2], runout)[::-1]
     return np.linalg.solve(system, difference).astype(np.float64, copy=False)
+
+
+def _runout(outer: float, inner: float, runout: Runout) -> tuple[float, float, float]:
+    """Return the factors with which the second derivatives at the three last knots of a side sum to 0."""
+    if runout == "cubic":  # the third derivative does not jump
+        return inner, -(outer + inner), outer
+    return (1, 0, 0) if runout == "natural" else (1, -1, 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.spline import spline_basis
+from calcli.core.calibrators.spline import even_knots, spline_basis
 from calcli.core.curves.needs import row_weights
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.problems.problem import Problem
@@ -60,11 +60,11 @@ class Cumulative:
         return {"": columns}
 
 
-def cumulative(problem: Problem, lens: str = "top-1") -> Cumulative:
+def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cumulative:
     """Return the cumulative curves of an ordered problem (Gupta et al. 2021, fig. 1).
 
-    Of many distinct scores some 800 are kept, with the one where the sums differ most among them. Equal
-    scores are one step.
+    The slopes are those of a spline of so many knots. Of many distinct scores some 800 are kept, with the one
+    where the sums differ most among them. Equal scores are one step.
     """
     ends = problem.run_ends
     gap = problem.cumulative_gap()
@@ -82,7 +82,7 @@ def cumulative(problem: Problem, lens: str = "top-1") -> Cumulative:
         score_sum,
         score_sum + gap_kept,
         at,
-        np.clip(at + _slope(share, gap_kept), 0, 1),
+        np.clip(at + _slope(share, gap_kept, knots), 0, 1),
         int(np.searchsorted(kept, widest)) + 1,
         float(abs(gap[widest])),
     )
@@ -92,9 +92,9 @@ def _sums_at(values: Doubles, ends: NDArray[np.intp]) -> Doubles:
     return np.append(0, np.cumsum(values)[ends - 1])
 
 
-def _slope(share: Doubles, gap: Doubles) -> Doubles:
+def _slope(share: Doubles, gap: Doubles, knots: int) -> Doubles:
     """Return the slope of the least-squares spline through the gap, as the mean over each step."""
-    grid = np.linspace(0, 1, POINTS)
-    heights = np.linalg.lstsq(spline_basis(grid, KNOTS, "natural"), np.interp(grid, share, gap))[0]
-    rise = np.diff(spline_basis(share, KNOTS, "natural") @ heights) / np.diff(share)
+    grid, at = np.linspace(0, 1, POINTS), even_knots(knots)
+    heights = np.linalg.lstsq(spline_basis(grid, at, "natural"), np.interp(grid, share, gap))[0]
+    rise = np.diff(spline_basis(share, at, "natural") @ heights) / np.diff(share)
     return np.append(rise[0], rise).astype(np.float64, copy=False)

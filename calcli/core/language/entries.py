@@ -90,11 +90,13 @@ class Argument:
                 raise ValueError(text)
             return int(text)
         if isinstance(self.default, tuple):
-            return tuple(map(float, text.split("/")))
+            return tuple(map(float, text.split("/"))) if text else ()
         return type(self.default)(text)
 
     def holds(self, value: Any) -> bool:
         """Return whether it may be this value."""
+        if value == self.default:
+            return True
         if isinstance(self.default, bool) or self.default is None:
             return True
         if isinstance(self.default, str):

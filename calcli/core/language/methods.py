@@ -128,10 +128,14 @@ def _one_score() -> list[Method]:
             arguments={
                 **LENS,
                 "knots": Argument(6, least=4),
+                "positions": Argument((), least=0, most=1),
                 "runout": Argument("natural", ("natural", "quadratic", "cubic")),
+                "target": Argument("difference", ("difference", "cumulative")),
+                "constrained": Argument(False),
+                "monotone": Argument(False),
                 **SMOOTHING,
             },
-            count=lambda k, s: s["knots"],
+            count=lambda k, s: len(s["positions"]) or s["knots"],
         ),
         Method(
             name="scaling-binning", title="Scaling-binning",

@@ -22,7 +22,7 @@ def log_columns(q):
 def test_plain_form_on_real_splits(golden, dataset, name, binning, key):
     scores, labels = dataset(name)
     half = len(labels) // 2
-    plain = Histogram(lens="top-1", binning=binning, smoothing=0).fit(
+    plain = Histogram(lens="top-1", keep_top=False, binning=binning, smoothing=0).fit(
         scores[:half].astype(float), labels[:half]
     )
     log_probs = plain.apply(scores[half:].astype(float))

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import optimize
 from scipy.interpolate import CubicSpline
 
-from calcli.core.calibrators.spline import GRID, Spline, spline_basis
+from calcli.core.calibrators.spline import GRID, Spline, even_knots, spline_basis
 from calcli.core.language.errors import UsageError
 
 HEIGHTS = np.array([0.0, 1.0, -2.0, 0.5, 3.0, 1.0, 0.0])
@@ -22,12 +23,12 @@ def sample(n, seed, calibrated):
 def test_basis_is_the_spline_of_scipy(runout):
     t = np.linspace(0, 1, 50)
     oracle = CubicSpline(np.linspace(0, 1, 7), HEIGHTS, bc_type=SCIPY_ENDS[runout])
-    np.testing.assert_allclose(spline_basis(t, 7, runout) @ HEIGHTS, oracle(t), atol=1e-12)
+    np.testing.assert_allclose(spline_basis(t, even_knots(7), runout) @ HEIGHTS, oracle(t), atol=1e-12)
 
 
 def test_quadratic_runout_has_quadratic_outer_pieces():
     t = np.concatenate([np.linspace(0, 1 / 6, 5), np.linspace(5 / 6, 1, 5)])
-    value = spline_basis(t, 7, "quadratic") @ HEIGHTS
+    value = spline_basis(t, even_knots(7), "quadratic") @ HEIGHTS
     for piece in (value[:5], value[5:]):
         np.testing.assert_allclose(np.diff(piece, 3), 0, atol=1e-12)
         assert abs(np.diff(piece, 2)).min() > 1e-3
@@ -96,6 +97,94 @@ def test_within_top_2_is_calibrated():
     for part in fifths:
         assert score[part].mean() == pytest.approx(hit[part].mean(), abs=4 * 0.5 / np.sqrt(8000))
     np.testing.assert_allclose(after.sum(1), 1)
+
+
+@pytest.mark.parametrize("runout", SCIPY_ENDS)
+def test_basis_on_knots_of_ones_own_is_the_spline_of_scipy(runout):
+    t, at = np.linspace(0, 1, 50), (0.0, 0.05, 0.3, 0.35, 0.7, 0.9, 1.0)
+    oracle = CubicSpline(at, HEIGHTS, bc_type=SCIPY_ENDS[runout])
+    np.testing.assert_allclose(spline_basis(t, at, runout) @ HEIGHTS, oracle(t), atol=1e-11)
+
+
+def test_even_positions_are_the_knots():
+    scores, labels, _ = sample(2000, seed=6, calibrated=False)
+    expected = Spline(knots=5).fit(scores, labels).apply(scores)
+    got = Spline(positions=(0, 0.25, 0.5, 0.75, 1)).fit(scores, labels).apply(scores)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_the_spline_through_the_cumulative_outcome():
+    scores, labels, q = sample(GRID, seed=1, calibrated=False)
+    order = np.argsort(q)
+    outcome = np.append(0, np.cumsum(labels[order])) / GRID
+    t, knots = np.arange(GRID + 1) / GRID, np.linspace(0, 1, 6)
+    basis = [CubicSpline(knots, row, bc_type="natural") for row in np.eye(6)]
+    heights = np.linalg.lstsq(np.column_stack([b(t) for b in basis]), outcome, rcond=None)[0]
+    slope = np.column_stack([b(t[1:] - 0.5 / GRID, 1) for b in basis]) @ heights
+    fitted = Spline(target="cumulative", smoothing=0).fit(scores, labels)
+    got = fitted.predict_proba(scores[order])[:, 1]
+    np.testing.assert_allclose(got, np.clip(slope, 0, 1), atol=1e-6)
+
+
+def sharp(n=300, seed=7):
+    """Return scores far too low, then far too high, where an unconstrained slope leaves [0, 1] and falls."""
+    q = np.linspace(0.02, 0.98, n)
+    labels = (q > 0.5).astype(int)
+    labels[: n // 20] = 1
+    return np.log(np.column_stack([1 - q, q])), labels, q
+
+
+@pytest.mark.parametrize("target", ["difference", "cumulative"])
+@pytest.mark.parametrize(
+    "asked", [{"constrained": True}, {"monotone": True}, {"constrained": True, "monotone": True}]
+)
+def test_constrained_fits_are_the_optimum_of_scipy(target, asked):
+    scores, labels, q = sharp()
+    values = Spline(target=target, smoothing=0, **asked).fit(scores, labels).parameters["values"]
+    plain = Spline(target=target, smoothing=0).fit(scores, labels).parameters["values"]
+    assert np.abs(values - plain).max() > 0.01
+    if "monotone" in asked:
+        assert np.diff(values).min() > -1e-9
+    assert 0 <= values.min() <= values.max() <= 1
+    grid, share, knots = np.linspace(0, 1, GRID + 1), np.arange(301) / 300, even_knots(6)
+    start = q if target == "difference" else np.zeros(300)
+    curve = np.interp(grid, share, np.append(0, np.cumsum(labels - start)) / 300)
+    basis = spline_basis(grid, knots, "natural")
+    slopes = np.diff(spline_basis(share, knots, "natural"), axis=0) * 300
+    constraints = []
+    if "constrained" in asked:
+        constraints.append(optimize.LinearConstraint(slopes, -start, 1 - start))
+    if "monotone" in asked:
+        rising, least = np.diff(slopes, axis=0), -np.diff(start)
+        if target == "cumulative":  # the second derivatives at the knots are not negative
+            bends = [CubicSpline(knots, row, bc_type="natural")(knots, 2) for row in np.eye(6)]
+            rising, least = np.column_stack(bends), np.zeros(6)
+        constraints.append(optimize.LinearConstraint(rising, least, np.inf))
+    hessian, linear = basis.T @ basis / GRID, basis.T @ curve / GRID
+    oracle = optimize.minimize(
+        lambda x: x @ hessian @ x / 2 - linear @ x,
+        np.linalg.lstsq(basis, grid / 2, rcond=None)[0],
+        jac=lambda x: hessian @ x - linear,
+        constraints=constraints,
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-15},
+    )
+    np.testing.assert_allclose(values, np.clip(start + slopes @ oracle.x, 0, 1), atol=1e-3)
+
+
+def test_constraints_that_hold_anyway_change_nothing():
+    scores, labels, _ = sample(5000, seed=8, calibrated=True)
+    plain = Spline(smoothing=0).fit(scores, labels)
+    values = plain.parameters["values"]
+    assert 0 < values.min() < values.max() < 1
+    constrained = Spline(constrained=True, smoothing=0).fit(scores, labels)
+    np.testing.assert_array_equal(constrained.parameters["values"], values)
+
+
+@pytest.mark.parametrize("positions", [(0, 0.5, 1), (0, 0.5, 0.4, 1), (0.1, 0.2, 0.3, 1), (0, 0.2, 0.3, 0.9)])
+def test_positions_that_are_no_knots_are_refused(positions):
+    with pytest.raises(UsageError, match="positions must be 4 or more ascending numbers from 0 to 1"):
+        Spline(positions=positions)
 
 
 @pytest.mark.parametrize("settings", [{"knots": 3}, {"runout": "parabolic"}, {"lens": "within-top-0"}])

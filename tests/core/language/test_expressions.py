@@ -29,7 +29,7 @@ ODD = (1 / 3, 1e-7, 123456.789, 2.5)  # what six digits do not hold
 
 def values(argument):
     """Return a strategy of the values that an argument may have, from its declaration."""
-    numbers = argument.default if isinstance(argument.default, tuple) else (argument.default,)
+    numbers = argument.default or (0.0,) if isinstance(argument.default, tuple) else (argument.default,)
     least, most = (bound if math.isfinite(bound) else None for bound in (argument.least, argument.most))
     match numbers[0]:
         case None:
