@@ -40,6 +40,13 @@ def apply(
             help="Move to other class priors: uniform, 0.2,0.8 or a file of them by class.",
         ),
     ] = None,
+    decide: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COSTS",
+            help="Add the decisions of least expected cost, as in evaluate --costs: a word or a file.",
+        ),
+    ] = None,
     labels: Annotated[
         str | None, typer.Option(metavar="FILE", help="Labels of .npy scores, to be written beside them.")
     ] = None,
@@ -55,6 +62,7 @@ def apply(
     calcli apply cal.json test.parquet -o calibrated.parquet
     calcli apply cal.json test.csv | calcli evaluate -
     calcli apply cal.json test.npy --as log-probs -o calibrated.npy
+    calcli apply cal.json test.csv --decide abstain:0.1 -o decided.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.numbers import counted
     from calcli.report.progress import progress
@@ -64,7 +72,14 @@ def apply(
     with progress(shown=not quiet) as watcher:
         try:
             written = apply_file(
-                calibrator, file, output, options, kind=as_, priors=shift_to_priors, watcher=watcher
+                calibrator,
+                file,
+                output,
+                options,
+                kind=as_,
+                priors=shift_to_priors,
+                decide=decide,
+                watcher=watcher,
             )
         except BrokenPipeError:  # a reader that has seen enough
             silence()

@@ -100,6 +100,7 @@ class Computing(Chosen):
     class_groups: Any = option("groups")
     edges: Any = option("edges")
     costs: Any = option("costs")
+    decision_column: Any = option("decision_column")
     clip: Any = option("clip")
     priors: Any = option("priors")
     shift_to_priors: Any = option("shift_to_priors")

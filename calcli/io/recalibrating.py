@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind, read_through
+from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.progress import Watch
 from calcli.io.checks import CheckedScores
@@ -27,6 +29,7 @@ from calcli.io.source import Contents, Source
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, Writer, open_writer, output_format
 
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
+DECISION = "decision"
 
 Watcher = Callable[[int | None], Watch]
 
@@ -41,10 +44,13 @@ class Wanted:
         What the scores are written as.
     shift
         (K,) logarithms of factors for other class priors, or None.
+    costs
+        Of the decisions that are written beside them, or None.
     """
 
     kind: Kind = "probs"
     shift: Floats | None = None
+    costs: CostMatrix | None = None
 
 
 @dataclass(frozen=True)
@@ -226,9 +232,31 @@ def _prepared(
         others = others.empty_table().select([]).schema
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
+    others = _with_decisions(others, names, wanted, form, name)
     scores = CheckedScores(source.scores, kind, reason, sure, classes, source.place, options.renormalize)
     frame = Frame(others, before, names, ARRAYS[wanted.kind], record.classes, contents.delimiter)
     return _Passage(source, scores, frame, notes, by_rank)
+
+
+def _with_decisions(others: Any, names: tuple[str, ...], wanted: Wanted, form: Format, name: str) -> Any:
+    """Return the schema of the kept columns with that of the decisions behind, if they are wanted."""
+    import pyarrow as pa
+
+    if wanted.costs is None:
+        return others
+    if form.name in ("npy", "npz"):
+        raise UsageError(f"--decide writes a column of names; expected a table after -o, not {form.name}")
+    if DECISION in (*others.names, *names):
+        raise InputError(f"{name} has a column {DECISION!r} already; rename it, or leave out --decide")
+    return others.append(pa.field(DECISION, pa.string()))
+
+
+def _decided(beside: Any, log_probs: Floats, costs: CostMatrix, schema: Any) -> Any:
+    """Return kept columns with the decisions behind them."""
+    import pyarrow as pa
+
+    names = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
+    return pa.RecordBatch.from_arrays([*beside.columns, pa.array(names, pa.string())], schema=schema)
 
 
 def _labels_beside(passage: _Passage, stored: str, form: Format, target: str) -> tuple[str, ...]:
@@ -247,7 +275,8 @@ def _pass_through(
     columns = np.argsort(order)  # of what is written, for each class of the file
     rows = changed = 0
     step = max(1, PART_BYTES // (8 * len(order)))
-    for stored, beside in passage.source.passing(passage.frame.others.names, step):
+    kept = [one for one in passage.frame.others.names if wanted.costs is None or one != DECISION]
+    for stored, beside in passage.source.passing(kept, step):
         block = checked.checked(stored, rows)
         scores = block if ordered else block[:, order]
         log_probs = recalibrate(record, scores, checked.kind, wanted.shift)
@@ -256,6 +285,8 @@ def _pass_through(
         if passage.by_rank is not None:
             ranks = passage.by_rank.positions(beside, rows)
             written = np.take_along_axis(written, columns[ranks], axis=1)
+        if wanted.costs is not None:
+            beside = _decided(beside, log_probs, wanted.costs, passage.frame.others)
         writer.write(beside, written)
         changed += int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
         rows += len(scores)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -201,9 +201,18 @@ def _flat_null(null: Null | None) -> dict[str, float | None]:
 def _one_by_one(result: Result) -> list[Table]:
     """Return quality for decisions first, then what recalibration would win back, then diagnosis."""
     metrics = result.metrics
-    decisions = [decision_table(name, rows) for name, rows in result.decisions.items()]
+    decisions = [
+        decision_table(name, rows, result.input.class_names, _threshold(name, metrics))
+        for name, rows in result.decisions.items()
+    ]
     lost = [loss_table(metrics, result.recalibration), parts_table(parts_of_scores(metrics))]
     return [_read(result), _scores(result), *decisions, *lost, _errors(result), _classics(result)]
+
+
+def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
+    """Return from which probability the second of two decisions costs less."""
+    risks = [one for one in metrics.values() if one.call.entry.name == "bayes_risk"]
+    return next((one.parts.get("threshold") for one in risks if one.call.arguments["costs"] == costs), None)
 
 
 def _read(result: Result) -> Table:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from calcli.core.calibrators.record import prior_shift
+import numpy as np
+
+from calcli.core.calibrators.record import CalibratorRecord, prior_shift
 from calcli.core.data.predictions import Kind
+from calcli.core.estimators.costs import CostMatrix
+from calcli.core.language.errors import UsageError
 from calcli.core.language.progress import Watcher
 from calcli.io.calibrators import load_calibrator
-from calcli.io.costs import read_priors
+from calcli.io.costs import read_costs, read_priors
 from calcli.io.options import ReadOptions
 from calcli.io.recalibrating import Wanted, Written, recalibrate_file, recalibrate_folder
 
@@ -22,6 +26,7 @@ def apply_file(
     *,
     kind: Kind = "probs",
     priors: str | None = None,
+    decide: str | None = None,
     watcher: Watcher | None = None,
 ) -> Written:
     """Write a file, or a folder of parts, with the recalibrated scores of another.
@@ -38,6 +43,8 @@ def apply_file(
         What to write them as.
     priors
         Class priors to move to, as text; None for those of the fit.
+    decide
+        Costs by word or file, of the decisions that are written as well.
     watcher
         Starts a progress bar.
 
@@ -46,10 +53,21 @@ def apply_file(
     InputError
         If a file is damaged or cannot be written, or the scores do not fit the calibrator.
     UsageError
-        If the priors make no sense.
+        If the priors or the costs make no sense.
     """
     record = load_calibrator(calibrator)
     shift = None if priors is None else prior_shift(record, read_priors(priors))
+    costs = None if decide is None else _costs(decide, record)
     recalibrated = recalibrate_folder if Path(file).is_dir() else recalibrate_file
     bar = [partial(watcher, "rows")] if watcher else []
-    return recalibrated(record, file, output, options, Wanted(kind, shift), *bar)
+    return recalibrated(record, file, output, options, Wanted(kind, shift, costs), *bar)
+
+
+def _costs(text: str, record: CalibratorRecord) -> CostMatrix:
+    (costs,) = read_costs((text,))
+    if not record.priors and text == "balanced":
+        raise UsageError(
+            "--decide balanced needs the class frequencies of the fit; save the calibrator with them"
+        )
+    frequencies = record.priors or np.full(len(record.classes), 1 / len(record.classes))
+    return costs.matrix(record.classes, np.asarray(frequencies))

@@ -251,7 +251,7 @@ def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Pre
     """Have the metrics of rules computed beside those asked for, or beside the usual ones."""
     if not rules:
         return settings
-    asked = settings.metrics or tuple(default_metrics(predictions, settings.costs)[0])
+    asked = settings.metrics or tuple(default_metrics(predictions, settings)[0])
     return replace(settings, metrics=(*asked, *(rule.call.asked for rule in rules)))
 
 

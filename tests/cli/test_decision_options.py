@@ -6,6 +6,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calcli.core.calibrators.crossvalidation import rows_of
@@ -183,3 +184,68 @@ def test_what_is_wrong_is_said_in_a_sentence(options, message, run, sample):
     assert (done.status, done.out) == (2, "")
     assert message in done.err
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("costs", ["zero-one", "abstain:0.05", "imbalanced:malignant:10"])
+def test_decisions_are_written_and_judged_however_they_were_made(run, sample, tmp_path, costs):
+    """The expected cost of eq. 7 of Ferrer & Ramos 2024, by hand; that of Bayes decisions is their risk."""
+    made, decided = tmp_path / "cal.json", tmp_path / "decided.csv"
+    assert run("fit", sample / "cancer_bayes_calibration.csv", "-m", "dp", "-o", made).status == 0
+    assert run("apply", made, sample / "cancer_bayes_test.csv", "--decide", costs, "-o", decided).status == 0
+    table = pd.read_csv(decided)
+    asked = ("--costs", costs, "--decision-column", "decision", "--metrics")
+    name = costs.partition(":")[0]
+    both = f"expected_cost:costs={name},bayes_risk:costs={name},normalized_expected_cost:costs={name}"
+    found = json.loads(run("evaluate", decided, *FAST, *asked, both).out)["results"][0]
+    wrong, risk, normalized = (one["value"] for one in found["metrics"].values())
+    amount = {"zero-one": 1, "abstain": 1, "imbalanced": 10}[name]
+    price = np.where(table["label"] == "malignant", amount, 1)
+    paid = np.where(table["decision"] == "abstain", 0.05, price * (table["decision"] != table["label"]))
+    assert wrong == pytest.approx(paid.mean(), abs=1e-12)
+    assert risk == pytest.approx(wrong, abs=1e-12)
+    share = (table["label"] == "malignant").mean()
+    constant = min(1 - share, share * amount, *([0.05] if name == "abstain" else []))
+    assert normalized == pytest.approx(wrong / constant)
+    cells = pd.crosstab(table["decision"], table["label"])
+    for row in found["decisions"][f"{name}, as in column decision"]:
+        for label, cell in row["by_class"].items():
+            assert cell["rows"] == cells.loc[row["name"], label]
+            assert cell["share"] == pytest.approx(cell["rows"] / cells[label].sum())
+
+
+def test_worse_decisions_cost_more_and_unknown_ones_are_refused(run, tmp_path):
+    file = tmp_path / "decided.csv"
+    file.write_text("label,prob_a,prob_b,by\na,0.9,0.1,b\nb,0.2,0.8,b\na,0.6,0.4,a\n")
+    asked = ("--metrics", "expected_cost,bayes_risk", "--decision-column")
+    found = json.loads(run("evaluate", file, *FAST, *asked, "by").out)["results"][0]["metrics"]
+    assert [one["value"] for one in found.values()] == [pytest.approx(1 / 3), 0]
+    file.write_text("label,prob_a,prob_b,by\na,0.9,0.1,b\nb,0.2,0.8,wait\n")
+    done = run("evaluate", file, *FAST, *asked, "by")
+    assert done.status == 2
+    assert "row 1 of column 'by' is 'wait'; the decisions of the costs zero-one are a, b" in done.err
+    assert "name their column with --decision-column" in run("evaluate", file, *asked[:2]).err
+
+
+def test_a_threshold_of_costs_is_where_the_decision_changes(run, tmp_path):
+    costs, file = tmp_path / "mine.csv", tmp_path / "preds.csv"
+    costs.write_text("class,a,b\na,-1,2\nb,6,1\n")  # 3 for a false alarm, 5 for a miss
+    file.write_text("label,prob_a,prob_b\na,0.626,0.374\nb,0.624,0.376\n")
+    done = run("evaluate", file, "--costs", costs, "--metrics", "bayes_risk", "--resamples", "0")
+    assert "b is decided where the probability of b is above 0.375." in done.out
+    found = json.loads(run("evaluate", file, *FAST, "--costs", costs, "--metrics", "bayes_risk").out)
+    (risk,) = found["results"][0]["metrics"].values()
+    assert risk["parts"]["threshold"] == 3 / 8
+    assert risk["value"] == (-1 + 1) / 2
+
+
+def test_decisions_need_a_table(run, sample, tmp_path):
+    made = tmp_path / "cal.json"
+    run("fit", sample / "cancer_bayes_calibration.csv", "-m", "dp", "-o", made)
+    for target, said in (("x.npy", "expected a table"), ("x.csv", "already")):
+        file = sample / "cancer_bayes_test.csv"
+        if target == "x.csv":
+            file = tmp_path / "twice.csv"
+            file.write_text("decision,prob_benign,prob_malignant\nx,0.5,0.5\n")
+        done = run("apply", made, file, "--decide", "zero-one", "-o", tmp_path / target)
+        assert (done.status, said in done.err) == (2, True)
+        assert not (tmp_path / target).exists()

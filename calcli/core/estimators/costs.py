@@ -43,14 +43,30 @@ class CostMatrix:
     cost: NDArray[np.float64]
 
     @property
+    def title(self) -> str:
+        """What they are, for a table."""
+        return self.name
+
+    @property
     def column(self) -> str:
         """Name of the row statistic that is the cost of the decision."""
-        return f"cost of {self.name}"
+        return f"cost of {self.title}"
 
     @property
     def decision_column(self) -> str:
         """Name of the row statistic that is the decision."""
-        return f"decision under {self.name}"
+        return f"decision under {self.title}"
+
+    @property
+    def threshold(self) -> float | None:
+        """Probability of the second class above which the second decision costs less; None if there is none.
+
+        Of two classes and two decisions, each the better one for its class.
+        """
+        if self.cost.shape != (2, 2):
+            return None
+        alarm, miss = self.cost[0, 1] - self.cost[0, 0], self.cost[1, 0] - self.cost[1, 1]
+        return float(alarm / (alarm + miss)) if min(alarm, miss) >= 0 < alarm + miss else None
 
     @property
     def statistics(self) -> dict[str, RowStatistic]:
@@ -91,6 +107,51 @@ class CostMatrix:
     def decided(self, block: Block) -> NDArray[np.intp]:
         """Return what `decide` says, which is asked once for each block."""
         return block.kept(self.decision_column, self.decide)
+
+
+@dataclass(frozen=True)
+class Decided(CostMatrix):
+    """What decisions cost that were made by anything.
+
+    Attributes
+    ----------
+    source
+        The column they are from.
+    given
+        (N,) the decision for each row.
+    """
+
+    source: str
+    given: NDArray[np.intp]
+
+    @property
+    def title(self) -> str:
+        """What they are, for a table."""
+        return f"{self.name}, as in column {self.source}"
+
+    def decide(self, block: Block) -> NDArray[np.intp]:
+        """Return the (n,) decisions."""
+        return self.given[block.rows]
+
+
+def decided(costs: CostMatrix, predictions: Predictions, column: str) -> Decided:
+    """Return costs with the decisions of a column.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or a value is no decision.
+    """
+    known = {name: d for d, name in enumerate(costs.decisions)}
+    names, place = np.unique(predictions.column(column).astype(str), return_inverse=True)
+    for n, name in enumerate(names.tolist()):
+        if name not in known:
+            raise InputError(
+                f"{predictions.provenance.path}: row {int((place == n).argmax())} of column {column!r} is "
+                f"{name!r}; the decisions of the costs {costs.name} are {_some(costs.decisions)}"
+            )
+    numbers = np.array([known[name] for name in names.tolist()], np.intp)
+    return Decided(costs.name, costs.decisions, costs.cost, column, numbers[place.reshape(-1)])
 
 
 @dataclass(frozen=True)

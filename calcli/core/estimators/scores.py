@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,17 +10,18 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
 from calcli.core.estimators import rules, scoring
-from calcli.core.estimators.costs import CostMatrix, find_costs, matrix_of
+from calcli.core.estimators.costs import CostMatrix, decided, find_costs, matrix_of
 from calcli.core.estimators.expected import beta_score
 from calcli.core.estimators.scoring import Means
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import PROPER
-from calcli.core.language.settings import Costs
+from calcli.core.language.settings import Settings
 
 OfMeans = Callable[[Means], Doubles]
 
 CONSTANTS: dict[str, OfMeans] = {"error_rate": scoring.constant_error_rate}
-NORMALIZED = "normalized_"
+NORMALIZED, EXPECTED_COST = "normalized_", "expected_cost"
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,7 @@ class Score:
     costs: CostMatrix | None = None
 
 
-def find_score(
-    call: MetricExpression, predictions: Predictions, costs: Sequence[Costs] = (), clip: float = 0.0
-) -> Score:
+def find_score(call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
     """Return the score that a metric expression asks for.
 
     Parameters
@@ -56,10 +55,8 @@ def find_score(
         A metric of the family "score".
     predictions
         What is to be scored.
-    costs
-        Costs that expressions may name, beside those that every expression may.
-    clip
-        Least probability of a label that rules without bound count with; 0 for no clipping.
+    settings
+        Costs that expressions may name, decisions that were made, and the least probability of a label.
 
     Raises
     ------
@@ -70,18 +67,29 @@ def find_score(
     """
     name = call.entry.name
     if "costs" in call.arguments:
-        named = find_costs(str(call.arguments["costs"]), costs)
-        matrix = matrix_of(named, predictions)
-        constant = partial(scoring.constant_risk, costs=matrix) if name == "bayes_risk" else None
-        return Score(matrix.statistics, partial(getattr(scoring, name), costs=matrix), constant, matrix)
+        matrix = _costs(call, predictions, settings)
+        normalized = name.startswith(NORMALIZED)
+        value = scoring.normalized_risk if normalized else scoring.risk
+        constant = None if normalized else partial(scoring.constant_risk, costs=matrix)
+        return Score(matrix.statistics, partial(value, costs=matrix), constant, matrix)
     if name == "beta_score":
         score = beta_score(call, predictions)
         constant = partial(scoring.constant_beta_score, score=score)
         return Score(score.statistics, partial(scoring.beta_score, score=score), constant)
     if (proper := name.removeprefix(NORMALIZED)) in PROPER:
-        return proper_score(proper, name.startswith(NORMALIZED), clip)
+        return proper_score(proper, name.startswith(NORMALIZED), settings.clip)
     statistics = {key: ROW_STATISTICS[key] for key in call.entry.statistics}
     return Score(statistics, getattr(scoring, name), CONSTANTS.get(name))
+
+
+def _costs(call: MetricExpression, predictions: Predictions, settings: Settings) -> CostMatrix:
+    """Return the costs that a metric names, with the decisions of a column where it judges those."""
+    matrix = matrix_of(find_costs(str(call.arguments["costs"]), settings.costs), predictions)
+    if not call.entry.name.endswith(EXPECTED_COST):
+        return matrix
+    if settings.decision_column is None:
+        raise UsageError(f"{call} judges decisions that were made; name their column with --decision-column")
+    return decided(matrix, predictions, settings.decision_column)
 
 
 def proper_score(name: str, normalized: bool, clip: float = 0.0) -> Score:

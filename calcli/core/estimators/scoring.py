@@ -71,14 +71,14 @@ def mean_gap(means: Means) -> Doubles:
     return means["confidence"] - means["hit"]
 
 
-def bayes_risk(means: Means, costs: CostMatrix) -> Doubles:
-    """Mean cost of the decisions of least expected cost (Ferrer & Ramos 2024, section 2.1)."""
+def risk(means: Means, costs: CostMatrix) -> Doubles:
+    """Mean cost of decisions, of least expected cost or given (Ferrer & Ramos 2024, section 2.3.1)."""
     return means[costs.column]
 
 
-def normalized_bayes_risk(means: Means, costs: CostMatrix) -> Doubles:
-    """Bayes risk over that of the best constant decision (Ferrer & Ramos 2024, section 3.1)."""
-    return ratio(bayes_risk(means, costs), constant_risk(means, costs))
+def normalized_risk(means: Means, costs: CostMatrix) -> Doubles:
+    """The same over that of the best constant decision (Ferrer & Ramos 2024, section 2.3.1)."""
+    return ratio(risk(means, costs), constant_risk(means, costs))
 
 
 def beta_score(means: Means, score: BetaScore) -> Doubles:

@@ -30,20 +30,25 @@ from calcli.core.evaluating.results import (
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.progress import Watch
-from calcli.core.language.settings import Costs, Settings
+from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 FIRST = 5  # how many of the rows of infinite log-loss are named
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
 
-def default_metrics(predictions: Predictions, costs: Sequence[Costs] = ()) -> tuple[list[str], list[str]]:
+def default_metrics(
+    predictions: Predictions, settings: Settings | None = None
+) -> tuple[list[str], list[str]]:
     """Return the expressions of the default report, and a sentence for each metric left out."""
     rows, classes = predictions.scores.shape
     names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
     names += ["accuracy", "normalized_error_rate"]
-    for one in costs:
+    for one in settings.costs if settings else ():
         names += [f"bayes_risk:costs={one.name}", f"normalized_bayes_risk:costs={one.name}"]
+    if settings and settings.decision_column is not None:
+        for called in [one.name for one in settings.costs] or ["zero-one"]:
+            names += [f"expected_cost:costs={called}", f"normalized_expected_cost:costs={called}"]
     skipped = []
     if classes > 5:
         names.append("top5_accuracy")
@@ -135,7 +140,7 @@ def measure(
 
 
 def _calls(predictions: Predictions, settings: Settings) -> list[MetricExpression]:
-    names = settings.metrics or default_metrics(predictions, settings.costs)[0]
+    names = settings.metrics or default_metrics(predictions, settings)[0]
     return parse_metrics(names, settings.defaults)
 
 
@@ -158,7 +163,7 @@ def assess(measured: Measurements, settings: Settings) -> Evaluation:
         classes,
         tuple(_reliability(bins)),
         found.decisions,
-        () if settings.metrics else tuple(default_metrics(predictions, settings.costs)[1]),
+        () if settings.metrics else tuple(default_metrics(predictions, settings)[1]),
         found.notes,
         _clipped(measured, settings.clip),
     )

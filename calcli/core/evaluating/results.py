@@ -48,6 +48,22 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class OfClass:
+    """How often a decision was taken for a class (Ferrer & Ramos 2024, eq. 7).
+
+    Attributes
+    ----------
+    rows
+        N_ij: rows of the class it was taken for.
+    share
+        R_ij: their share of the weight of the class.
+    """
+
+    rows: int
+    share: float
+
+
+@dataclass(frozen=True)
 class Decision:
     """One decision that costs know: how often it was taken and what that cost.
 
@@ -61,12 +77,15 @@ class Decision:
         Their share of the weight.
     mean_cost
         Weighted mean of what it cost; nan if it was never taken.
+    by_class
+        The classes it was taken for.
     """
 
     name: str
     rows: int
     share: float
     mean_cost: float
+    by_class: Mapping[str, OfClass] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,23 @@ def _scores() -> list[Metric]:
             arguments={"costs": Argument("zero-one")},
         ),
         Metric(
+            name="expected_cost", title="Expected cost",
+            family=SCORE, direction="lower", range="least to greatest cost", unit="cost",
+            meaning="mean cost of the decisions in a column, however they were made",
+            formula="sum_ij C[i, j] P_i R_ij, R_ij the share of class i decided j",
+            source=ferrer + ", eq. 7",
+            misses="needs --decision-column; bayes_risk is that of the best decisions by the probabilities",
+            arguments={"costs": Argument("zero-one")},
+        ),
+        Metric(
+            name="normalized_expected_cost", title="Expected cost, normalized",
+            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            meaning="the same over that of the best constant decision: above 1, ignore the decisions",
+            formula="expected_cost / min_d sum_k P_k C[k, d]", source=ferrer + ", section 2.3.1",
+            misses="needs --decision-column",
+            arguments={"costs": Argument("zero-one")},
+        ),
+        Metric(
             name="beta_score", title="Beta-weighted score",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
             meaning=(

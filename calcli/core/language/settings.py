@@ -82,6 +82,13 @@ class Settings:
         "LIST",
         in_policies=True,
     )
+    decision_column: str | None = setting(
+        None,
+        TEXT,
+        "Decisions, however made, for expected_cost.",
+        "COLUMN",
+        in_policies=True,
+    )
     clip: float = setting(
         0.0,
         fraction("a small probability, such as 1e-12", zero=True),

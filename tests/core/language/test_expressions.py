@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from calcli.core.language.expressions import (
 )
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import Settings
 
 ODD = (1 / 3, 1e-7, 123456.789, 2.5)  # what six digits do not hold
 
@@ -205,8 +207,10 @@ def test_all_faults_are_named_at_once():
 def test_every_score_is_found(predict):
     scores = [parse_metric(name) for name, metric in METRICS.items() if metric.family.name == "score"]
     assert scores
+    predictions = predict([[0.6, 0.4], [0.2, 0.8]], [0, 1])
+    predictions = replace(predictions, columns={"by": np.array(predictions.classes)})
     for call in scores:
-        score = find_score(call, predict([[0.6, 0.4], [0.2, 0.8]], [0, 1]))
+        score = find_score(call, predictions, Settings(decision_column="by"))
         means = Means(dict.fromkeys(score.statistics, np.float64(0.25)), np.array([0.5, 0.5]))
         assert np.isfinite(score.value(means))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.bootstrap import Sums
 from calcli.core.estimators.costs import CostMatrix
@@ -15,7 +15,7 @@ from calcli.core.estimators.permutation import Swapped
 from calcli.core.estimators.scores import Score, find_score
 from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
 from calcli.core.evaluating.measurements import Measurements, Pass
-from calcli.core.evaluating.results import Decision, Estimate
+from calcli.core.evaluating.results import Decision, Estimate, OfClass
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
@@ -52,9 +52,11 @@ class ScoreFamily(Family):
                 ):  # its bias is larger than its spread
                     interval = None
             parts = {"constant": float(score.constant(means))} if score.constant else {}
+            if score.costs is not None and score.constant and score.costs.threshold is not None:
+                parts["threshold"] = score.costs.threshold
             line = signature(call, measured, settings, f"resamples:{settings.resamples}")
             estimates[str(call)] = Estimate(call, value, line, interval, parts=parts)
-        costs = {score.costs.name: score.costs for score in scores.values() if score.costs is not None}
+        costs = {score.costs.title: score.costs for score in scores.values() if score.costs is not None}
         decisions = {name: tuple(_decisions(measured, found)) for name, found in costs.items()}
         return Findings(estimates, decisions=decisions)
 
@@ -74,7 +76,7 @@ class ScoreFamily(Family):
 
 
 def _score(call: MetricExpression, found: Pass | Measurements) -> Score:
-    return find_score(call, found.predictions, found.settings.costs, found.settings.clip)
+    return find_score(call, found.predictions, found.settings)
 
 
 def _sums(measured: Measurements, scores: Iterable[Score]) -> Sums:
@@ -98,7 +100,22 @@ def _decisions(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
     cost = np.bincount(taken, paid if weights is None else paid * weights, size)
     mean = np.divide(cost, weight, out=np.full(size, np.nan), where=weight > 0)
     columns = (costs.decisions, count.tolist(), (weight / weight.sum()).tolist(), mean.tolist())
-    yield from (Decision(*row) for row in zip(*columns, strict=True))
+    by_class = _by_class(measured, taken, size)
+    yield from (Decision(*row) for row in zip(*columns, by_class, strict=True))
+
+
+def _by_class(measured: Measurements, taken: Array, size: int) -> list[dict[str, OfClass]]:
+    """Return for each decision the classes it was taken for: N_ij and R_ij (Ferrer & Ramos 2024, eq. 7)."""
+    rows = measured.predictions
+    cells, place = np.unique(taken * rows.n_classes + rows.labels, return_inverse=True)
+    count = np.bincount(place).tolist()
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    weight, total = np.bincount(place, weights), np.bincount(rows.labels, weights, rows.n_classes)
+    found: list[dict[str, OfClass]] = [{} for _ in range(size)]
+    for cell, number, own in zip(cells.tolist(), count, weight.tolist(), strict=True):
+        decision, k = divmod(cell, rows.n_classes)
+        found[decision][rows.classes[k]] = OfClass(number, own / total[k] if total[k] else np.nan)
+    return found
 
 
 FAMILY = ScoreFamily()
