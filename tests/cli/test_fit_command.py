@@ -62,7 +62,9 @@ def test_the_file_tells_where_it_comes_from(digits, cal):
 def test_apply_gives_what_the_file_says(run, digits, cal, tmp_path):
     done = run("apply", cal, digits("test"), "-o", tmp_path / "out.npy")
     assert (done.status, done.out) == (0, "")
-    assert done.err == "calcli: 997 rows recalibrated; the predicted class changed in 0\n"
+    labels = "the labels were written to out_labels.npy beside out.npy"
+    rows = "997 rows recalibrated; the predicted class changed in 0"
+    assert done.err == f"calcli: {labels}\ncalcli: {rows}\n"
     logits = np.load(digits("test")).astype(float) / json.loads(cal.read_text())["parameters"]["temperature"]
     expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=1e-12)

@@ -71,7 +71,7 @@ def test_the_table_of_candidates(chosen):
     assert names[-1] == "spline:lens=within-top-2"
     assert table.rows[-1][1] == "failed"
     assert [name for name in names if name.endswith(" *")] == [f"{chosen.call} *"]
-    assert any("needs more than 2 classes" in note for note in table.notes)
+    assert any("needs more than the 2 classes" in note for note in table.notes)
 
 
 def test_infinite_candidates_are_shown_without_an_error(chosen):
