@@ -286,6 +286,7 @@ def _classics(result: Result) -> Table:
 
 def _per_class(result: Result, name: str) -> Table:
     heads = ["rows", "frequency", "mean prob", "recall", "ece"]
+    losses = (Column("calibration loss", optional=True), Column("refinement loss", optional=True))
     tested = any(row.if_calibrated for row in result.per_class)
     rows = []
     for row in result.per_class:
@@ -294,9 +295,9 @@ def _per_class(result: Result, name: str) -> Table:
         if row.if_calibrated is not None:
             p = row.if_calibrated.corrected_p
             cells.append("too few rows" if p is None else p_value(p))
-        rows.append((row.name, *cells))
+        rows.append((row.name, *cells, number(row.calibration_loss), number(row.refinement_loss)))
     title = f"Classes of {name}" if name else "Classes"
-    columns = (Column("class", "left"), *map(Column, [*heads, "p"] if tested else heads))
+    columns = (Column("class", "left"), *map(Column, [*heads, "p"] if tested else heads), *losses)
     return Table(title, columns, tuple(rows), tuple(_class_notes(result) if tested else ()))
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import Bins
+from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.estimators.rules.base import Decomposable
 from calcli.core.problems.pav import Blocks, pav
 
@@ -27,6 +28,11 @@ class BinnedLosses:
     calibration: float
     refinement: float
 
+    @property
+    def estimated(self) -> float:
+        """Their sum, the estimated score."""
+        return self.calibration + self.refinement
+
 
 def binned_losses(bins: Bins, rule: Decomposable) -> BinnedLosses:
     """Return the losses by a rule from the sums over the bins of every class, (K, m)."""
@@ -36,6 +42,14 @@ def binned_losses(bins: Bins, rule: Decomposable) -> BinnedLosses:
     mean_prob = np.maximum(bins.score[full], 0) / bins.weight[full]
     frequency = bins.outcome[full] / bins.weight[full]
     return BinnedLosses(*rule.binned(share, mean_prob, frequency))
+
+
+def class_losses(bins: Bins) -> tuple[Doubles, Doubles]:
+    """Return the (K,) calibration and refinement losses of the classes by the Brier score."""
+    rule = decomposable_rule("brier")
+    rows = zip(bins.count, bins.weight, bins.score, bins.outcome, strict=True)
+    each = [binned_losses(Bins(*(sums[None] for sums in row)), rule) for row in rows]
+    return np.array([one.calibration for one in each]), np.array([one.refinement for one in each])
 
 
 @dataclass(frozen=True)

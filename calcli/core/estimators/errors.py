@@ -42,7 +42,7 @@ from calcli.core.problems.vectors import VectorProblem
 
 @dataclass(frozen=True)
 class Smoothed:
-    """An estimator without bins or arguments: two functions of a one-dimensional problem."""
+    """An estimator without bins: two functions of a one-dimensional problem."""
 
     value: Callable[[Problem], float]
     null: Callable[[Problem, int, np.random.Generator], Null]
@@ -124,7 +124,7 @@ Edges = Mapping[str, tuple[float, ...]]
 ESTIMATORS: dict[str, Callable[..., OneDimensional | OfVectors]] = {  # those of all others are BinnedError
     "ks": KolmogorovSmirnov,
     "smooth_ece": partial(Smoothed, smooth_ece, smooth_ece_null),
-    "kde_ece": partial(Smoothed, kde_ece, kde_ece_null),
+    "kde_ece": lambda norm: Smoothed(partial(kde_ece, norm=norm), partial(kde_ece_null, norm=norm)),
     "over_confidence": ConfidenceShare,
     "under_confidence": ConfidenceShare,
     "expected_miscalibration": VectorMiscalibration,

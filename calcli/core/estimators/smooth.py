@@ -6,7 +6,7 @@ mirror image as a plain periodic one, so that each bandwidth costs one multiplic
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,12 @@ from calcli.core.data.binning import edge_cuts
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.problems.problem import Problem, segment_sums
 
+KernelNorm = Literal["1", "2"]
+
 CELLS = 4096  # a Gaussian as narrow as four cells is still smooth on the grid
 TRANSFORMED = 32  # simulated data sets transformed at once; their grids stay in the cache
+CENTERS = (np.arange(CELLS) + 0.5) / CELLS
+EMPTY = 1e-12  # of the largest mass: less than that is rounding
 TOLERANCE = 1e-10
 MAX_STEPS = 60
 
@@ -129,10 +133,11 @@ def _smoothed_sums(spectra: NDArray[np.complex128], width: Doubles) -> Doubles:
     return np.abs(on_grid(spectra * np.exp(-0.5 * np.square(width[:, None] * frequency)))).sum(-1)
 
 
-def kde_ece(problem: Problem) -> float:
+def kde_ece(problem: Problem, norm: KernelNorm = "1") -> float:
     """Return the calibration error by kernel density estimation (Zhang et al. 2020, ECE^KDE with d = 1).
 
-    It is the integral over z in [0, 1] of |z - accuracy(z)| density(z), where one triweight kernel, reflected
+    It is the integral over z in [0, 1] of |z - accuracy(z)| density(z), for norm 2 the root of that of the
+    squared gap (van de Waterlaat 2021, section 8.1), where one triweight kernel, reflected
     at 0 and 1, estimates the density of the scores and the accuracy at a score. Its standard deviation is
     1.06 sd(scores) n^(-1/5), where n is the number of rows of equal weight that tell as much (Kish 1965).
 
@@ -140,20 +145,33 @@ def kde_ece(problem: Problem) -> float:
     -------
     The error, in [0, 1].
     """
+    return float(_kde_errors(*_kde_spectra(problem), norm))
+
+
+def densities(problem: Problem) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the mass of the scores in each cell, the scores there and the accuracy, by kernel density."""
+    outcome, density = map(on_grid, _kde_spectra(problem))
+    filled = density > EMPTY * density.max()
+    mass = density[filled]
+    return mass / mass.sum(), CENTERS[filled], np.clip(outcome[filled] / mass, 0, 1)
+
+
+def _kde_spectra(problem: Problem) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """Return Fourier coefficients of the smoothed outcomes and of the density of the scores."""
     grid = Grid(problem)
     kernel = _kde_kernel(problem)
     outcome = grid.row_spectrum(problem.outcome.astype(np.float64))
-    return float(_kde_errors(outcome * kernel, grid.spectrum(grid.weight) * kernel))
+    return outcome * kernel, grid.spectrum(grid.weight) * kernel
 
 
-def kde_ece_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
+def kde_ece_null(problem: Problem, resamples: int, rng: np.random.Generator, norm: KernelNorm = "1") -> Null:
     """Return the KDE calibration error under perfect calibration, its outcomes drawn from the scores."""
     grid = Grid(problem)
     kernel = _kde_kernel(problem)
     density = grid.spectrum(grid.weight) * kernel
     drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
-    draws = [_kde_errors(grid.spectrum(part) * kernel, density) for part in _chunks(drawn)]
-    return compare(kde_ece(problem), np.concatenate(draws))
+    draws = [_kde_errors(grid.spectrum(part) * kernel, density, norm) for part in _chunks(drawn)]
+    return compare(kde_ece(problem, norm), np.concatenate(draws))
 
 
 def _kde_kernel(problem: Problem) -> NDArray[np.complex128]:
@@ -172,9 +190,13 @@ def _kde_kernel(problem: Problem) -> NDArray[np.complex128]:
     return np.fft.rfft(kernel / kernel.sum())
 
 
-def _kde_errors(outcome: NDArray[np.complex128], density: NDArray[np.complex128]) -> Any:
-    centers = (np.arange(CELLS) + 0.5) / CELLS
-    return np.abs(centers * on_grid(density) - on_grid(outcome)).sum(-1)
+def _kde_errors(outcome: NDArray[np.complex128], density: NDArray[np.complex128], norm: KernelNorm) -> Any:
+    mass = on_grid(density)
+    gap = CENTERS * mass - on_grid(outcome)
+    if norm == "1":
+        return np.abs(gap).sum(-1)
+    squares = np.divide(np.square(gap), mass, out=np.zeros_like(gap), where=mass > EMPTY * mass.max())
+    return np.sqrt(squares.sum(-1))
 
 
 def _chunks(table: Doubles) -> list[Doubles]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null, compare
+from calcli.core.estimators.decomposition import class_losses
 from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.estimators.multiple import enough_draws, with_holm
 from calcli.core.evaluating.classwise import simulated_class_errors
@@ -41,6 +42,7 @@ def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
         mean_prob.tolist(),
         np.divide(hits, weight, out=np.full(k, np.nan), where=weight > 0).tolist(),
         errors.tolist(),
+        *(column.tolist() for column in class_losses(table)),
         _nulls(measured, settings, errors, enough.tolist()),
         strict=True,
     )

@@ -104,6 +104,8 @@ class ClassRow:
         Weighted share of its rows that are predicted as it; nan without rows.
     ece
         Equal-width L1 error of its probability.
+    calibration_loss, refinement_loss
+        Its terms in the binned losses of the Brier score (van de Waterlaat 2021, eq. 4.8 and B.3).
     if_calibrated
         That error under perfect calibration, where the classes were tested; the p-value is corrected for
         their number, of a class with rows enough.
@@ -115,6 +117,8 @@ class ClassRow:
     mean_prob: float
     recall: float
     ece: float
+    calibration_loss: float
+    refinement_loss: float
     if_calibrated: Null | None = None
 
 

@@ -100,7 +100,7 @@ def _errors() -> list[Metric]:
             meaning="calibration error by kernel density estimates of confidence and accuracy",
             formula="integral of |z - accuracy(z)| density(z)", source="Zhang et al. 2020",
             misses="one bandwidth for all scores; smooth_ece chooses its own",
-            arguments=SCALAR,
+            arguments={**SCALAR, "norm": Argument("1", ("1", "2"))},
         ),
         Metric(
             name="cw_ece", title="Class-wise ECE",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS
+from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS, REGION
 from calcli.core.language.entries import Argument, Metric
 from calcli.core.language.families import DECOMPOSITION, RANKING, RECALIBRATION, SCORE
 from calcli.core.language.methods import METHODS
@@ -223,7 +223,8 @@ def _recalibrations() -> list[Metric]:
 def _decompositions() -> list[Metric]:
     thesis = "van de Waterlaat 2021"
     dimitriadis = "Dimitriadis, Gneiting & Jordan 2021 (CORP)"
-    binned = {**BRIER, **BINS}
+    kernel = {"estimator": Argument("bins", ("bins", "kernel"))}
+    binned = {**BRIER, **BINS, "lens": Argument("class-wise"), "region": REGION, **kernel}
     isotonic = {**BRIER, "lens": Argument("class-wise")}
     sums = "one isotonic fit a class"
     return [
@@ -243,6 +244,22 @@ def _decompositions() -> list[Metric]:
             formula="sum_k sum_b n_kb/N frequency (1 - frequency), or -frequency ln frequency",
             source=thesis + ", section 4.3",
             misses="with few bins it hides what they merge",
+            arguments=binned,
+        ),
+        Metric(
+            name="binned_estimated_score", title="Estimated score",
+            family=DECOMPOSITION, direction="lower", range="0 to inf", unit=AS_SCORE,
+            meaning="binned calibration loss plus binned refinement loss: the score as bins see it",
+            formula="binned_calibration_loss + binned_refinement_loss", source=thesis + ", fig. 4.6",
+            misses="what differs within bins; binned_remainder is that",
+            arguments=binned,
+        ),
+        Metric(
+            name="binned_remainder", title="Remainder of the estimated score",
+            family=DECOMPOSITION, direction="zero", range="-inf to inf", unit=AS_SCORE,
+            meaning="what bins hide of a score",
+            formula="score - binned_estimated_score; brier: sum_kb n_kb/N (var prob - 2 cov(prob, label))",
+            source=thesis + ", fig. 4.6",
             arguments=binned,
         ),
         Metric(

@@ -205,3 +205,74 @@ def test_the_parts_add_up_and_are_not_negative(found, lens, score):
         assert parts["score"] == pytest.approx(values(predictions, "brier")[0], abs=1e-12)
     elif score == "brier":
         assert parts["score"] == pytest.approx(values(predictions, "top1_brier")[0], abs=1e-12)
+
+
+THESIS = (*BINNED, "binned_estimated_score", "binned_remainder")
+
+
+@pytest.mark.parametrize("score", ["brier", "log_loss"])
+@pytest.mark.parametrize("estimator", ["bins", "kernel"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_parts_of_the_classes_are_those_of_all(score, estimator, classes, predict):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(classes), 300)
+    weights = rng.exponential(size=300)
+    predictions = predict(probs, rng.integers(0, classes, 300), weights=weights)
+    for name in THESIS:
+        whole, *parts = values(
+            predictions,
+            f"{name}:score={score}:estimator={estimator}",
+            *(f"{name}:score={score}:estimator={estimator}:lens=class-{k}" for k in range(classes)),
+        )
+        assert sum(parts) == pytest.approx(whole, abs=1e-12)
+        halves = [f"{name}:score={score}:lens=class-1:bins=10:region={ends}" for ends in ("0..0.3", "0.3..1")]
+        whole, *parts = values(predictions, f"{name}:score={score}:lens=class-1:bins=10", *halves)
+        assert sum(parts) == pytest.approx(whole, abs=1e-12)  # shares of the whole, where edges are bins'
+
+
+def test_the_remainder_is_what_varies_within_bins(predict):
+    rng = np.random.default_rng(1)
+    probs, labels = rng.dirichlet(np.ones(3), 500), rng.integers(0, 3, 500)
+    expected = 0.0
+    for k in range(3):
+        prob, hit = probs[:, k], labels == k
+        cells = np.minimum((prob * 15).astype(int), 14)
+        for cell in np.unique(cells):
+            z, y = prob[cells == cell], hit[cells == cell].astype(float)
+            expected += len(z) / 500 * (z.var() - 2 * np.mean((z - z.mean()) * (y - y.mean())))
+    score, estimated, remainder = values(predict(probs, labels), "brier", *THESIS[2:])
+    assert remainder == pytest.approx(expected, abs=1e-13)
+    assert estimated + remainder == pytest.approx(score)
+
+
+def test_the_refinement_loss_of_one_vector(predict):
+    """Example 4.3.2: calibrated (0.1, 0.9), so 0.18, here times the share of its rows, one half."""
+    probs = np.repeat([[0.3, 0.7], [0.6, 0.4]], 10, axis=0)
+    labels = [0] + [1] * 9 + [0] * 10
+    names = [
+        f"binned_refinement_loss:lens=class-{k}:region={ends}" for k, ends in ((0, "0..0.5"), (1, "0.5..1"))
+    ]
+    found = evaluate(predict(probs, labels), Settings(names, resamples=0, draws=0)).estimates.values()
+    assert sum(one.value for one in found) == pytest.approx(0.18 / 2)
+    assert [one.parts["share"] for one in found] == [0.5, 0.5]
+    assert sum(one.parts["refinement_within"] for one in found) == pytest.approx(0.18)
+
+
+def test_the_kernel_loss_is_the_squared_kernel_error(predict):
+    rng = np.random.default_rng(2)
+    predictions = predict(rng.dirichlet(np.ones(3), 400), rng.integers(0, 3, 400))
+    loss, error = values(
+        predictions, "binned_calibration_loss:estimator=kernel", "kde_ece:norm=2:lens=class-wise"
+    )
+    assert loss == pytest.approx(3 * error**2, rel=1e-9)
+
+
+def test_lenses_and_regions_that_have_no_parts(predict):
+    predictions = predict([[0.5, 0.3, 0.2]] * 4, [0, 1, 2, 0])
+    with pytest.raises(UsageError, match="expected class-wise or one such as class-0"):
+        values(predictions, "binned_calibration_loss:lens=top-1")
+    with pytest.raises(UsageError, match="expected class-wise or one such as class-0"):
+        values(predictions, "binned_calibration_loss:lens=worst-class")
+    with pytest.raises(UsageError, match="name the class"):
+        values(predictions, "binned_calibration_loss:region=0..0.5")
+    assert np.isnan(values(predictions, "binned_refinement_loss:lens=class-0:region=0.9..1"))

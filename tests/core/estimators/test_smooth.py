@@ -35,14 +35,29 @@ def naive_smooth_ece(score, outcome):
     return brentq(excess, 1e-3, 1, xtol=1e-9)
 
 
-def naive_kde_ece(score, outcome):
+def naive_kde_ece(score, outcome, norm="1"):
     deviation = 1.06 * score.std() * len(score) ** -0.2
     images = np.concatenate([score, -score, 2 - score])
     relative = (POINTS[:, None] - images) / (3 * deviation)
     kernel = np.where(np.abs(relative) < 1, 35 / 32 * (1 - relative**2) ** 3, 0) / (3 * deviation)
     density = kernel.sum(1) / len(score)
     hits = kernel @ np.tile(outcome, 3) / len(score)
-    return trapezoid(np.abs(POINTS * density - hits), POINTS)
+    gap = POINTS * density - hits
+    if norm == "1":
+        return trapezoid(np.abs(gap), POINTS)
+    squares = np.divide(gap**2, density, out=np.zeros_like(gap), where=density > 0)
+    return np.sqrt(trapezoid(squares, POINTS))
+
+
+@pytest.mark.parametrize("power", [1, 4])
+def test_root_mean_square_of_the_kernel_gap(power):
+    score, outcome = simulated(150, np.random.default_rng(power), power)
+    problem = ordered_problem(score, outcome)
+    found = kde_ece(problem, "2")
+    assert found == pytest.approx(naive_kde_ece(score, outcome, "2"), abs=1e-5)
+    assert found > kde_ece(problem)  # never less than the mean
+    null = kde_ece_null(problem, 99, np.random.default_rng(0), "2")
+    assert null.mean > kde_ece_null(problem, 99, np.random.default_rng(0)).mean
 
 
 def test_smooth_ece_of_real_predictions(golden, dataset):

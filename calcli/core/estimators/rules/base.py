@@ -87,5 +87,17 @@ class Decomposable(ScoringRule):
         """Return the mean binary loss of answering with each block's frequency of hits."""
 
     @abstractmethod
+    def class_term(self, losses: Array, prob: Array, outcome: Array) -> Array:
+        """Return the (n,) terms of one class in the losses of rows, of which these are their sums.
+
+        Parameters
+        ----------
+        losses
+            (n,) losses of the rows.
+        prob, outcome
+            (n,) probability of the class, and whether it is the label.
+        """
+
+    @abstractmethod
     def binary(self, prob: Array, outcome: Array) -> Array:
         """Return (n,) losses of the probabilities of one of two outcomes."""

@@ -56,6 +56,10 @@ class Brier(Decomposable):
         """Return the mean squared error of answering with each block's frequency, for one outcome."""
         return float((hits * (1 - hits / weight)).sum() / weight.sum())
 
+    def class_term(self, losses: Array, prob: Array, outcome: Array) -> Array:
+        """Return the (n,) squared errors of the class."""
+        return self.binary(prob, outcome)
+
     def binary(self, prob: Array, outcome: Array) -> Array:
         """Return (n,) squared errors of the probabilities of one of two outcomes."""
         return np.square(prob - outcome)

@@ -69,6 +69,10 @@ class LogLoss(Decomposable):
         ]
         return float((losses[0] + losses[1]).sum() / weight.sum())
 
+    def class_term(self, losses: Array, prob: Array, outcome: Array) -> Array:
+        """Return the (n,) losses of the rows of the class, 0 elsewhere."""
+        return np.where(outcome, losses, 0)
+
     def binary(self, prob: Array, outcome: Array) -> Array:
         """Return (n,) losses of the probabilities of one of two outcomes."""
         with np.errstate(divide="ignore"):

@@ -25,6 +25,7 @@ from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.permutation import Swapped, swapped_sums
 from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.estimators.scoring import Means, without_bias
+from calcli.core.evaluating.binnedparts import binned_parts, from_class_sums, keep_parts
 from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
@@ -39,10 +40,13 @@ Parts = dict[str, float]
 PARTS = {
     "binned_calibration_loss": "calibration",
     "binned_refinement_loss": "refinement",
+    "binned_estimated_score": "estimated",
+    "binned_remainder": "remainder",
     "corp_miscalibration": "miscalibration",
     "corp_discrimination": "discrimination",
     "corp_uncertainty": "uncertainty",
 }
+OF_SUMS = ("calibration", "refinement", "estimated")  # which sums over bins are enough for
 WITH_INTERVAL = ("refinement", "uncertainty")
 LOOKED_UP = 1 << 20  # bins of probabilities at once
 
@@ -54,9 +58,8 @@ class DecompositionFamily(Family):
         """Keep the losses, and the bins or what must be put in order."""
         made.keep_rows({call.score: decomposable_rule(call.score).statistic(made.settings.clip)})
         if "bins" in call.arguments:
-            made.keep_bins(_bins(call))
-            made.keep_unit_bins(_bins(call))
-            if PARTS[call.entry.name] == "refinement" and _resamples(made):
+            keep_parts(call, made)
+            if _has_interval(call) and _resamples(made):
                 made.keep_cells(_bins(call))
         elif call.lens != CLASS_WISE:
             made.keep_lens(call.lens)
@@ -71,10 +74,10 @@ class DecompositionFamily(Family):
         """Return the parts, each with all of those it stands among."""
         estimates = {}
         for call in calls:
-            parts = _binned(call, measured) if "bins" in call.arguments else _isotonic(call, measured)
+            parts = binned_parts(call, measured) if "bins" in call.arguments else _isotonic(call, measured)
             value = parts[PARTS[call.entry.name]]
             interval, repeats = None, []
-            if PARTS[call.entry.name] in WITH_INTERVAL and settings.resamples and _resamples(measured):
+            if _has_interval(call) and settings.resamples and _resamples(measured):
                 interval = _interval(call, value, measured, settings)
                 repeats = [f"resamples:{settings.resamples}"]
             line = signature(call, measured, settings, *repeats)
@@ -83,7 +86,8 @@ class DecompositionFamily(Family):
 
     def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
         """Keep the sums over the bins of every unit."""
-        binned = [call for call in calls if "bins" in call.arguments and system.settings.draws]
+        sums = [call for call in calls if PARTS[call.entry.name] in OF_SUMS and from_class_sums(call)]
+        binned = sums if system.settings.draws else []
         return {str(call): system.measured.collected(("unit bins", _bins(call))).sums for call in binned}
 
     def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
@@ -102,6 +106,12 @@ class DecompositionFamily(Family):
 
 def _bins(call: MetricExpression) -> int:
     return int(call.arguments["bins"])
+
+
+def _has_interval(call: MetricExpression) -> bool:
+    """Tell whether the bias of a part is known: of binned ones, that of the refinement of all classes."""
+    part = PARTS[call.entry.name]
+    return part in WITH_INTERVAL and ("bins" not in call.arguments or from_class_sums(call))
 
 
 def _resamples(found: Pass | Measurements) -> bool:
@@ -152,21 +162,6 @@ def _uncertainty(call: MetricExpression, means: Means) -> Doubles:
         return rule.constant(priors)
     outcomes = means["value"]
     return rule.constant(np.stack([1 - outcomes, outcomes], axis=-1)) / rule.outcomes
-
-
-def _binned(call: MetricExpression, measured: Measurements) -> Parts:
-    found = binned_losses(measured.class_bins(_bins(call)), decomposable_rule(call.score))
-    losses, weights = measured.rows[call.score].astype(np.float64, copy=False), measured.predictions.weights
-    if weights is not None:  # rows without weight do not count, whatever their loss
-        losses, weights = losses[weights > 0], weights[weights > 0]
-    mean = float(np.average(losses, weights=weights))
-    remainder = mean - found.calibration - found.refinement
-    return {
-        "score": mean,
-        "calibration": found.calibration,
-        "refinement": found.refinement,
-        "remainder": remainder,
-    }
 
 
 def _isotonic(call: MetricExpression, measured: Measurements) -> Parts:
