@@ -23,6 +23,11 @@ class Measuring(Chosen):
     metrics: Any = option("metrics", help="Metrics in place of the usual ones.")
     bins: Any = option("bins")
     seed: Any = option("seed", help="Seed of the folds and of the tests.")
+    costs: Any = option("costs")
+    priors: Any = option("priors")
+    shift_to_priors: Any = option("shift_to_priors")
+    cluster: Any = option("cluster")
+    fold_column: Any = option("fold_column")
 
 
 @bundled

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.options import Fitting, Reading, Talking, bundled
-from calcli.cli.output import colored, emit
+from calcli.cli.output import colored, emit, remark
 from calcli.core.language.declaring import items
 
 
@@ -58,6 +58,14 @@ def fit(
         Literal["log-probs", "raw"],
         typer.Option(help="Fit on log-probabilities, or on raw logits, which apply then needs too."),
     ] = "log-probs",
+    cross_validated: Annotated[
+        str | None,
+        typer.Option(
+            "--cross-validated",
+            metavar="FILE",
+            help="Also write the rows with the probabilities that they get from fits to the other folds.",
+        ),
+    ] = None,
     fitting: Fitting,
     reading: Reading,
     talking: Talking,
@@ -72,10 +80,11 @@ def fit(
     calcli fit val.parquet -m auto --candidates temperature,dp,isotonic -o cal.json
     calcli fit logits.npy -m vector --input raw -o cal.json
     calcli fit val.csv -m beta --preserve-top1 -o cal.json
+    calcli fit test.csv -m dp --cross-validated test_dp.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.report.shown import render
-    from calcli.work.fit import calibrator_text, fit_file, save_fit
+    from calcli.work.fit import calibrator_text, fit_file, save_fit, write_cross_validated
 
     with progress(shown=not talking.quiet) as watcher:
         found = fit_file(
@@ -88,6 +97,10 @@ def fit(
             raw=input == "raw",
             **fitting.given(),
         )
+    if cross_validated is not None:
+        notes = write_cross_validated(found.fit, file, cross_validated, reading.read_options())
+        for note in () if talking.quiet else notes:
+            remark(note)
     shown = render(found, format, color=output != "-" and colored(talking.no_color))
     if output == "-":
         emit(calibrator_text(found.fit))

@@ -142,6 +142,7 @@ class Recalibrating(Chosen):
         bool, Option("--calibration-loss-interval", help="Bootstrap it, training again each time; slow.")
     ] = False
     cluster: Any = option("cluster")
+    folds: Any = option("folds")
     fold_column: Any = option("fold_column")
     posteriors: Annotated[
         str | None,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
-from calcli.core.data.arrays import Floats
+from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.predictions import Kind, read_through
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import InputError, UsageError
@@ -46,11 +46,14 @@ class Wanted:
         (K,) logarithms of factors for other class priors, or None.
     costs
         Of the decisions that are written beside them, or None.
+    log_probs
+        (N, K) what the scores of all rows become; None for what the calibrator makes of them.
     """
 
     kind: Kind = "probs"
     shift: Floats | None = None
     costs: CostMatrix | None = None
+    log_probs: Doubles | None = None
 
 
 @dataclass(frozen=True)
@@ -279,7 +282,10 @@ def _pass_through(
     for stored, beside in passage.source.passing(kept, step):
         block = checked.checked(stored, rows)
         scores = block if ordered else block[:, order]
-        log_probs = recalibrate(record, scores, checked.kind, wanted.shift)
+        if wanted.log_probs is None:
+            log_probs = recalibrate(record, scores, checked.kind, wanted.shift)
+        else:
+            log_probs = wanted.log_probs[rows : rows + len(scores)]
         _refuse_overflow(log_probs, record.calibrator.name, name, rows)
         written = scores_as(wanted.kind, log_probs)
         if passage.by_rank is not None:

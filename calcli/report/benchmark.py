@@ -24,7 +24,7 @@ CHANGE = "Change: accuracy minus that of the uncalibrated scores."
 TIMES = "Times are CPU seconds."
 RANKS = "Mean rank: over the models, 1 for the best; equal values share theirs."
 
-SETTINGS = ("metrics", "bins", "level", "resamples", "seed")
+SETTINGS = ("metrics", "bins", "level", "resamples", "seed", "cluster", "fold_column")
 
 
 @dataclass(frozen=True)

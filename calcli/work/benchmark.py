@@ -55,30 +55,39 @@ def benchmark_files(
         If it is not clear what to fit to and what to judge on.
     """
     calls = parse_methods(methods or DEFAULT_METHODS)
-    measured = parse_metrics(settings.metrics or DEFAULT_METRICS, settings.defaults)
+    risks = [f"bayes_risk:costs={one.name}" for one in settings.costs]
+    measured = parse_metrics(settings.metrics or [*DEFAULT_METRICS, *risks], settings.defaults)
     asked = tuple(call.asked for call in measured)
     settings = replace(settings, metrics=asked, resamples=2000, draws=0)
-    tasks = _tasks(cal, test, pairs, folds, options)
+    tasks = _tasks(cal, test, pairs, folds, options, settings)
     watching = {"watch": watcher("methods", len(tasks) * (len(calls) + 1))} if watcher else {}
     return BenchmarkReport(run(tasks, list(map(str, calls)), settings, jobs, **watching), settings)
 
 
 def _tasks(
-    cal: str | None, test: str | None, pairs: Sequence[tuple[str, str]], folds: int, options: ReadOptions
+    cal: str | None,
+    test: str | None,
+    pairs: Sequence[tuple[str, str]],
+    folds: int,
+    options: ReadOptions,
+    settings: Settings,
 ) -> list[Task]:
     if pairs:
         if cal or test or folds:
             raise UsageError("--pair names both files of a model; leave out --cal, --test and --folds")
         names = short_names([second for _, second in pairs])
         return [
-            task_of(name, read(first, options), read(second, options))
+            task_of(name, read(first, options), read(second, options), settings=settings)
             for name, (first, second) in zip(names, pairs, strict=True)
         ]
     if cal is None:
         raise UsageError("there is nothing to fit to; expected --cal FILE --test FILE, or --pair CAL TEST")
-    if (test is None) == (folds == 0):
+    if folds and settings.fold_column is not None:
+        raise UsageError("--fold-column says how many folds there are; leave out --folds")
+    if (test is None) == (folds == 0 and settings.fold_column is None):
         raise UsageError("expected either --test FILE to judge on, or --folds N to cross-validate --cal")
     if folds == 1:
         raise UsageError("--folds 1 leaves no rows to fit to; expected 2 or more")
     calibration = read(cal, options)
-    return [task_of(test or cal, calibration, None if test is None else read(test, options), folds)]
+    judged = None if test is None else read(test, options)
+    return [task_of(test or cal, calibration, judged, folds, settings)]

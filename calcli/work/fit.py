@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from calcli.core.language.expressions import MethodExpression, parse_methods
 from calcli.core.language.methods import METHODS
 from calcli.core.language.progress import Watcher
 from calcli.core.language.settings import FitSettings
-from calcli.core.recalibrating.fitting import Fit, candidates_for, fits, record_of
+from calcli.core.recalibrating.fitting import Fit, candidates_for, cross_validated, fits, record_of
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.io import calibrators
 from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
+from calcli.io.recalibrating import Wanted, recalibrate_file
 from calcli.report.fit import FitReport
 
 AUTO = "auto"
@@ -90,6 +92,29 @@ def _calls(
             f"say --lens {REDUCED}"
         )
     return calls
+
+
+def write_cross_validated(fit: Fit, file: str, target: str, options: ReadOptions) -> tuple[str, ...]:
+    """Write the file of a fit with the probabilities that its rows get from fits to the other folds.
+
+    Returns
+    -------
+    Sentences for the user.
+
+    Raises
+    ------
+    InputError
+        If the target cannot be written.
+    UsageError
+        If the fit is not to one whole file, or has no folds.
+    """
+    if file == "-" or Path(file).is_dir() or options.limit is not None:
+        raise UsageError("--cross-validated writes one whole file anew; fit to a file, without --limit")
+    if not fit.settings.folds:
+        raise UsageError("--cross-validated needs --folds of 2 or more")
+    labels = options.labels if file.endswith(".npy") else None
+    wanted = Wanted(log_probs=cross_validated(fit))
+    return recalibrate_file(_record(fit), file, target, replace(options, labels=labels), wanted).notes
 
 
 def calibrator_text(fit: Fit) -> str:

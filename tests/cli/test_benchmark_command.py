@@ -6,7 +6,15 @@ import csv
 import io
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
+
+from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.calibrators.softmax import DPAffine
+from calcli.core.language.settings import Settings
+from calcli.core.recalibrating.benchmark import task_of
+from calcli.io.read import read
 
 
 @pytest.fixture
@@ -102,3 +110,58 @@ def test_bad_calls_are_one_sentence(run, arguments, message):
     assert (done.status, done.out) == (2, "")
     assert message in done.err
     assert len(done.err.splitlines()) == 1
+
+
+DP = ("--methods", "dp", "--jobs", "1", "-f", "json", "--metrics")
+
+
+def test_what_is_cross_validated_can_be_written(run, bayes, tmp_path):
+    """The rows "cal" of table 2 of Ferrer & Ramos 2024, in two commands or in one."""
+    file, costs = tmp_path / "cal.csv", ("--costs", "abstain:0.1", "--priors", "0.9,0.1")
+    fitted = run("fit", bayes[1], "-m", "dp", "--cross-validated", file, "-f", "json")
+    asked = "log_loss,normalized_log_loss,ece,normalized_bayes_risk:costs=abstain"
+    done = run("evaluate", file, *costs, "--metrics", asked, "-f", "json", "--resamples", 0, "--draws", 0)
+    found = {name: one["value"] for name, one in json.loads(done.out)["results"][0]["metrics"].items()}
+    _, dp = json.loads(run("benchmark", "--cal", bayes[1], "--folds", 5, *DP, asked, *costs).out)["trials"]
+    assert {name: dp["values"][name] for name in found} == pytest.approx(found, rel=1e-9)
+    plain = run("evaluate", file, "--metrics", "log_loss", "-f", "json", "--resamples", 0)
+    (loss,) = json.loads(plain.out)["results"][0]["metrics"].values()
+    assert json.loads(fitted.out)["cross_validated"]["log_loss"] == pytest.approx(loss["value"])
+    before, after = pd.read_csv(bayes[1]), pd.read_csv(file)
+    assert list(after) == list(before)
+    assert (after[["id", "label"]] == before[["id", "label"]]).all(axis=None)
+
+
+def test_cross_validated_rows_are_those_of_one_file_with_folds(run, bayes, tmp_path):
+    for options, said in ((("--folds", 0), "--folds of 2 or more"), (("--limit", 50), "without --limit")):
+        done = run("fit", bayes[1], "-m", "dp", "--cross-validated", tmp_path / "x.csv", *options)
+        assert (done.status, said in done.err) == (2, True)
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_folds_and_clusters_of_columns(run, bayes, tmp_path):
+    file = tmp_path / "folds.csv"
+    table = pd.read_csv(bayes[1])
+    table.assign(part=table["id"] % 3, patient=table["id"] // 5).to_csv(file, index=False)
+    done = run("benchmark", "--cal", file, "--fold-column", "part", *DP, "log_loss,calibration_loss")
+    none, dp = json.loads(done.out)["trials"]
+    predictions = read(file)
+    scores, labels = rows_of(predictions).scores, predictions.labels
+    losses = np.empty(len(labels))
+    for part in range(3):
+        own = (table["id"] % 3 == part).to_numpy()
+        log_probs = DPAffine().fit(scores[~own], labels[~own]).apply(scores[own])
+        losses[own] = -log_probs[np.arange(own.sum()), labels[own]]
+    assert dp["values"]["log_loss"] == pytest.approx(losses.mean(), rel=1e-6)
+    won = none["values"]["log_loss"] - losses.mean()
+    assert none["values"]["calibration_loss"] == pytest.approx(won, rel=1e-6)
+    clustered = task_of("x", predictions, None, 4, Settings(cluster="patient"))
+    assert (pd.Series(clustered.fold).groupby(table["id"] // 5).nunique() == 1).all()
+    assert run("benchmark", "--cal", file, "--cluster", "patient", "--folds", 4, *DP, "brier").status == 0
+    both = run("benchmark", "--cal", file, "--fold-column", "part", "--folds", 4, *DP, "brier")
+    assert (both.status, "leave out --folds" in both.err) == (2, True)
+
+
+def test_the_usual_metrics_have_the_risks_of_costs(run, bayes):
+    done = run("benchmark", "--cal", bayes[0], "--test", bayes[1], *DP[:5], "json", "--costs", "abstain:0.1")
+    assert "bayes_risk:costs=abstain" in json.loads(done.out)["trials"][0]["values"]

@@ -21,7 +21,7 @@ from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.rules.base import ScoringRule
-from calcli.core.evaluating.recalibration import FOLDS, Recalibration, recalibrator
+from calcli.core.evaluating.recalibration import Recalibration, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import GIVEN
@@ -186,6 +186,8 @@ class Recalibrations:
         Which rows belong together.
     folds
         (N,) column of which rows that share a value form a fold; None to deal them out.
+    number
+        Of folds that they are dealt into.
     """
 
     def __init__(
@@ -196,6 +198,7 @@ class Recalibrations:
         clip: float = 0.0,
         units: Units | None = None,
         folds: Array | None = None,
+        number: int = 5,
     ) -> None:
         self._predictions, self._companions, self._clip = predictions, companions, clip
         weights, self._rows = predictions.weights, rows_of(predictions)
@@ -203,7 +206,7 @@ class Recalibrations:
         if len(self._kept) < predictions.n_rows:
             self._rows = self._rows.take(self._kept)
         self._units = (units or Units.of(predictions.n_rows)).among(self._kept)
-        self._seed, self._given_folds = seed, folds
+        self._seed, self._given_folds, self._number = seed, folds, number
         self._done: dict[tuple[str, str], Recalibrated] = {}
 
     @cached_property
@@ -211,7 +214,7 @@ class Recalibrations:
         if self._given_folds is not None:
             return np.unique(self._given_folds[self._kept], return_inverse=True)[1]
         rng = generator(self._seed, Stream.FOLDS)
-        return stratified_folds(self._rows.labels, FOLDS, rng, self._units)
+        return stratified_folds(self._rows.labels, self._number, rng, self._units)
 
     def of(self, call: MetricExpression) -> Recalibrated | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.

@@ -16,8 +16,6 @@ from calcli.core.data.units import Units
 from calcli.core.language.expressions import nested_method
 from calcli.core.language.metrics import PAV
 
-FOLDS = 5
-
 
 @dataclass
 class Recalibration:

@@ -111,6 +111,7 @@ class Settings:
     cluster: str | None = setting(
         None, TEXT, "Rows that share a value depend on each other.", "COLUMN", in_policies=True
     )
+    folds: int = setting(5, whole(2), "Folds of the cross-validation of a calibration loss.", "N")
     fold_column: str | None = setting(None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN")
     priors: ClassPriors | None = setting(
         None,

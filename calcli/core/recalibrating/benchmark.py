@@ -12,14 +12,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.crossvalidation import LabeledScores, held_out, rows_of
+from calcli.core.calibrators.crossvalidation import LabeledScores, held_out, held_out_folds, rows_of
 from calcli.core.calibrators.methods import make
 from calcli.core.comparing.contest import Contest
-from calcli.core.data.arrays import Floats
+from calcli.core.data.arrays import Array, Floats, Positions
+from calcli.core.data.folds import stratified_folds
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
+from calcli.core.data.streams import Stream, generator
+from calcli.core.data.units import Units
 from calcli.core.estimators.evidence import Resampled
 from calcli.core.estimators.multiple import holm
-from calcli.core.language.errors import CalcliError
+from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
@@ -44,6 +47,10 @@ class Task:
         Their names.
     folds
         0, or into how many folds the rows are dealt, each judged by a fit to the others.
+    fold
+        (N,) the fold of each row, where they are given; then `folds` is their number.
+    columns
+        Of the rows that are judged, by name: those that settings name.
     """
 
     model: str
@@ -51,6 +58,8 @@ class Task:
     test: LabeledScores
     classes: tuple[str, ...]
     folds: int = 0
+    fold: Positions | None = None
+    columns: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,19 +89,49 @@ class Trial:
     draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
 
 
-def task_of(model: str, calibration: Predictions, test: Predictions | None, folds: int = 0) -> Task:
+def task_of(
+    model: str,
+    calibration: Predictions,
+    test: Predictions | None,
+    folds: int = 0,
+    settings: Settings | None = None,
+) -> Task:
     """Return a task from predictions; without test rows the calibration rows are cross-validated.
+
+    Parameters
+    ----------
+    model
+        What to call it.
+    calibration, test
+        Rows to fit to, and to judge on.
+    folds
+        Into how many the rows are dealt, rows of a cluster together, unless a column says.
+    settings
+        Which columns they are.
 
     Raises
     ------
     InputError
-        If the two have different classes.
+        If the two have different classes, or a column is missing.
     """
-    rows = rows_of(calibration)
-    if test is None:
-        return Task(model, rows, rows, calibration.classes, folds)
-    require_classes(test, calibration.classes, calibration.provenance.path)
-    return Task(model, rows, rows_of(test), calibration.classes)
+    settings, rows, judged = settings or Settings(), rows_of(calibration), test or calibration
+    named = [name for name in (settings.cluster, settings.fold_column) if name is not None]
+    columns = {name: judged.column(name) for name in named}
+    if test is not None:
+        require_classes(test, calibration.classes, calibration.provenance.path)
+        return Task(model, rows, rows_of(test), calibration.classes, columns=columns)
+    if settings.fold_column is not None:
+        known, fold = np.unique(columns[settings.fold_column], return_inverse=True)
+        if len(known) < 2:
+            raise InputError(
+                f"{judged.provenance.path}: column {settings.fold_column!r} has one value; expected folds"
+            )
+        return Task(model, rows, rows, calibration.classes, len(known), fold, columns)
+    dealt: Positions | None = None
+    if settings.cluster is not None:
+        units = Units.of(judged.n_rows, columns[settings.cluster])
+        dealt = stratified_folds(rows.labels, folds, generator(settings.seed, Stream.FITS), units)
+    return Task(model, rows, rows, calibration.classes, folds, dealt, columns)
 
 
 def run(
@@ -174,6 +213,7 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
             task.test.labels,
             task.classes,
             task.test.weights,
+            task.columns,
         )
         metrics = tuple(dict.fromkeys([*settings.metrics, "accuracy"]))
         contest = Contest([predictions], replace(settings, metrics=metrics))
@@ -194,7 +234,10 @@ def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[flo
     calibrator = make(parse_method(method))
     start = time.process_time()
     if task.folds:
-        log_probs = held_out(calibrator, task.calibration, task.folds, seed)
+        if task.fold is not None:
+            log_probs = held_out_folds(calibrator, task.calibration, task.fold)
+        else:
+            log_probs = held_out(calibrator, task.calibration, task.folds, seed)
         return log_probs, (time.process_time() - start, 0.0)
     fitted = task.calibration.fit(calibrator)
     middle = time.process_time()

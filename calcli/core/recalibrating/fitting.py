@@ -211,6 +211,20 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
     )
 
 
+def cross_validated(fit: Fit) -> Doubles:
+    """Return the (N, K) log-probabilities that each row of a fit gets from fits to the other folds.
+
+    They are those whose metrics the fit holds, made once more: few ask for them, and they are many.
+
+    Raises
+    ------
+    UsageError
+        If there were no folds.
+    """
+    calibrator = make(fit.settings.wrapped(fit.call))
+    return held_out(calibrator, rows_of(fit.predictions), fit.settings.folds, fit.settings.seed)
+
+
 def fits(calls: Sequence[MethodExpression], settings: FitSettings) -> int:
     """Return how many fits there will be."""
     return len(calls) * settings.folds + 1

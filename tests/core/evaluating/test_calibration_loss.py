@@ -23,7 +23,7 @@ from calcli.core.estimators.costs import CostWord
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions, Recalibrated
-from calcli.core.evaluating.recalibration import FOLDS, Recalibration, recalibrator
+from calcli.core.evaluating.recalibration import Recalibration, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
 
@@ -150,7 +150,7 @@ def test_files_that_metrics_need(predict):
 def test_rows_of_a_cluster_share_a_fold():
     rng = np.random.default_rng(0)
     clusters, labels = rng.integers(0, 40, 500).astype(str), rng.integers(0, 3, 500)
-    fold = stratified_folds(labels, FOLDS, rng, Units.of(500, clusters))
+    fold = stratified_folds(labels, 5, rng, Units.of(500, clusters))
     assert set(fold) == set(range(5))
     for name in np.unique(clusters):
         assert len(set(fold[clusters == name])) == 1
@@ -227,7 +227,7 @@ def test_a_row_drawn_twice_stays_in_its_fold():
     """Rows that can be told apart perfectly would win everything if a copy of a row trained its own fit."""
     rng = np.random.default_rng(0)
     rows = LabeledScores(rng.normal(size=(300, 2)), rng.integers(0, 2, 300))
-    fold = stratified_folds(rows.labels, FOLDS, rng)
+    fold = stratified_folds(rows.labels, 5, rng)
     recalibration = Recalibration(recalibrator("histogram"), fold)
     recalibration.apply(rows)
     drawn = recalibration.resample(rows, Units.of(len(rows.labels)), rng)
@@ -315,7 +315,7 @@ def test_table_1_of_ferrer_and_ramos(system, training):
     made = gaussian_classes(system, 20_000, np.random.default_rng(0), prior=0.8)
     rows = LabeledScores(made.scores, made.labels)
     before = log_loss(made.labels, np.exp(made.scores))
-    fold = stratified_folds(made.labels, FOLDS, np.random.default_rng(0))
+    fold = stratified_folds(made.labels, 5, np.random.default_rng(0))
     plain = {"dp": DPAffine(), "temperature": Temperature()}
     plain["histogram"] = Histogram(bins=15, binning="equal-width", smoothing=0)
     for method, printed in TABLE_1[system].items():
@@ -426,3 +426,15 @@ def test_settings_of_the_recalibrator_change_what_it_does(predict):
     assert plain.parts["after"] < one_bin.parts["after"]
     share = np.bincount(predictions.labels) / 20_000
     assert one_bin.parts["after"] == pytest.approx(-(share * np.log(share)).sum())
+
+
+def test_the_number_of_folds(predict):
+    predictions, made = simulated("mcps", predict, 300)
+    rows = LabeledScores(made.scores, made.labels)
+    fold = stratified_folds(made.labels, 20, np.random.default_rng(0))
+    found = estimate(predictions, folds=20)
+    assert "folds:20" in found.signature
+    assert found.value != estimate(predictions).value
+    given = replace(predictions, columns={"fold": fold})
+    by_hand = log_loss(made.labels, np.exp(Recalibration(DPAffine(), fold).apply(rows)))
+    assert estimate(given, fold_column="fold").parts["after"] == pytest.approx(by_hand, rel=1e-9)

@@ -19,6 +19,7 @@ from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated, R
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
 
 LOSSES: dict[str, Callable[[CalibrationLoss], float]] = {
@@ -58,7 +59,7 @@ class RecalibrationFamily(Family):
                     interval = _given_interval(call, found, before, measured, settings)
                 elif call.entry.name in LOSSES and resamples:
                     interval = _trained_interval(call, found, before, _rule(call, measured), settings)
-            note = signature(call, measured, settings, f"resamples:{resamples}")
+            note = signature(call, measured, settings, *_folds(call, settings), f"resamples:{resamples}")
             estimates[str(call)] = Estimate(call, value, note, interval, parts=parts)
         return Findings(estimates, tuple(every.notes()))
 
@@ -96,11 +97,20 @@ def _rule(call: MetricExpression, found: Pass | Measurements) -> ScoringRule:
 def _recalibrations(measured: Measurements) -> Recalibrations:
     """Return the recalibrations of the measured rows, of which each is done once."""
     rows, settings = measured.predictions, measured.settings
-    columns = measured.units, rows.column_if(settings.fold_column)
+    folds = rows.column_if(settings.fold_column), settings.folds
     return measured.once(
         "recalibrations",
-        lambda: Recalibrations(rows, measured.companions, settings.seed, settings.clip, *columns),
+        lambda: Recalibrations(
+            rows, measured.companions, settings.seed, settings.clip, measured.units, *folds
+        ),
     )
+
+
+def _folds(call: MetricExpression, settings: Settings) -> list[str]:
+    """Return into what the rows are dealt, for the signature."""
+    if call.arguments["training"] != "cross-validation" or call.arguments["recalibrator"] == GIVEN:
+        return []
+    return [f"folds:{settings.folds if settings.fold_column is None else settings.fold_column}"]
 
 
 def _finding(
