@@ -10,6 +10,7 @@ from calcli.core.language.version import __version__
 
 if TYPE_CHECKING:
     from calcli import figures as figures
+    from calcli.core.calibrators.bbq import BBQ as BBQ
     from calcli.core.calibrators.histogram import Histogram as Histogram
     from calcli.core.calibrators.histogram import ScalingBinning as ScalingBinning
     from calcli.core.calibrators.isotonic import Isotonic as Isotonic

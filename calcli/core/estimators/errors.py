@@ -25,6 +25,7 @@ from calcli.core.estimators.miscalibration import (
     KolmogorovSmirnov,
     Norm,
 )
+from calcli.core.estimators.mmce import mmce, mmce_null
 from calcli.core.estimators.partitions import (
     Distance,
     Partition,
@@ -57,19 +58,24 @@ class VectorMiscalibration:
     min_rows: int
     binning: Literal["recursive"] | Binning = "recursive"
     bins: int = 15
+    of_top: bool = False  # whether only the predicted class counts, the bins being those of vectors
     least_rows: ClassVar[int] = 1
 
     def value(self, problem: VectorProblem) -> float:
         """Return the error; see `calcli.core.estimators.partitions.miscalibration`."""
-        bins = vector_bins(problem.probs, problem.labels, self._partition(problem), problem.weights)
+        partition, seen = self._partition(problem), self._seen(problem)
+        bins = vector_bins(seen.probs, seen.labels, partition, seen.weights)
         return float(miscalibration(bins, self.distance, self.norm))
 
     def tested(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> tuple[float, Null]:
         """Return the error, and its distribution under perfect calibration."""
-        partition = self._partition(problem)
+        partition, seen = self._partition(problem), self._seen(problem)
         return self.value(problem), miscalibration_null(
-            problem.probs, problem.labels, partition, self.distance, self.norm, draws, rng, problem.weights
+            seen.probs, seen.labels, partition, self.distance, self.norm, draws, rng, seen.weights
         )
+
+    def _seen(self, problem: VectorProblem) -> VectorProblem:
+        return problem.of_top() if self.of_top else problem
 
     def _partition(self, problem: VectorProblem) -> Partition:
         if self.binning == "recursive":
@@ -125,10 +131,13 @@ ESTIMATORS: dict[str, Callable[..., OneDimensional | OfVectors]] = {  # those of
     "ks": KolmogorovSmirnov,
     "smooth_ece": partial(Smoothed, smooth_ece, smooth_ece_null),
     "kde_ece": lambda norm: Smoothed(partial(kde_ece, norm=norm), partial(kde_ece_null, norm=norm)),
+    "mmce": partial(Smoothed, mmce, mmce_null),
     "over_confidence": ConfidenceShare,
     "under_confidence": ConfidenceShare,
     "expected_miscalibration": VectorMiscalibration,
     "worst_miscalibration": VectorMiscalibration,
+    "ece_given_vector": VectorMiscalibration,
+    "cw_ece_given_vector": VectorMiscalibration,
     "skce": KernelError,
 }
 RECURSIVE = "recursive"
@@ -161,6 +170,8 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
             f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
             "such as canonical or class-0"
         )
+    if arguments.get("weights", "equal") != "equal" and not call.is_class_wise:
+        raise UsageError(f"{call}: weights are those of classes; leave out the lens {call.lens}")
     return make(**arguments)
 
 

@@ -45,7 +45,7 @@ def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
         (..., K) errors, one a class.
     norm
         "1": their mean; "2": the root of their mean square (van de Waterlaat 2021, CW-ECE); "max": the
-        largest.
+        largest; "sum": their sum.
 
     Returns
     -------
@@ -53,6 +53,8 @@ def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
     """
     if norm == "2":
         return np.sqrt(np.mean(errors**2, -1))
+    if norm == "sum":
+        return errors.sum(-1)
     return errors.mean(-1) if norm == "1" else errors.max(-1)
 
 
@@ -64,6 +66,7 @@ class BinnedError:
     bins: int = 15
     norm: Norm = "1"
     debiased: bool = False
+    weights: Literal["equal", "inverse-frequency"] = "equal"
 
     def value(self, problem: Problem) -> float:
         """Return the error, in [0, 1]."""
@@ -73,7 +76,18 @@ class BinnedError:
         """Return the error of sums over this estimator's bins of the problem, with other outcomes perhaps."""
         if self.debiased:
             return debiased_l2(bins, concentration(problem, problem.cuts(self.binning, self.bins)))
-        return binned_error(bins, self.norm)
+        return self.of_sums(bins)
+
+    def of_sums(self, bins: Bins) -> Any:
+        """Return the error, not debiased, divided by the frequency of the outcome if the weights say so.
+
+        An outcome that never happens has 0.
+        """
+        error = binned_error(bins, self.norm)
+        if self.weights == "equal":
+            return error
+        frequency = bins.outcome.sum(-1) / bins.weight.sum(-1)
+        return np.divide(error, frequency, out=np.zeros_like(error), where=frequency > 0)
 
     def debiased_square(self, problem: Problem) -> float:
         """Return the debiased square, which may be negative where the value is zero."""

@@ -20,7 +20,7 @@ from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.miscalibration import Norm
 from calcli.core.problems.problem import segment_sums
 
-Distance = Literal["tv", "euclidean", "squared-euclidean"]
+Distance = Literal["class-mean", "tv", "euclidean", "squared-euclidean"]
 
 DRAWN = 2_000_000  # labels, or sums of their outcomes, held in memory at once
 
@@ -120,7 +120,8 @@ def miscalibration(bins: Bins, distance: Distance, norm: Norm) -> Any:
     bins
         Sums with axes (..., d, m) of scores and outcomes.
     distance
-        "tv": half the sum of absolute differences; "euclidean"; or "squared-euclidean".
+        "tv": half the sum of absolute differences; "class-mean": their mean; "euclidean"; or
+        "squared-euclidean".
     norm
         How the bins are put together.
 
@@ -131,8 +132,8 @@ def miscalibration(bins: Bins, distance: Distance, norm: Norm) -> Any:
     filled = bins.weight > 0
     weight = bins.weight[filled]
     gap = (bins.outcome[..., filled] - bins.score[..., filled]) / weight
-    if distance == "tv":
-        apart = np.abs(gap).sum(-2) / 2
+    if distance in ("tv", "class-mean"):
+        apart = np.abs(gap).sum(-2) / (2 if distance == "tv" else gap.shape[-2])
     else:
         apart = np.square(gap).sum(-2)
         if distance == "euclidean":

@@ -14,7 +14,7 @@ from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.drawing import draw_labels
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.errors import OfVectors, OneDimensional
-from calcli.core.estimators.miscalibration import BinnedError, binned_error, class_wise_error
+from calcli.core.estimators.miscalibration import BinnedError, class_wise_error
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorProblem
@@ -30,9 +30,9 @@ def from_sums(estimator: OneDimensional | OfVectors) -> TypeGuard[BinnedError]:
 
 
 def class_wise_value(measured: Measurements, estimator: OneDimensional, over: str) -> float:
-    """Return the mean error over the classes (root mean square for norm 2, largest for max)."""
+    """Return the mean error over the classes; see `class_wise_error`."""
     if from_sums(estimator):
-        errors = binned_error(measured.class_bins(estimator.bins), estimator.norm)
+        errors = estimator.of_sums(measured.class_bins(estimator.bins))
         return float(class_wise_error(errors, over))
     labels, weights = measured.predictions.labels, measured.predictions.weights
     problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(measured.class_probs))
@@ -100,7 +100,7 @@ def _sums_only(
         for draw, places in enumerate(labels + np.arange(n) * k, start):
             outcome = np.bincount(own.take(places), problem.weights, k * estimator.bins)
             bins = replace(observed, outcome=outcome.reshape(k, -1).astype(np.float64))
-            errors[draw] = binned_error(bins, estimator.norm)
+            errors[draw] = estimator.of_sums(bins)
     return errors
 
 

@@ -35,6 +35,8 @@ def _errors() -> list[Metric]:
     gap = "|mean outcome - mean score|"
     debiased, significant = {"debiased": Argument(False)}, {"significant": Argument(False)}
     panchenko = "Panchenko et al. 2022, definition 1"
+    given_vector = "Panchenko et al. 2022, section III"
+    cells = {key: VECTORS[key] for key in (*VECTORIAL, "binning", "bins", "min_rows")}
     return [
         Metric(
             name="ece", title="ECE",
@@ -103,12 +105,23 @@ def _errors() -> list[Metric]:
             arguments={**SCALAR, "norm": Argument("1", ("1", "2"))},
         ),
         Metric(
+            name="mmce", title="MMCE",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
+            meaning="gaps of all pairs of rows, the nearer in confidence the more they count, without bins",
+            formula="sqrt(mean of (score - outcome)(score' - outcome') exp(-|score - score'|/0.4))",
+            source="Kumar et al. 2018",
+            misses="biased upward on few rows; one width for all scores, smooth_ece chooses its own",
+            arguments=SCALAR,
+        ),
+        Metric(
             name="cw_ece", title="Class-wise ECE",
             family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="ece of every class's probability, mean over classes",
             formula=f"mean over k of sum_b n_kb/N {gap}", source=f"Kull et al. 2019; {thesis}",
-            misses="shrinks as 1/K when most probabilities are tiny",
-            arguments=cw, fixed={"norm": "1"},
+            misses="shrinks as 1/K when most probabilities are tiny; weights=inverse-frequency (Panchenko et "
+            "al. 2022) divides by the class frequencies",
+            arguments={**cw, "weights": Argument("equal", ("equal", "inverse-frequency"))},
+            fixed={"norm": "1"},
         ),
         Metric(
             name="cw_ece_l2", title="Class-wise ECE, L2",
@@ -142,6 +155,22 @@ def _errors() -> list[Metric]:
             formula="max_b d(mean outcome, mean prediction)", source=f"{vaicenavicius}, section 3.2",
             misses="one bin decides it; expected_miscalibration weighs all",
             arguments=VECTORS, fixed={"norm": "max"},
+        ),
+        Metric(
+            name="ece_given_vector", title="ECE given the whole vector",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
+            meaning="mean distance between confidence and accuracy over bins of vectors",
+            formula="sum_b n_b/N |accuracy - mean confidence|", source=given_vector,
+            misses="many classes need many rows: bins of vectors are wide; ece has bins of the confidence",
+            arguments=cells, fixed={"norm": "1", "distance": "tv", "of_top": True},
+        ),
+        Metric(
+            name="cw_ece_given_vector", title="Class-wise ECE given the whole vector",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
+            meaning="gap of every class's probability over bins of vectors, mean over classes",
+            formula="mean over k of sum_b n_b/N |mean outcome - mean prob|", source=given_vector,
+            misses="many classes need many rows: bins of vectors are wide; cw_ece has bins of each class",
+            arguments=cells, fixed={"norm": "1", "distance": "class-mean"},
         ),
         Metric(
             name="skce", title="SKCE",

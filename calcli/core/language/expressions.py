@@ -21,6 +21,7 @@ from calcli.core.language.metrics import AS_SCORE, METRICS
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
 WRAPS = "calibrator="
 HINTS = {"debiased": "; what can be debiased is the squared error, as in ece_l2:debiased=true"}
+INVERSE = "inverse-frequency"
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
 AnyExpression = TypeVar("AnyExpression", bound="Expression[Any]")
@@ -78,9 +79,11 @@ class MetricExpression(Expression[Metric]):
 
     @property
     def over_classes(self) -> str:
-        """How class-wise errors are aggregated over the classes: norm 1, 2 or max."""
+        """How class-wise errors are aggregated over the classes: norm 1, 2 or max, or their sum."""
         if self.lens == WORST_CLASS:
             return "max"
+        if self.arguments.get("weights") == INVERSE:
+            return "sum"
         return str(self.entry.fixed.get("norm", self.arguments.get("norm", "1")))
 
     @property

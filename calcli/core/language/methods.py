@@ -159,6 +159,13 @@ def _one_score() -> list[Method]:
             count=lambda k, s: s["bins"],
         ),
         Method(
+            name="bbq", title="Bayesian binning into quantiles",
+            where="bbq:BBQ", family="one score",
+            learns="the mean of histograms of many numbers of bins, weighted by their evidence",
+            parameters="decided by the data", keeps=NOTHING, source="Naeini et al. 2015",
+            arguments=LENS,
+        ),
+        Method(
             name="isotonic", title="Isotonic regression",
             where="isotonic:Isotonic", family="one score", quick=True,
             learns="the nearest non-decreasing function of the score",

@@ -43,6 +43,15 @@ class VectorProblem:
             return self
         return self._chosen(self.weights > 0)
 
+    def of_top(self) -> VectorProblem:
+        """Return the problem of two outcomes, the predicted class is right or wrong."""
+        top = self.probs.argmax(1)
+        confidence = np.take_along_axis(self.probs, top[:, None], axis=1)
+        wrong = np.maximum(1 - confidence, 0)
+        return VectorProblem(
+            np.hstack([confidence, wrong]), (self.labels != top).astype(np.intp), self.weights
+        )
+
     def _chosen(self, rows: NDArray[np.bool_]) -> VectorProblem:
         weights = None if self.weights is None else self.weights[rows]
         return VectorProblem(self.probs[rows], self.labels[rows], weights)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from calcli.core.calibrators.bbq import BBQ
 from calcli.core.calibrators.events import Ranks, class_events, event_of, ranked_classes
 from calcli.core.calibrators.histogram import Histogram, ScalingBinning
 from calcli.core.calibrators.isotonic import Isotonic
@@ -21,6 +22,7 @@ METHODS = {
     "isotonic": Isotonic,
     "isotonic steps": lambda **s: Isotonic(interpolation="steps", **s),
     "scaling-binning": ScalingBinning,
+    "bbq": BBQ,
     "spline": Spline,
 }
 every_method = pytest.mark.parametrize("make", METHODS.values(), ids=METHODS)

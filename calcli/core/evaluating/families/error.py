@@ -22,7 +22,6 @@ from calcli.core.estimators.kernelswaps import swapped_kernel_error
 from calcli.core.estimators.miscalibration import (
     BinnedError,
     KolmogorovSmirnov,
-    binned_error,
     class_wise_error,
 )
 from calcli.core.estimators.permutation import Side, Swapped, permuted_differences, swapped_sums
@@ -97,11 +96,11 @@ class ErrorFamily(Family):
                 return None  # every permutation would have to look at all pairs of rows
             return swapped_kernel_error(first, second, estimator, match.baseline.units, draws, match.rng)
         if call.is_class_wise and from_sums(estimator):
-            norm, over = estimator.norm, call.over_classes
+            over = call.over_classes
             return swapped_sums(
                 first,
                 second,
-                lambda bins: class_wise_error(binned_error(bins, norm), over),
+                lambda bins: class_wise_error(estimator.of_sums(bins), over),
                 draws,
                 match.rng,
                 match.paired,
@@ -199,11 +198,14 @@ def _class_wise(
 ) -> TestedError:
     if call.region != "all":
         raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
-    value = class_wise_value(measured, estimator, call.over_classes)
+    value, parts = class_wise_value(measured, estimator, call.over_classes), dict[str, float]()
+    if call.over_classes == "sum":
+        present = np.unique(measured.predictions.labels)
+        parts["absent_classes"] = measured.predictions.n_classes - len(present)
     if not (settings.test and settings.draws):
-        return TestedError(value)
+        return TestedError(value, parts=parts)
     null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
-    return TestedError(value, null)
+    return TestedError(value, null, parts)
 
 
 FAMILY = ErrorFamily()
