@@ -82,6 +82,7 @@ class Reading(ReadingScores):
 
     labels: Any = option("labels", ReadOptions)
     label_column: Any = option("label_column", ReadOptions)
+    against_rest: Any = option("against_rest", ReadOptions)
     weights: Any = option("weights", ReadOptions)
     limit: Any = option("limit", ReadOptions)
 

@@ -42,6 +42,9 @@ class ReadOptions:
         None, texts("cat", commas=True), "Classes in the order of the scores, separated by commas.", "NAMES"
     )
     positive: str | None = setting(None, TEXT, "Of two classes, the one that a single score is for.", "NAME")
+    against_rest: str | None = setting(
+        None, TEXT, "Take this class and all others together for two classes.", "CLASS"
+    )
     weights: str | None = setting(None, TEXT, "Column of row weights.", "NAME")
     limit: int | None = setting(None, whole(1), "Read only the first N rows.", "N")
     renormalize: bool = setting(False, FLAG, "Divide rows of probabilities by their sum, however far from 1.")

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.merged import against_rest
 from calcli.core.data.predictions import Kind, Predictions, Provenance
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.arrays import ArraySource, flat_labels, native
@@ -233,7 +234,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     if options.renormalize:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
     kind, sure, reason = judge_kind(scores, found.kind, found.kind_reason, options, place.name)
-    return Predictions(
+    understood = Predictions(
         CheckedScores(scores, kind, reason, sure, classes, place, options.renormalize, swapped),
         matched[: options.limit],
         classes,
@@ -241,6 +242,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         LazyColumns(found.columns.readers, options.limit),
         Provenance(name, labels_from, files, tuple(notes)),
     )
+    return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 
 def _checked_weights(weights: Array, rows: int, place: Place) -> Floats:

@@ -108,8 +108,10 @@ def write_cross_validated(fit: Fit, file: str, target: str, options: ReadOptions
     UsageError
         If the fit is not to one whole file, or has no folds.
     """
-    if file == "-" or Path(file).is_dir() or options.limit is not None:
-        raise UsageError("--cross-validated writes one whole file anew; fit to a file, without --limit")
+    if file == "-" or Path(file).is_dir() or options.limit is not None or options.against_rest is not None:
+        raise UsageError(
+            "--cross-validated writes one whole file anew; fit to a file, without --limit and --against-rest"
+        )
     if not fit.settings.folds:
         raise UsageError("--cross-validated needs --folds of 2 or more")
     labels = options.labels if file.endswith(".npy") else None
