@@ -168,6 +168,16 @@ def test_documents_show_what_is_printed(name, tmp_path):
     assert found == text, f"run `python tests/test_guide.py {name}` and look at the difference"
 
 
+def test_commands_in_the_tables_of_the_works_run(tmp_path):
+    rows = re.findall(
+        r"^\| .* \| `(calcli [^`]*)` \|$", DOCUMENTS["works"].read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(rows) > 30
+    stage = set_stage(tmp_path)
+    failed = {row: text for row in rows for status, text in [shell(row, stage)] if status != FINE}
+    assert not failed
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_name_options_that_there_are(name):
     commands = [get_command(app), *get_command(app).commands.values()]
