@@ -93,6 +93,7 @@ class Computing(Chosen):
 
     metrics: Any = option("metrics")
     bins: Any = option("bins")
+    min_rows: Any = option("min_rows")
     level: Any = option("level")
     resamples: Any = option("resamples")
     draws: Any = option("draws")

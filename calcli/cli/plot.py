@@ -30,7 +30,7 @@ class Looking:
         str, typer.Option(metavar="LOW..HIGH", help="Only rows whose score lies there, as in 0.9..1.")
     ] = "all"
     binning: Annotated[
-        str, typer.Option(metavar="NAME", help="equal-width, equal-mass, or by --edges; simplex: recursive.")
+        str, typer.Option(metavar="NAME", help="equal-width, equal-mass, recursive, or by --edges.")
     ] = "equal-width"
     by: Annotated[
         list[str] | None,

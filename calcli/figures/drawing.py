@@ -37,7 +37,7 @@ class View:
         of groups in the evaluation's settings.
     binning
         How scores are parted, into as many bins as the evaluation's settings say: "equal-width",
-        "equal-mass" or the name of edges in these settings; "recursive" for the simplex.
+        "equal-mass" or the name of edges in these settings; or "recursive", also for the simplex.
     draws
         Simulated data sets behind consistency bars.
     region

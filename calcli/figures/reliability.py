@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from calcli.core.curves.reliability import Error, Reliability
+from calcli.core.curves.reliability import FEW_ROWS, Error, Reliability
 from calcli.core.curves.reliability import reliability as reliability_of
 from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.errors import find_estimator
@@ -59,7 +59,9 @@ def reliabilities(evaluations: Evaluations, view: View) -> dict[str, Reliability
 
     def compute(evaluation: Evaluation, problem: Problem) -> Reliability:
         settings = evaluation.settings
-        call = parse_metric(f"ece:binning={view.binning}", settings.defaults)
+        # without a threshold about as many recursive bins as there are of others
+        least = settings.min_rows or max(2 * FEW_ROWS, 2 * len(problem.score) // settings.bins)
+        call = parse_metric(f"ece:binning={view.binning}", {**settings.defaults, "min_rows": least})
         estimator = cast(BinnedError, find_estimator(call, settings.edges))
         return reliability_of(
             problem, view.lens, estimator, evaluation.estimates, view.draws, settings.seed, view.region

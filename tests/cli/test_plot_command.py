@@ -257,9 +257,15 @@ def test_every_figure_is_in_the_help(run):
             "the figure rejection shows all rows; leave out --region 0..1",
         ),
         (["--figure", "ks", "--binning", "equal-mass"], "the figure ks has no equal-mass bins; --binning"),
-        (["--binning", "recursive"], "--binning recursive goes with --figure simplex"),
+        (
+            ["--figure", "ks", "--binning", "recursive"],
+            "recursive goes with --figure reliability,deviation,simplex",
+        ),
         (["--region", "high"], "--region: region must be two numbers in [0, 1], as in 0.8..1, not 'high'"),
-        (["--binning", "equal-with"], "binning must be one of equal-width, equal-mass, not 'equal-with'"),
+        (
+            ["--binning", "equal-with"],
+            "binning must be one of equal-width, equal-mass, recursive, not 'equal-with'",
+        ),
         (["--figure", "slices"], "the figure slices needs a column to slice by: --by COLUMN"),
         (["--by", "place"], "{preds}: no column 'place'"),
         (["--by", "place", "--priors", "uniform", "--shift-to-priors"], "leave out --shift-to-priors"),

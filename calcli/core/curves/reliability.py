@@ -17,7 +17,7 @@ from calcli.core.estimators.errors import null_distributions
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression, parse_metric
-from calcli.core.problems.problem import Problem
+from calcli.core.problems.problem import Binning, Problem, Recursive
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
 BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
@@ -167,13 +167,12 @@ def reliability(
         edges = equal_width_edges(estimator.bins)
         share_edges, share = edges, bins.weight / problem.total_weight
     else:
-        equal_mass = estimator.binning == "equal-mass"
-        edges = _edges_between(problem.score, cuts) if equal_mass else np.array(estimator.binning, np.float64)
+        given = isinstance(estimator.binning, tuple)
+        edges = np.array(estimator.binning, np.float64) if given else _edges_between(problem.score, cuts)
         share_edges = equal_width_edges(HISTOGRAM_BINS)
         share = problem.bins("equal-width", HISTOGRAM_BINS).weight / problem.total_weight
     low, high = consistency_band(problem, cuts, draws, generator(seed, Stream.BANDS))
-    binning = estimator.binning if isinstance(estimator.binning, str) else "explicit"
-    ece = f"ece:binning={binning}:bins={estimator.bins}:norm={estimator.norm}"
+    ece = f"ece:binning={_written(estimator.binning)}:bins={estimator.bins}:norm={estimator.norm}"
     errors = []
     measures: dict[str, BinnedError | KolmogorovSmirnov] = {ece: estimator, "ks": KolmogorovSmirnov()}
     for metric, measure in measures.items():
@@ -184,6 +183,12 @@ def reliability(
         else:
             errors.append(Error(call, known.value, known.if_calibrated))
     return Reliability(lens, edges, bins, low, high, share_edges, share, *errors)
+
+
+def _written(binning: Binning) -> str:
+    if isinstance(binning, Recursive):
+        return f"recursive:min_rows={binning.min_rows}"
+    return binning if isinstance(binning, str) else "explicit"
 
 
 def consistency_band(

@@ -76,6 +76,32 @@ def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -
     return distinct(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
 
 
+def recursive_cuts(ordered: Floats, min_rows: int, weights: Floats | None = None) -> NDArray[np.intp]:
+    """Return the positions that part ascending values at their mean, again and again while bins are large.
+
+    A bin of at least `min_rows` values that are not all equal is split: those below the mean go to one side
+    (Vaicenavicius et al. 2019, appendix B).
+    """
+    cuts, waiting = [0], [(0, len(ordered))]
+    while waiting:
+        start, stop = waiting.pop()
+        own = slice(start, stop)
+        if stop - start >= min_rows and ordered[start] < ordered[stop - 1]:
+            mean = _mean(ordered[own], None if weights is None else weights[own])
+            middle = start + int(np.count_nonzero(ordered[own] < mean))
+            if start < middle < stop:  # a mean of nearly equal values may be rounded beyond them
+                waiting += [(middle, stop), (start, middle)]  # low first
+                continue
+        cuts.append(stop)
+    return np.array(cuts, np.intp)
+
+
+def _mean(values: Floats, weights: Floats | None) -> np.float64:
+    if weights is None:
+        return values.mean(dtype=np.float64)
+    return np.float64(weights @ values / (weights.sum() or 1))
+
+
 def distinct(positions: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the distinct positions in order; `numpy.unique` would load numpy's masked arrays first."""
     ordered = np.sort(positions)

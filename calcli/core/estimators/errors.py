@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from calcli.core.estimators.mmce import mmce, mmce_null
 from calcli.core.estimators.partitions import (
     Distance,
     Partition,
+    cell_partition,
     miscalibration,
     miscalibration_null,
     recursive_partition,
@@ -37,7 +38,7 @@ from calcli.core.estimators.partitions import (
 from calcli.core.estimators.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, nearest_name
-from calcli.core.problems.problem import Binning, NamedBinning, Problem
+from calcli.core.problems.problem import Binning, NamedBinning, Problem, Recursive
 from calcli.core.problems.vectors import VectorProblem
 
 
@@ -55,8 +56,7 @@ class VectorMiscalibration:
 
     norm: Norm
     distance: Distance
-    min_rows: int
-    binning: Literal["recursive"] | Binning = "recursive"
+    binning: Binning
     bins: int = 15
     of_top: bool = False  # whether only the predicted class counts, the bins being those of vectors
     least_rows: ClassVar[int] = 1
@@ -78,16 +78,20 @@ class VectorMiscalibration:
         return problem.of_top() if self.of_top else problem
 
     def _partition(self, problem: VectorProblem) -> Partition:
-        if self.binning == "recursive":
-            return recursive_partition(problem.probs, self.min_rows, problem.weights)
+        if isinstance(self.binning, Recursive):
+            return recursive_partition(problem.probs, self.binning.min_rows, problem.weights)
         if problem.probs.shape[1] > 2:
-            raise UsageError(
-                "vectors of several outcomes take binning=recursive; other binnings need one score"
-            )
-        first = problem.probs[:, 0]
-        order = np.argsort(first, kind="stable")
+            if self.binning != "equal-width":
+                raise UsageError(
+                    "vectors of several outcomes take binning=recursive or equal-width; others need one score"
+                )
+            return cell_partition(problem.probs, self.bins)
+        # of two classes the second is the one that is scored, of other problems the first outcome
+        scored = 1 if "class-1" in problem.names else 0
+        score = problem.probs[:, scored]
+        order = np.argsort(score, kind="stable")
         weights = None if problem.weights is None else problem.weights[order]
-        ordered = Problem(first[order], problem.labels[order] == 0, weights)
+        ordered = Problem(score[order], problem.labels[order] == scored, weights)
         return Partition(order, ordered.cuts(self.binning, self.bins))
 
 
@@ -163,8 +167,8 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
     arguments = {key: value for key, value in given.items() if key not in of_lens}
     make = ESTIMATORS.get(call.entry.name, BinnedError)
     if "binning" in arguments:
-        recursive = make is VectorMiscalibration
-        arguments["binning"] = _binning(call, str(arguments["binning"]), edges or {}, recursive)
+        least = Recursive(arguments.pop("min_rows"))
+        arguments["binning"] = _binning(call, str(arguments["binning"]), edges or {}, least)
     if make in (VectorMiscalibration, KernelError) and call.is_class_wise:
         raise UsageError(
             f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
@@ -175,22 +179,17 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
     return make(**arguments)
 
 
-def _binning(call: MetricExpression, named: str, edges: Edges, recursive: bool) -> Any:
+def _binning(call: MetricExpression, named: str, edges: Edges, recursive: Recursive) -> Binning:
     """Return the binning of that name: the name itself, or its explicit edges."""
     if named in edges:
         return edges[named]
-    known = [*get_args(NamedBinning), *edges]
-    if recursive:
-        known.append(RECURSIVE)
-    elif named == RECURSIVE:
-        raise UsageError(
-            f"{call}: recursive bins are those of expected_miscalibration and worst_miscalibration, as in "
-            "expected_miscalibration:lens=top-1"
-        )
+    if named == RECURSIVE:
+        return recursive
+    known = [*get_args(NamedBinning), *edges, RECURSIVE]
     if named not in known:
         nearest = nearest_name(named, known)
         raise UsageError(f"{call}: binning must be one of {', '.join(known)}, not {named!r}{nearest}")
-    return named
+    return cast(NamedBinning, named)
 
 
 def null_distributions(

@@ -12,15 +12,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats, Positions
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batch_sizes
-from calcli.core.data.binning import Bins
+from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.drawing import draw_labels
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.miscalibration import Norm
 from calcli.core.problems.problem import segment_sums
 
-Distance = Literal["class-mean", "tv", "euclidean", "squared-euclidean"]
+Distance = Literal["class-mean", "tv", "euclidean", "squared-euclidean", "max", "hellinger", "kl"]
 
 DRAWN = 2_000_000  # labels, or sums of their outcomes, held in memory at once
 
@@ -82,6 +82,29 @@ def _mean(points: Floats, weights: Floats | None) -> NDArray[np.float64]:
     return (weights @ points / (weights.sum() or 1)).astype(np.float64, copy=False)
 
 
+def cell_partition(points: Floats, bins: int) -> Partition:
+    """Part vectors by the equal-width bin of each probability; only cells with rows are bins.
+
+    Of three outcomes the cells are the bins^2 triangles of side 1 / bins (Vaicenavicius et al. 2019, fig. 1):
+    the bins of a row add up to bins - 1 or bins - 2. Where every probability lies on an edge they add up to
+    `bins`, a corner of cells, and the row goes to the one with a lower first probability that is not 0.
+    """
+    kind = np.uint8 if bins <= 2**8 else ">u4"  # bytes in the order of the numbers
+    keys = np.empty(points.shape, kind)
+    total, first = np.zeros(len(points), np.intp), np.full(len(points), -1)
+    for k, column in enumerate(points.T):
+        index = equal_width_index(column, bins)
+        keys[:, k] = index
+        total += index
+        first[(first < 0) & (index > 0)] = k
+    corner = np.flatnonzero((total == bins) & (first >= 0))
+    keys[corner, first[corner]] -= 1
+    rows = keys.view(np.dtype((np.void, keys.itemsize * points.shape[1]))).ravel()
+    order = np.argsort(rows, kind="stable")
+    ends = np.flatnonzero(rows[order][1:] != rows[order][:-1]) + 1
+    return Partition(order, np.concatenate([[0], ends, [len(points)]]))
+
+
 def vector_bins(probs: Floats, labels: Array, partition: Partition, weights: Floats | None = None) -> Bins:
     """Return the sums of every bin; those of scores and outcomes are (d, m), a row an outcome.
 
@@ -120,28 +143,51 @@ def miscalibration(bins: Bins, distance: Distance, norm: Norm) -> Any:
     bins
         Sums with axes (..., d, m) of scores and outcomes.
     distance
-        "tv": half the sum of absolute differences; "class-mean": their mean; "euclidean"; or
-        "squared-euclidean".
+        See `apart`.
     norm
         How the bins are put together.
 
     Returns
     -------
-    (...) errors: at most 1 for tv, sqrt(2) for euclidean, 2 for squared-euclidean.
+    (...) errors.
     """
     filled = bins.weight > 0
     weight = bins.weight[filled]
-    gap = (bins.outcome[..., filled] - bins.score[..., filled]) / weight
-    if distance in ("tv", "class-mean"):
-        apart = np.abs(gap).sum(-2) / (2 if distance == "tv" else gap.shape[-2])
-    else:
-        apart = np.square(gap).sum(-2)
-        if distance == "euclidean":
-            apart = np.sqrt(apart)
+    distances = apart(bins.outcome[..., filled] / weight, bins.score[..., filled] / weight, distance)
     if norm == "max":
-        return apart.max(-1)
+        return distances.max(-1)
     share = weight / weight.sum()
-    return apart @ share if norm == "1" else np.sqrt(np.square(apart) @ share)
+    return distances @ share if norm == "1" else np.sqrt(np.square(distances) @ share)
+
+
+def apart(outcome: Doubles, score: Doubles, distance: Distance) -> Doubles:
+    """Return how far frequencies of outcomes, or true probabilities, are from predictions.
+
+    Parameters
+    ----------
+    outcome, score
+        (..., d, m) distributions over d outcomes.
+    distance
+        "tv", half the sum of absolute differences, at most 1; "class-mean", their mean; "euclidean", at most
+        sqrt(2), and "squared-euclidean"; "max", the largest difference; "hellinger", at most 1; "kl", in
+        nats, infinite where what occurs was predicted with 0.
+    """
+    if distance == "hellinger":
+        return np.sqrt(np.square(np.sqrt(outcome) - np.sqrt(score)).sum(-2) / 2)
+    if distance == "kl":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(outcome) - np.log(score)
+        terms = np.multiply(outcome, logs, out=np.zeros_like(outcome), where=outcome > 0)
+        return np.maximum(terms.sum(-2), 0)
+    gap = np.abs(outcome - score)
+    if distance == "tv":
+        return gap.sum(-2) / 2
+    if distance == "class-mean":
+        return gap.mean(-2)
+    if distance == "max":
+        return gap.max(-2)
+    square = np.square(gap).sum(-2)
+    return np.sqrt(square) if distance == "euclidean" else square
 
 
 def miscalibration_null(

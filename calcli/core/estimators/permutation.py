@@ -24,6 +24,7 @@ from calcli.core.estimators.miscalibration import (
     binned_error,
 )
 from calcli.core.language.expressions import region_ends
+from calcli.core.problems.problem import Recursive
 
 Statistic = Callable[[Bins], Any]
 
@@ -172,6 +173,8 @@ class _Cells:
         if not isinstance(estimator, BinnedError) or estimator.debiased:
             return None
         norm, bins, binning = estimator.norm, estimator.bins, estimator.binning
+        if isinstance(binning, Recursive):
+            return None
         if binning == "equal-mass":
             whole = baseline.weights is None or not np.mod(baseline.weights, 1).any()
             return cls._steps(

@@ -20,7 +20,7 @@ def signature(call: MetricExpression, measured: Measurements, settings: Settings
         Resamples, draws and the like, as `key:value`.
     """
     rows, classes = measured.predictions.scores.shape
-    parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in call.arguments.items())]
+    parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in call.used.items())]
     parts += [f"n:{rows}", f"k:{classes}", f"dtype:{measured.dtype}"]
     if measured.predictions.weights is not None:
         parts.append("weighted")

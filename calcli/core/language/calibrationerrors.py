@@ -14,17 +14,32 @@ def _is_region(text: str) -> bool:
     return 0 <= low < high <= 1
 
 
+def _is_vector_region(text: str) -> bool:
+    if "@" not in text:
+        return _is_region(text)
+    conditions = [condition.partition("@") for condition in text.split("+")]
+    return all(name and ".." in ends and _is_region(ends) for name, _, ends in conditions)
+
+
 BINS = {"bins": Argument(15, least=1, most=100_000)}
 REGION = Argument("all", fits=_is_region, form="two numbers in [0, 1], as in 0.8..1")
+VECTOR_REGION = Argument(
+    "all",
+    fits=_is_vector_region,
+    form="two numbers in [0, 1] between which the largest probability lies, as in 0.8..1, or those of "
+    "outcomes, as in class-0@0.5..1+class-2@0..0.1",
+)
+MIN_ROWS = {"min_rows": Argument(1000, least=1, most=100_000_000)}  # from which a recursive bin is split
 SCALAR = {"lens": Argument("top-1"), "region": REGION}
-BINNED = {**SCALAR, "binning": Argument("equal-width"), **BINS}
-VECTORIAL = {"lens": Argument("canonical"), "region": REGION}
+BINNED = {**SCALAR, "binning": Argument("equal-width"), **BINS, **MIN_ROWS}
+VECTORIAL = {"lens": Argument("canonical"), "region": VECTOR_REGION}
+DISTANCES = ("tv", "euclidean", "squared-euclidean", "max", "hellinger", "kl")
 VECTORS = {
     **VECTORIAL,
     "binning": Argument("recursive"),
     **BINS,
-    "min_rows": Argument(1000, least=1, most=100_000_000),
-    "distance": Argument("tv", ("tv", "euclidean", "squared-euclidean")),
+    **MIN_ROWS,
+    "distance": Argument("tv", DISTANCES),
 }
 NORM = {"norm": Argument("1", ("1", "2", "max"))}
 
@@ -43,8 +58,8 @@ def _errors() -> list[Metric]:
             family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="mean distance between confidence and accuracy over bins",
             formula=f"sum_b n_b/N {gap}", source="Naeini et al. 2015; Guo et al. 2017",
-            misses="depends on the bins, biased upward on few rows, says nothing of sharpness; ks has no "
-            "bins",
+            misses="biased upward on few rows; on many, fixed bins show at most the true error, as gaps of "
+            "opposite sign cancel within them (Vaicenavicius et al. 2019, theorem 2); ks has no bins",
             arguments={**BINNED, **NORM},
         ),
         Metric(
@@ -143,9 +158,9 @@ def _errors() -> list[Metric]:
             family=ERROR, direction="lower", range="0 to 1 (tv)", unit="fraction",
             meaning="mean distance between predicted and observed frequencies of all outcomes, over bins of "
             "vectors",
-            formula="sum_b n_b/N d(mean outcome, mean prediction)", source=f"{vaicenavicius}, eq. 3",
-            misses="many classes need many rows: bins of vectors are wide; class-wise errors see single "
-            "classes",
+            formula="sum_b n_b/N d(mean outcome, mean prediction)", source=f"{vaicenavicius}, eq. 6",
+            misses="biased upward on few rows; on many, fixed bins show at most the true value (theorem 2). "
+            "Many classes need many rows; class-wise errors see single classes",
             arguments={**VECTORS, **NORM},
         ),
         Metric(

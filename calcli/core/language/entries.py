@@ -258,7 +258,7 @@ class FigureKind(Entry):
     most_systems
         How many systems it can show; None for any number.
     bins
-        Which bins other than equal-width ones it can show: those of scores, or recursive ones.
+        Which bins other than equal-width ones it can show: those of scores, or recursive ones of vectors.
     standard
         The least and the largest number of classes for which a report has it; None if it never does.
     of_classes
@@ -272,6 +272,6 @@ class FigureKind(Entry):
     one_score: bool = False
     lens: str = ""
     most_systems: int | None = PANELS
-    bins: Literal["scores", "recursive"] | None = None
+    bins: Literal["scores", "vectors"] | None = None
     standard: tuple[float, float] | None = None
     of_classes: str = ""

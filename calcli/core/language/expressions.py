@@ -92,6 +92,14 @@ class MetricExpression(Expression[Metric]):
         return str(self.arguments.get("region", "all"))
 
     @property
+    def used(self) -> dict[str, Any]:
+        """The arguments that its value depends on: no number of bins where other things part the rows."""
+        binning = self.arguments.get("binning")
+        idle = {None: set(), "recursive": {"bins"}, "equal-width": {"min_rows"}, "equal-mass": {"min_rows"}}
+        unused = idle.get(binning, {"bins", "min_rows"})
+        return {key: value for key, value in self.arguments.items() if key not in unused}
+
+    @property
     def score(self) -> str:
         """The score that it measures a part of, or what recalibration does to."""
         return str(self.arguments["score"])
@@ -281,6 +289,12 @@ def region_ends(region: str) -> tuple[float, float]:
         return 0.0, 1.0
     low, high = region.split("..")
     return float(low), float(high)
+
+
+def region_conditions(region: str) -> list[tuple[str, tuple[float, float]]]:
+    """Return the outcomes of a region such as "class-0@0.5..1+class-2@0..0.1", each with its ends."""
+    parts = [condition.split("@") for condition in region.split("+")]
+    return [(name, region_ends(ends)) for name, ends in parts]
 
 
 def checked_region(owner: str, text: str) -> str:

@@ -69,7 +69,7 @@ FIGURES: dict[str, FigureKind] = {
             title="Calibration on the simplex",
             meaning="arrows from prediction to observation, for three outcomes",
             source="Vaicenavicius et al. 2019, fig. 1",
-            bins="recursive",
+            bins="vectors",
             standard=(3, 3),
         ),
         FigureKind(
@@ -173,10 +173,10 @@ def refuse_more_systems(kinds: Iterable[FigureKind], systems: int) -> None:
 
 def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
     """Raise a UsageError if a figure has no such bins."""
-    bins = "recursive" if binning == "recursive" else "scores"
-    fitting = [kind.name for kind in FIGURES.values() if kind.bins == bins]
+    bins = ("scores", "vectors") if binning == "recursive" else ("scores",)
+    fitting = [kind.name for kind in FIGURES.values() if kind.bins in bins]
     for kind in kinds:
-        if binning != "equal-width" and kind.bins != bins:
+        if binning != "equal-width" and kind.bins not in bins:
             raise UsageError(
                 f"the figure {kind.name} has no {binning} bins; --binning {binning} goes with "
                 f"--figure {','.join(fitting)}"

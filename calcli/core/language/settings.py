@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from calcli.core.language.calibrationerrors import BINS
+from calcli.core.language.calibrationerrors import BINS, MIN_ROWS
 from calcli.core.language.declaring import FLAG, TEXT, choice, documented, fraction, setting, texts, whole
 from calcli.core.language.expressions import MethodExpression, nested_recalibrator, parse_metrics
 from calcli.core.language.metrics import ScoreName
@@ -56,6 +56,12 @@ class Settings:
         "LIST",
     )
     bins: int = setting(15, whole(1, int(BINS["bins"].most)), "Bins of the calibration errors.", "N")
+    min_rows: int | None = setting(
+        None,
+        whole(1, int(MIN_ROWS["min_rows"].most)),
+        "Rows from which a recursive bin is split; 1000 in metrics, in figures by the number of rows.",
+        "N",
+    )
     level: float = setting(
         0.95,
         fraction("a number between 0 and 1, such as 0.95", zero=False),
@@ -145,8 +151,10 @@ class Settings:
     @property
     def defaults(self) -> dict[str, str | int]:
         """What metrics assume where their expression does not say; of costs, the only ones."""
-        costs = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
-        return {"bins": self.bins, "recalibrator": self.recalibrator, "training": self.training, **costs}
+        asked: dict[str, str | int] = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
+        if self.min_rows is not None:
+            asked["min_rows"] = self.min_rows
+        return {"bins": self.bins, "recalibrator": self.recalibrator, "training": self.training, **asked}
 
 
 @documented()

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.binning import Bins, edge_cuts, equal_mass_cuts, equal_width_cuts, is_run_end
+from calcli.core.data.binning import (
+    Bins,
+    edge_cuts,
+    equal_mass_cuts,
+    equal_width_cuts,
+    is_run_end,
+    recursive_cuts,
+)
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import region_ends
 from calcli.core.problems.vectors import (
@@ -21,7 +28,14 @@ from calcli.core.problems.vectors import (
 NamedBinning = Literal["equal-width", "equal-mass"]
 
 
-Binning = NamedBinning | tuple[float, ...]  # or explicit edges
+@dataclass(frozen=True)
+class Recursive:
+    """Bins that are split at their mean while they have at least so many rows."""
+
+    min_rows: int
+
+
+Binning = NamedBinning | tuple[float, ...] | Recursive  # or explicit edges
 
 
 LONG = 1000  # values between two cuts from which they are better summed by themselves
@@ -113,6 +127,8 @@ class Problem:
                 cuts = equal_width_cuts(self.score, bins)
             elif binning == "equal-mass":
                 cuts = equal_mass_cuts(self.score, bins, self.weights)
+            elif isinstance(binning, Recursive):
+                cuts = recursive_cuts(self.score, binning.min_rows, self.weights)
             else:
                 cuts = edge_cuts(self.score, np.array(binning))
             self._cuts[binning, bins] = cuts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import Block
 from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import region_conditions, region_ends
 
 
 @dataclass(frozen=True)
@@ -25,17 +26,40 @@ class VectorProblem:
         (n,) integers in 0..d-1.
     weights
         (n,) row weights, or None.
+    names
+        d names of the outcomes, by which regions are told.
     """
 
     probs: Floats
     labels: Array
     weights: Floats | None = None
+    names: Sequence[str] = ()
+
+    def in_region(self, region: str, owner: str) -> VectorProblem:
+        """Return the rows in a region of the largest probability, as "0.8..1", or of those of outcomes.
+
+        Raises
+        ------
+        UsageError
+            If there is no such outcome; the owner, a metric, is named.
+        """
+        if region == "all":
+            return self
+        if "@" not in region:
+            return self.within(*region_ends(region))
+        inside = np.ones(len(self.probs), np.bool_)
+        for name, (low, high) in region_conditions(region):
+            if name not in self.names:
+                known = f"{self.names[0]} to {self.names[-1]}" if self.names else "none: say it as in 0.8..1"
+                raise UsageError(
+                    f"{owner}: there is no outcome {name!r} to make a region of; there are {known}"
+                )
+            inside &= _between(self.probs[:, list(self.names).index(name)], low, high)
+        return self._chosen(inside)
 
     def within(self, low: float, high: float) -> VectorProblem:
         """Return the rows whose largest probability lies in [low, high], in [low, high) below 1."""
-        # as doubles: the ends must not be rounded to the precision of the probabilities
-        confidence = self.probs.max(1).astype(np.float64, copy=False)
-        return self._chosen((confidence >= low) & ((confidence < high) | (high >= 1)))
+        return self._chosen(_between(self.probs.max(1), low, high))
 
     def with_weight(self) -> VectorProblem:
         """Return the rows that count: without those of weight 0."""
@@ -54,7 +78,13 @@ class VectorProblem:
 
     def _chosen(self, rows: NDArray[np.bool_]) -> VectorProblem:
         weights = None if self.weights is None else self.weights[rows]
-        return VectorProblem(self.probs[rows], self.labels[rows], weights)
+        return replace(self, probs=self.probs[rows], labels=self.labels[rows], weights=weights)
+
+
+def _between(values: Floats, low: float, high: float) -> NDArray[np.bool_]:
+    # as doubles: the ends must not be rounded to the precision of the probabilities
+    values = values.astype(np.float64, copy=False)
+    return (values >= low) & ((values < high) | (high >= 1))
 
 
 @dataclass(frozen=True)
@@ -63,22 +93,28 @@ class VectorLens:
 
     Attributes
     ----------
-    size
-        Number of outcomes, d.
+    names
+        Of the outcomes, d of them.
     table
         Function of a block that returns (d, n) probabilities.
     outcome
         Function of a block that returns (n,) integers in 0..d-1.
     """
 
-    size: int
+    names: tuple[str, ...]
     table: Callable[[Block], Floats]
     outcome: Callable[[Block], Array]
+
+    @property
+    def size(self) -> int:
+        """Number of outcomes, d."""
+        return len(self.names)
 
 
 def canonical_lens(n_classes: int) -> VectorLens:
     """Return the lens that shows all classes as they are."""
-    return VectorLens(n_classes, lambda block: block.probs, lambda block: block.labels)
+    names = tuple(f"class-{k}" for k in range(n_classes))
+    return VectorLens(names, lambda block: block.probs, lambda block: block.labels)
 
 
 def largest_lens(k: int) -> VectorLens:
@@ -92,7 +128,7 @@ def largest_lens(k: int) -> VectorLens:
         right = block.largest(k)[0] == block.labels[:, None]
         return np.where(right.any(1), right.argmax(1), k)
 
-    return VectorLens(k + 1, probs, outcome)
+    return VectorLens((*(f"top-{r + 1}" for r in range(k)), "rest"), probs, outcome)
 
 
 def group_lens(groups: Sequence[Sequence[int]]) -> VectorLens:
@@ -105,7 +141,8 @@ def group_lens(groups: Sequence[Sequence[int]]) -> VectorLens:
     def probs(block: Block) -> Floats:
         return members_of.astype(block.exp.dtype) @ block.probs
 
-    return VectorLens(len(groups), probs, lambda block: group_of[block.labels])
+    names = tuple(f"group-{number}" for number in range(len(groups)))
+    return VectorLens(names, probs, lambda block: group_of[block.labels])
 
 
 def group_members(name: str, group_of: Mapping[str, str], classes: Sequence[str]) -> list[list[int]]:

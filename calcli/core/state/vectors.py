@@ -28,4 +28,4 @@ class VectorTable:
     @property
     def problem(self) -> VectorProblem:
         """The problem of all rows; its probabilities are laid out outcome by outcome."""
-        return VectorProblem(self._probs.T, self._labels, self._weights)
+        return VectorProblem(self._probs.T, self._labels, self._weights, self._lens.names)

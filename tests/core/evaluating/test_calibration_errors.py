@@ -79,7 +79,10 @@ def test_gaps_of_one_sign_add_up_to_the_mean_gap(binary):
     [
         ("ece:lens=canonical", "several outcomes; look at them with expected_miscalibration"),
         ("cw_ece:region=0.5..1", "a region needs one score; name the class, as in lens=class-0"),
-        ("ece:binning=equal-mas", "binning must be one of equal-width, equal-mass, not 'equal-mas'"),
+        (
+            "ece:binning=equal-mas",
+            "binning must be one of equal-width, equal-mass, recursive, not 'equal-mas'",
+        ),
     ],
 )
 def test_what_does_not_fit_together_is_refused(predict, metric, message):

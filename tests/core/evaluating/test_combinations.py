@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
+from scipy.special import rel_entr
 
+from calcli.core.estimators.partitions import cell_partition
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError
@@ -30,7 +32,8 @@ NAMES = [name for name, metric in METRICS.items() if metric.family.name in ("err
 
 def found(predictions, metric, **others):
     asked = Settings(metrics=(metric,), resamples=0, groups=GROUPS, edges=EDGES, **{"draws": 0, **others})
-    return evaluate(predictions, asked).estimates[metric]
+    (estimate,) = evaluate(predictions, asked).estimates.values()
+    return estimate
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +74,12 @@ def parted(vectors, binning):
     """Return the rows of each bin."""
     if binning == "recursive":
         return split(vectors, np.arange(len(vectors)))
+    if vectors.shape[1] > 2:
+        index = np.array([[cell_of(p) for p in row] for row in vectors])
+        corner = index.sum(1) == 7
+        index[corner, (index[corner] > 0).argmax(1)] -= 1
+        keys = [tuple(key) for key in index]
+        return [np.flatnonzero([key == one for key in keys]) for one in sorted(set(keys))]
     score = vectors[:, 0]
     if binning == "equal-mass":
         ordered = np.sort(score)
@@ -80,6 +89,11 @@ def parted(vectors, binning):
         edges = np.linspace(0, 1, 8) if binning == "equal-width" else np.array(EDGES["mine"])
         index = np.digitize(score, edges[1:-1])
     return [np.flatnonzero(index == bin_) for bin_ in np.unique(index)]
+
+
+def cell_of(p):
+    """Return which seventh a probability is in."""
+    return max(i for i in range(7) if i / 7 <= p or i == 0)
 
 
 def split(vectors, rows):
@@ -92,11 +106,15 @@ def split(vectors, rows):
 
 
 def twin(vectors, outcomes, bins, distance, norm):
-    gaps = [outcomes[rows].mean(0) - vectors[rows].mean(0) for rows in bins]
+    both = [(outcomes[rows].mean(0), vectors[rows].mean(0).clip(0)) for rows in bins]
+    gaps = [r - g for r, g in both]
     apart = {
         "tv": [np.abs(gap).sum() / 2 for gap in gaps],
         "euclidean": [np.linalg.norm(gap) for gap in gaps],
         "squared-euclidean": [gap @ gap for gap in gaps],
+        "max": [np.abs(gap).max() for gap in gaps],
+        "hellinger": [np.linalg.norm(np.sqrt(r) - np.sqrt(g)) / 2**0.5 for r, g in both],
+        "kl": [rel_entr(r, g).sum() for r, g in both],
     }[distance]
     share = [len(rows) / sum(map(len, bins)) for rows in bins]
     if norm == "max":
@@ -112,7 +130,7 @@ def test_lens_binning_norm_and_distance_against_a_twin(predict, four, lens, regi
         score = vectors[:, 0] if lens in SCALAR else vectors.max(1)
         inside = (score >= 0.3) & (score < 0.7)
         vectors, outcomes = vectors[inside], outcomes[inside]
-    binnings = ("recursive", "equal-width", "equal-mass", "mine") if vectors.shape[1] == 2 else ("recursive",)
+    binnings = ("recursive", "equal-width", "equal-mass", "mine")[: 4 if vectors.shape[1] == 2 else 2]
     names, expected = [], []
     choices = itertools.product(binnings, DISTANCES, NORMS)
     for binning, distance, norm in choices:
@@ -121,8 +139,8 @@ def test_lens_binning_norm_and_distance_against_a_twin(predict, four, lens, regi
         arguments = f":lens={lens}:region={region}:binning={binning}:bins=7"
         names.append(f"expected_miscalibration{arguments}:min_rows=40:distance={distance}:norm={norm}")
         expected.append(value)
-        if lens in SCALAR and binning != "recursive" and distance == "tv":
-            names.append(f"ece{arguments}:norm={norm}")
+        if lens in SCALAR and distance == "tv":
+            names.append(f"ece{arguments}:min_rows=40:norm={norm}")
             expected.append(value)
     asked = Settings(tuple(names), resamples=0, draws=0, groups=GROUPS, edges=EDGES)
     estimates = evaluate(predict(*four), asked).estimates.values()
@@ -163,10 +181,21 @@ def test_corp_through_a_lens_takes_apart_the_problem_of_the_lens(predict, four, 
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("ece:binning=recursive", "recursive bins are those of expected_miscalibration"),
-        ("expected_miscalibration:binning=equal-mass", "vectors of several outcomes take binning=recursive"),
-        ("worst_miscalibration:binning=mine", "vectors of several outcomes take binning=recursive"),
+        (
+            "expected_miscalibration:binning=equal-mass",
+            "vectors of several outcomes take binning=recursive or equal-width",
+        ),
+        (
+            "worst_miscalibration:binning=mine",
+            "vectors of several outcomes take binning=recursive or equal-width",
+        ),
         ("worst_miscalibration:binning=yours", "must be one of equal-width, equal-mass, mine, recursive"),
+        ("ece:region=class-0@0..1", "region must be two numbers in"),
+        (
+            "skce:region=class-4@0..1",
+            "no outcome 'class-4' to make a region of; there are class-0 to class-3",
+        ),
+        ("skce:lens=class-1:region=class-1@0..1", "of one score a region is told by its ends"),
         ("expected_miscalibration:lens=class-wise", "expected one such as canonical or class-0"),
         ("skce:lens=worst-class", "expected one such as canonical or class-0"),
         ("ece:debiased=true", "as in ece_l2:debiased=true"),
@@ -184,6 +213,28 @@ def test_a_region_of_vectors_is_that_of_their_largest_probability(predict, four,
     whole = found(predict(probs, labels), metric.format(":region=0.5..0.8"))
     alone = found(predict(probs[inside], labels[inside]), metric.format(""))
     assert whole.value == pytest.approx(alone.value, abs=1e-12)
+
+
+@pytest.mark.parametrize(("lens", "prefix"), [("canonical", "class"), ("pairs", "group")])
+def test_a_region_of_vectors_by_conditions_on_outcomes(predict, four, lens, prefix):
+    vectors, outcomes = induced(*four, lens)
+    inside = (vectors[:, 0] >= 0.25) & (vectors[:, 2] < 0.2)
+    vectors, outcomes = vectors[inside], outcomes[inside]
+    region = f"{prefix}-0@0.25..1+{prefix}-2@0..0.2"
+    text = f"expected_miscalibration:lens={lens}:binning=equal-width:bins=7:region={region}"
+    value = twin(vectors, outcomes, parted(vectors, "equal-width"), "tv", "1")
+    assert found(predict(*four), text).value == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("side", [1, 2, 5, 10])
+def test_equal_size_cells_of_three_outcomes_are_as_many_triangles(side):
+    rng = np.random.default_rng(1)
+    lattice = np.array([[i, j, 60 - i - j] for i in range(61) for j in range(61 - i)]) / 60
+    points = np.concatenate([rng.dirichlet(np.ones(3), 20_000), lattice])
+    order, cuts = cell_partition(points, side)
+    assert len(cuts) - 1 == side**2
+    for rows in np.split(order, cuts[1:-1]):
+        assert np.ptp(points[rows], axis=0).max() <= 1 / side + 1e-12
 
 
 @st.composite
@@ -233,12 +284,12 @@ def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(
         (estimate,) = evaluate(predict(scores, labels, weights=weights), asked).estimates.values()
     except UsageError:
         return
-    given = [f"{key}:{written(value)}" for key, value in estimate.call.arguments.items()]
+    given = [f"{key}:{written(value)}" for key, value in estimate.call.used.items()]
     assert estimate.signature.split("|")[: len(given) + 1] == [estimate.call.entry.name, *given]
     if estimate.call.entry.family.name == "classical":
         return
     null = estimate.if_calibrated
     assert (null is None) == np.isnan(estimate.value)
     if null is not None:
-        assert -2 <= estimate.value <= 2
+        assert -2 <= estimate.value <= (np.inf if "distance=kl" in metric else 2)
         assert 0 < null.p_value <= 1

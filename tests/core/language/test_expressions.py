@@ -177,7 +177,7 @@ def test_defaults_are_left_out():
         ("ECE", "did you mean 'ece'"),
         ("score-brier", "did you mean 'brier'"),
         ("logloss", "did you mean 'log_loss'"),
-        ("ece:bin=3", "it takes: lens, region, binning, bins, norm"),
+        ("ece:bin=3", "it takes: lens, region, binning, bins, min_rows, norm"),
         ("ece:bins=0", "whole number"),
         ("ece:bins=100001", "whole number from 1 to 100000, not"),
         ("ece:bins=many", "whole number"),

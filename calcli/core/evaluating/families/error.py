@@ -173,6 +173,8 @@ def _problem(measured: Measurements, call: MetricExpression) -> Problem:
             f"worst_miscalibration or skce"
         )
     problem = measured.problem(call.lens)
+    if "@" in call.region:
+        raise UsageError(f"{call}: of one score a region is told by its ends, as in region=0.8..1")
     return problem if call.region == "all" else problem.within(*region_ends(call.region))
 
 
@@ -183,8 +185,7 @@ def _of_vectors(
         problem = _problem(measured, call).as_vectors()
     else:
         problem = measured.vector_problem(call.lens)
-        if call.region != "all":
-            problem = problem.within(*region_ends(call.region))
+        problem = problem.in_region(call.region, str(call))
     problem = problem.with_weight()
     if len(problem.probs) < estimator.least_rows:
         return TestedError(math.nan)
