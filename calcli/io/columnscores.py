@@ -85,20 +85,21 @@ class ListScores(TableScores):
             If a list has another length than the first one.
         """
         lists = batch.column(0)
-        self._check_lengths(lists, at)
+        if (row := first_of_other_length(lists, self.shape[1])) is not None:
+            raise InputError(
+                f"{self.table.place.row(at + row)} has {len(lists[row].as_py() or ())} scores in "
+                f"{self.names[0]}; expected {self.shape[1]}, as in the first row; if only the largest scores "
+                "of each row were saved (a sparse top-k dump), save the scores of all classes"
+            )
         flat = numbers(pa.RecordBatch.from_arrays([lists.flatten()], names=self.names), by_row=True)
         return flat.reshape(len(lists), self.shape[1]).astype(self.dtype, copy=False)
 
-    def _check_lengths(self, lists: Any, at: int) -> None:
-        lengths = pc.fill_null(pc.list_value_length(lists), 0)
-        different = pc.not_equal(lengths, self.shape[1])
-        if pc.any(different).as_py():
-            row = pc.index(different, True).as_py()
-            raise InputError(
-                f"{self.table.place.row(at + row)} has {lengths[row].as_py()} scores in {self.names[0]}; "
-                f"expected {self.shape[1]}, as in the first row; if only the largest scores of each row were "
-                "saved (a sparse top-k dump), save the scores of all classes"
-            )
+
+def first_of_other_length(lists: Any, length: int) -> int | None:
+    """Return the row of the first of Arrow lists that does not have this length, null having none."""
+    different = pc.not_equal(pc.fill_null(pc.list_value_length(lists), 0), length)
+    row: int = pc.index(different, True).as_py()
+    return None if row < 0 else row
 
 
 def stored_scores(

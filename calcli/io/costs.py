@@ -11,7 +11,7 @@ from calcli.core.data.priors import Priors
 from calcli.core.estimators.costs import FORMS, CostTable, Definition, parse_cost_word, with_distinct_names
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.places import listed
-from calcli.io.smallfiles import ENDINGS, is_small_file, lines_of, pairs, tree
+from calcli.io.smallfiles import ENDINGS, by_class, is_small_file, lines_of, tree
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ def read_priors(text: str) -> Priors:
                 f"that ends in {listed(ENDINGS)}"
             ) from None
     path = Path(text)
-    found = pairs(path, CSV_PRIORS, head="prior") if path.suffix.lower() == ".csv" else tree(path)
+    found = by_class(path, CSV_PRIORS, head="prior")
     values = tuple(_number(path, (name,), value) for name, value in found.items())
     return Priors(values, tuple(found))
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.smallfiles import ENDINGS, is_small_file, pairs, tree
+from calcli.io.smallfiles import ENDINGS, by_class, is_small_file
 
 NAME = re.compile(r"[^\W\d][\w.-]*")
 LENS = re.compile(r"canonical|class-wise|worst-class|(top|within-top|class|largest)-\d+")
@@ -93,7 +93,7 @@ def _parse_groups(called: str, name: str, text: str) -> dict[str, str]:
 
 
 def _read_groups(path: Path) -> dict[str, str]:
-    found = pairs(path, CSV_GROUPS, head="group") if path.suffix.lower() == ".csv" else tree(path)
+    found = by_class(path, CSV_GROUPS, head="group")
     for name, group in found.items():
         if not isinstance(group, str | int) or isinstance(group, bool):
             raise InputError(f"{path}: the group of class {name!r} is {group!r}; expected text or a number")

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.columns import PREFIXED, Layout, natural_order
-from calcli.io.columnscores import TableScores
+from calcli.io.columns import PREFIXED, Holds, Layout, natural_order
+from calcli.io.columnscores import TableScores, first_of_other_length, holds_of
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
 
@@ -87,7 +87,7 @@ class RankedScores(TableScores):
         """
         columns = batch.select(list(self.ranks)).columns
         if len(columns) == 1:
-            self._check_lengths(columns[0], at)
+            self._refuse_other_lengths(columns[0], at)
             columns = [columns[0].flatten()]
         stored = np.stack([self._numbers(column) for column in columns], axis=1)
         stored = stored.reshape(batch.num_rows, self.shape[1])
@@ -122,10 +122,8 @@ class RankedScores(TableScores):
         found = pc.index_in(column.cast(pa.large_string()), pa.array(self.classes, pa.large_string()))
         return np.asarray(pc.fill_null(found, -1).to_numpy())
 
-    def _check_lengths(self, lists: Any, at: int) -> None:
-        different = pc.not_equal(pc.fill_null(pc.list_value_length(lists), 0), self.shape[1])
-        if pc.any(different).as_py():
-            row = pc.index(different, True).as_py()
+    def _refuse_other_lengths(self, lists: Any, at: int) -> None:
+        if (row := first_of_other_length(lists, self.shape[1])) is not None:
             raise InputError(
                 f"{self.table.place.row(at + row)} has {len(lists[row].as_py() or ())} classes in "
                 f"{self.ranks[0]}, but {self.shape[1]} scores in {self.by_rank.names[0]}; expected one for "
@@ -169,7 +167,7 @@ def ranked_scores(raw: TableScores, layout: Layout, options: ReadOptions) -> Tab
     ranks = _rank_columns(layout, raw.table)
     if not ranks:
         return raw
-    by_name = _is_text(raw.table.schema.field(ranks[0]).type)
+    by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
     classes = layout.classes or options.classes or tuple(map(str, range(raw.shape[1])))
     found = RankedScores(raw.table, (*raw.names, *ranks), raw.shape, raw.dtype, raw, ranks, classes, by_name)
     head = raw.table.head(found.names)
@@ -184,7 +182,7 @@ def ranked_scores(raw: TableScores, layout: Layout, options: ReadOptions) -> Tab
 def _rank_columns(layout: Layout, table: Table) -> tuple[str, ...]:
     """Return the columns that name the class of each score; none if scores are stored by class."""
     schema = table.schema
-    lists = len(layout.scores) == 1 and _is_list(schema.field(layout.scores[0]).type)
+    lists = len(layout.scores) == 1 and holds_of(schema.field(layout.scores[0]).type) == "list"
     suffixes = [None] if lists else [_suffix(name) for name in layout.scores]
     groups: dict[str, dict[str | None, str]] = {}
     for column in schema:
@@ -210,22 +208,16 @@ def _suffix(score: str) -> str:
 
 def _names_classes(stem: str, kind: Any, lists: bool) -> bool:
     """Return whether a column of such a name can be ranks: `label_0` also stands for an indicator."""
-    if lists != _is_list(kind):
+    if lists != (holds_of(kind) == "list"):
         return False
     value = kind.value_type if lists else kind
     number = pa.types.is_integer(value) or pa.types.is_floating(value)
-    return _is_text(value) or (number and bool(re.search("(?i)ind|idx", stem)))
+    return holds_of(value) == "text" or (number and bool(re.search("(?i)ind|idx", stem)))
 
 
-def _is_list(kind: Any) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def _is_text(kind: Any) -> bool:
-    value = kind.value_type if _is_list(kind) or pa.types.is_dictionary(kind) else kind
-    return bool(
-        pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value)
-    )
+def _holds_within(kind: Any) -> Holds:
+    """Return what a column holds, or what its lists do."""
+    return holds_of(kind.value_type if holds_of(kind) == "list" else kind)
 
 
 def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tuple[str, ...]:

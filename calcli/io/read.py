@@ -21,7 +21,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.arrays import ArraySource, flat_labels, native
 from calcli.io.checks import CheckedScores
 from calcli.io.columns import natural_key
-from calcli.io.formats import BY_NAME, Format, format_of, known_format, named_format, open_file, sniff
+from calcli.io.formats import BY_NAME, Format, format_of, known_format, named_format, sniff
 from calcli.io.formats.npy import LABEL_FILE, only_labels_beside, read_labels
 from calcli.io.kinds import judge_kind
 from calcli.io.labels import class_names, match
@@ -129,9 +129,8 @@ def _read(paths: Sequence[str | Path], name: str, options: ReadOptions) -> Predi
             found = form.module.open_file(path, STDIN).held().find(options)
         return understand(replace(found, files=()), name, options)
     files = [file for path in paths for file in parts_of(Path(path), options)]
-    for file in files:
-        known_format(file)
-    parts = [open_file(file) for file in files]
+    forms = [known_format(file) for file in files]
+    parts = [form.module.open_file(file, str(file)) for form, file in zip(forms, files, strict=True)]
     first = {part.what: file for part, file in zip(reversed(parts), reversed(files), strict=True)}
     if len(first) > 1:
         raise InputError(

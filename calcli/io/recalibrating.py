@@ -18,7 +18,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.progress import Watch
 from calcli.io.checks import CheckedScores
 from calcli.io.folder import filled_folder
-from calcli.io.formats import Format, format_of, known_format, refuse_wrong_content
+from calcli.io.formats import Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.kinds import judge_kind
 from calcli.io.options import ReadOptions
@@ -194,8 +194,6 @@ def _opened(path: str, target: str) -> Iterator[tuple[Contents, str, Format]]:
     """Give what is in a file, the format of it, and the one to be written."""
     with spooled() if path == "-" else nullcontext((Path(path), known_format(Path(path)))) as (file, stored):
         form = output_format(target, stored.name)
-        if path != "-":
-            refuse_wrong_content(file, stored)
         name, module = STDIN if path == "-" else path, stored.module
         if hasattr(module, "open_stream"):
             yield module.open_stream(file, name, as_text=form is stored), stored.name, form

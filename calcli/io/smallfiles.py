@@ -18,8 +18,8 @@ def is_small_file(text: str) -> bool:
     return Path(text).suffix.lower() in ENDINGS
 
 
-def pairs(path: Path, expected: str, head: str) -> dict[str, str]:
-    """Return what a CSV file with two columns says of each class.
+def by_class(path: Path, expected: str, head: str) -> dict[str, Any]:
+    """Return what a file says of each class; CSV has two columns.
 
     Parameters
     ----------
@@ -33,8 +33,10 @@ def pairs(path: Path, expected: str, head: str) -> dict[str, str]:
     Raises
     ------
     InputError
-        If it is empty, has other columns, or a class twice.
+        If it is empty or damaged, has other columns, or a class twice.
     """
+    if path.suffix.lower() != ".csv":
+        return tree(path)
     lines = lines_of(path, expected)
     if any(len(line) != 2 for line in lines):
         raise InputError(f"{path}: expected {expected}")

@@ -261,7 +261,7 @@ class BatchWriter(Writer):
     def __init__(
         self, sink: BinaryIO, frame: Frame, opened: Callable[[BinaryIO, Any], Any], *, decoded: bool
     ) -> None:
-        super().__init__(sink, frame)
+        super().__init__(sink, frame, None)
         self._schema = frame.schema(decoded=decoded)
         self._opened = opened(sink, self._schema)
 

@@ -77,17 +77,16 @@ class Frame:
 
 
 class Writer(ABC):
-    """What puts parts, kept columns and scores, into one format."""
+    """What puts parts, kept columns and scores, into one format: to a file, or without path to a pipe."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame) -> None:
+    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
         self.sink, self.frame = sink, frame
 
     @abstractmethod
     def write(self, beside: Any, scores: Doubles) -> None:
         """Write kept columns, a pyarrow.RecordBatch, and (n, K) scores."""
 
-    @abstractmethod
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027 (text has nothing there)
         """Write what stands behind the rows."""
 
     def abandon(self) -> None:  # noqa: B027 (most have nothing to let go of)

@@ -85,7 +85,7 @@ def known_format(path: Path) -> Format:
     Raises
     ------
     InputError
-        If there is no such file, it is empty, or its name has no known ending.
+        If there is no such file, it is empty, its name has no known ending, or says what it is not.
     """
     if not path.exists():
         raise InputError(f"{path}: no such file")
@@ -94,20 +94,9 @@ def known_format(path: Path) -> Format:
     found = named_format(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes)")
+    if found.magic and not found.text:
+        _refuse_wrong_content(path, found)
     return found
-
-
-def open_file(path: Path) -> Any:
-    """Look at a file, by the ending of its name; rows are read later.
-
-    Raises
-    ------
-    InputError
-        If it is missing, damaged, or not what its name says.
-    """
-    form = known_format(path)
-    refuse_wrong_content(path, form)
-    return form.module.open_file(path, str(path))
 
 
 def sniff(start: bytes) -> str:
@@ -118,16 +107,8 @@ def sniff(start: bytes) -> str:
     return "gzip" if start.startswith(GZIP) else "csv"
 
 
-def refuse_wrong_content(path: Path, expected: Format) -> None:
-    """Raise if a file does not begin as all files of its binary format do.
-
-    Raises
-    ------
-    InputError
-        If its ending and its contents disagree.
-    """
-    if expected.text or not expected.magic:
-        return
+def _refuse_wrong_content(path: Path, expected: Format) -> None:
+    """Raise an InputError if a file does not begin as all files of its binary format do."""
     with path.open("rb") as file:
         start = file.read(16)
     if not start.startswith(expected.magic):

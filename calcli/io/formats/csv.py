@@ -44,7 +44,10 @@ def open_file(path: Path, name: str) -> Table:
         except pa.ArrowInvalid:
             _refuse_ragged(path, name, delimiter)
             raise
-    return MemoryTable(name, _refuse_bytes(table, name))
+    for column in table.schema:
+        if pa.types.is_binary(column.type):
+            raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
+    return MemoryTable(name, table)
 
 
 def open_stream(path: Path, name: str, *, as_text: bool) -> Table:
@@ -176,19 +179,13 @@ def _refuse_ragged(path: Path, name: str, delimiter: str) -> None:
             ) from error
 
 
-def _refuse_bytes(table: Any, name: str) -> Any:
-    for column in table.schema:
-        if pa.types.is_binary(column.type):
-            raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
-    return table
-
-
 class CsvWriter(Writer):
-    """CSV: text is quoted only in parts where it must be."""
+    """CSV: text is quoted only in parts where it must be; a pipe keeps what stood between the fields read."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame, delimiter: str) -> None:
-        super().__init__(sink, frame)
-        self._schema, self._delimiter = frame.schema(decoded=True), delimiter
+    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+        super().__init__(sink, frame, path)
+        self._delimiter = delimiter = frame.delimiter if path is None else delimiter_of(path)
+        self._schema = frame.schema(decoded=True)
         head = io.StringIO()
         text_csv.writer(head, delimiter=delimiter, lineterminator="\n").writerow(self._schema.names)
         sink.write(head.getvalue().encode())
@@ -205,10 +202,5 @@ class CsvWriter(Writer):
         texts = [c for c in batch.columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
         return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
 
-    def end(self) -> None:
-        """Nothing stands behind the lines."""
 
-
-def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
-    """Return what writes lines, to standard output with what stood between the fields that were read."""
-    return CsvWriter(sink, frame, frame.delimiter if path is None else delimiter_of(path))
+writer = CsvWriter

@@ -67,8 +67,8 @@ def _spread(table: Any) -> Any:
 class JsonLinesWriter(Writer):
     """JSON lines; a missing number in a kept column is null."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame) -> None:
-        super().__init__(sink, frame)
+    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+        super().__init__(sink, frame, path)
         self._schema = frame.schema(decoded=True)
 
     def write(self, beside: Any, scores: Doubles) -> None:
@@ -84,10 +84,5 @@ class JsonLinesWriter(Writer):
                 ) from error
             self.sink.write(f"{line}\n".encode())
 
-    def end(self) -> None:
-        """Nothing stands behind the lines."""
 
-
-def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
-    """Return what writes lines."""
-    return JsonLinesWriter(sink, frame)
+writer = JsonLinesWriter

@@ -220,7 +220,6 @@ def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None) -> Labe
         raise InputError(
             f"{path}: expected a .npy file of labels; for a table, name the column with --label-column"
         )
-    formats.refuse_wrong_content(path, form)
     open_file(path, str(path))
     try:
         values = np.load(path, allow_pickle=False)
@@ -236,7 +235,7 @@ class NpyWriter(Writer):
     """
 
     def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
-        super().__init__(sink, frame)
+        super().__init__(sink, frame, path)
         self._rows = 0
         labelled = path is not None and frame.others.names == [LABEL]
         self._labels_path = labels_file(path) if path and labelled else None
@@ -265,6 +264,4 @@ class NpyWriter(Writer):
                 np.save(path, labels.astype(str) if labels.dtype == object else labels)
 
 
-def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
-    """Return what writes a file."""
-    return NpyWriter(sink, frame, path)
+writer = NpyWriter

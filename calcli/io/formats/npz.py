@@ -51,8 +51,8 @@ def _damage_said(path: Path, name: str = "") -> Iterator[None]:
 class NpzWriter(Writer):
     """An archive of the array, the class names and the kept columns; gathered in memory."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame) -> None:
-        super().__init__(sink, frame)
+    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+        super().__init__(sink, frame, path)
         self._beside: list[Any] = []
         self._scores: list[Doubles] = []
 
@@ -72,9 +72,7 @@ class NpzWriter(Writer):
         np.savez(self.sink, **arrays)
 
 
-def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
-    """Return what writes a file."""
-    return NpzWriter(sink, frame)
+writer = NpzWriter
 
 
 def _array(column: Any) -> Any:
