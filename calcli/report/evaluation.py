@@ -255,6 +255,7 @@ def _scores(result: Result) -> Table:
     notes += unsure(found.values())
     if any("constant" in estimate.parts for estimate in found.values()):
         notes.append(CONSTANT)
+    notes += _prior_odds(found, result)
     cells = {
         Column(interval_head(found.values())): ends,
         Column("constant"): lambda e: number(e.parts["constant"]) if "constant" in e.parts else "",
@@ -262,6 +263,13 @@ def _scores(result: Result) -> Table:
         MEANING: lambda e: e.call.entry.meaning,
     }
     return estimates_table(QUALITY, found, cells, notes)
+
+
+def _prior_odds(found: Mapping[str, Estimate], result: Result) -> list[str]:
+    odds = [one.parts["prior_odds"] for one in found.values() if "prior_odds" in one.parts]
+    whose = "of --priors" if result.settings.shift_to_priors else "of the labels"
+    second = result.input.class_names[-1]
+    return [f"cllr: the prior odds of {second} are {number(odds[0])}, those {whose}."] if odds else []
 
 
 def _errors(result: Result) -> Table:

@@ -74,12 +74,27 @@ def verdict(summary: Summary) -> ConfidenceVerdict | None:
 
 def warnings(summary: Summary) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
-    kinds = (_infinite, _clipped, _classes, _clusters, _few_rows, _undefined)
+    kinds = (_useless, _infinite, _clipped, _classes, _clusters, _few_rows, _undefined)
     found = [warning for kind in kinds for warning in kind(summary)]
     if summary.recalibration_notes:
         notes = "; ".join(summary.recalibration_notes)
         found.append(Warning("recalibration", f"Of the recalibrations: {notes}."))
     return found + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
+
+
+def _useless(summary: Summary) -> Iterator[Warning]:
+    """Say which scores are worse than one answer for all rows, with the whole of their intervals."""
+    worse = []
+    for name, found in summary.estimates.items():
+        if found.call.entry.name.startswith("normalized_") and found.interval and found.interval.low > 1:
+            low, high = number(found.interval.low), number(found.interval.high)
+            worse.append(f"{name} {number(found.value)}, {found.interval.level:.0%} interval {low} to {high}")
+    if worse:
+        yield Warning(
+            "worse_than_constant",
+            f"Worse than answering with the class frequencies, or always with the best of them: "
+            f"{'; '.join(worse)}. A recalibration may mend it; as they are, ignore these probabilities.",
+        )
 
 
 def _infinite(summary: Summary) -> Iterator[Warning]:

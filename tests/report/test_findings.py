@@ -130,3 +130,16 @@ def test_a_region_without_rows_is_said_to_be_empty(summarized):
     result = summarized([[0.9, 0.1]] * 200, [0] * 200, metrics=metrics)
     assert codes(result) == ["one_class", "empty_region"]
     assert message(result, "empty_region").endswith("there: ece:region=0.1..0.2, skce:region=0.1..0.2.")
+
+
+def test_scores_worse_than_one_answer_are_said(summarized):
+    rows, labels = [[0.01, 0.99], [0.99, 0.01]] * 50, [0, 1] * 50
+    found = message(summarized(rows, labels), "worse_than_constant")
+    assert found.startswith("Worse than answering with the class frequencies")
+    assert "normalized_log_loss 6.64" in found
+    assert "normalized_error_rate 2.0000, 95% interval" in found
+    near = summarized(
+        [[0.4, 0.6], [0.6, 0.4]] * 5, [0, 1, 0, 1, 1, 0, 1, 0, 0, 1], metrics=("normalized_brier",)
+    )
+    assert near.metrics["normalized_brier"].value > 1
+    assert "worse_than_constant" not in codes(near)

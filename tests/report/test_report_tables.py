@@ -25,6 +25,7 @@ def test_order_of_a_report(sure):
         "What a recalibration would win back",
         "Calibration errors, for diagnosis",
         "Classes",
+        "Warnings",
     ]
 
 

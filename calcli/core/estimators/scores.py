@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
 from calcli.core.estimators import rules, scoring
+from calcli.core.estimators.beta_scores import BetaScore
+from calcli.core.estimators.cllr import find_cllr
 from calcli.core.estimators.costs import CostMatrix, decided, find_costs, matrix_of
 from calcli.core.estimators.expected import beta_score
 from calcli.core.estimators.scoring import Means
@@ -38,12 +40,15 @@ class Score:
         The same for the best system that gives every row the same answer; None where that says nothing.
     costs
         The costs of the decisions it judges, if it judges any.
+    parts
+        Numbers to read it with, by name.
     """
 
     statistics: Mapping[str, RowStatistic]
     value: OfMeans
     constant: OfMeans | None = None
     costs: CostMatrix | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 def find_score(call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
@@ -71,11 +76,13 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
         normalized = name.startswith(NORMALIZED)
         value = scoring.normalized_risk if normalized else scoring.risk
         constant = None if normalized else partial(scoring.constant_risk, costs=matrix)
-        return Score(matrix.statistics, partial(value, costs=matrix), constant, matrix)
-    if name == "beta_score":
-        score = beta_score(call, predictions)
-        constant = partial(scoring.constant_beta_score, score=score)
-        return Score(score.statistics, partial(scoring.beta_score, score=score), constant)
+        parts = {} if normalized or matrix.threshold is None else {"threshold": matrix.threshold}
+        return Score(matrix.statistics, partial(value, costs=matrix), constant, matrix, parts)
+    if name == "cllr":
+        found = find_cllr(name, predictions, settings)
+        return Score(found.statistics, found.value, parts={"prior_odds": found.prior_odds})
+    if name.endswith("beta_score"):
+        return _beta(beta_score(call, predictions), normalized=name.startswith(NORMALIZED))
     if (proper := name.removeprefix(NORMALIZED)) in PROPER:
         return proper_score(proper, name.startswith(NORMALIZED), settings.clip)
     statistics = {key: ROW_STATISTICS[key] for key in call.entry.statistics}
@@ -97,14 +104,31 @@ def proper_score(name: str, normalized: bool, clip: float = 0.0) -> Score:
     rule = rules.scoring_rule(name)
     statistics = {name: rule.statistic(clip)}
 
+    return _over_constant(statistics, lambda means: means[name], rule.constant, normalized=normalized)
+
+
+def _beta(score: BetaScore, *, normalized: bool) -> Score:
+    value = partial(scoring.beta_score, score=score)
+    return _over_constant(score.statistics, value, score.constant, normalized=normalized)
+
+
+def _over_constant(
+    statistics: Mapping[str, RowStatistic],
+    value: OfMeans,
+    of_priors: Callable[[Doubles], Doubles],
+    *,
+    normalized: bool,
+) -> Score:
+    """Return a score with its constant, or what it is of that of the class frequencies."""
+
     def constant(means: Means) -> Doubles:
-        return rule.constant(means.priors)
+        return of_priors(means.priors)
 
     def unbiased(means: Means) -> Doubles:
         if means.of_sample is None:
             return constant(means)
-        return scoring.without_bias(constant(means), float(rule.constant(means.of_sample)))
+        return scoring.without_bias(constant(means), float(of_priors(means.of_sample)))
 
     if normalized:
-        return Score(statistics, lambda means: scoring.ratio(means[name], unbiased(means)))
-    return Score(statistics, lambda means: means[name], constant)
+        return Score(statistics, lambda means: scoring.ratio(value(means), unbiased(means)))
+    return Score(statistics, value, constant)

@@ -102,11 +102,6 @@ def constant_error_rate(means: Means) -> Doubles:
     return 1 - means.priors[..., chosen.argmax()]
 
 
-def constant_beta_score(means: Means, score: BetaScore) -> Doubles:
-    """Return the beta score of the best constant system."""
-    return score.constant(means.priors)
-
-
 def without_bias(draws: Doubles, value: float) -> Doubles:
     """Move (B,) resampled values of a biased statistic to where it would lie without its bias.
 

@@ -156,6 +156,11 @@ class Recalibrated:
             observed, semi = np.array([before, self.mean(self.expected_losses(rule))]) / constant
             return float(1 - semi / observed)
 
+    def distances(self) -> Doubles:
+        """Return the (n,) sums over the classes of the absolute differences of both posteriors."""
+        log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
+        return np.abs(np.exp(log_probs) - np.exp(self.log_probs)).sum(axis=1)
+
     def entropies(self, rule: ScoringRule) -> Doubles:
         """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
         return rule.expected(self.log_probs, self.log_probs)

@@ -16,7 +16,7 @@ from calcli.core.language.calibrationerrors import REGION
 from calcli.core.language.entries import Argument, Entry, Method, Metric, written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import METHODS
-from calcli.core.language.metrics import AS_SCORE, METRICS
+from calcli.core.language.metrics import AS_SCORE, L1, METRICS
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
 WRAPS = "calibrator="
@@ -107,6 +107,8 @@ class MetricExpression(Expression[Metric]):
     @property
     def unit(self) -> str:
         """The metric's unit; that of the score where it measures part of one."""
+        if self.arguments.get("distance") == L1:
+            return "ratio"
         return self.whole.unit if self.entry.unit == AS_SCORE else self.entry.unit
 
     @property

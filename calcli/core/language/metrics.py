@@ -18,6 +18,7 @@ PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing
 GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
 RECALIBRATORS = (*METHODS, PAV, GIVEN)
 
+L1 = "l1"  # the absolute distance, which no score has for divergence
 AS_SCORE = "as the score"  # the unit of what measures a part of any score
 
 BRIER = {"score": Argument("brier", get_args(ScoreName))}
@@ -133,6 +134,21 @@ def _scores() -> list[Metric]:
             arguments=DENSITY,
         ),
         Metric(
+            name="normalized_beta_score", title="Beta-weighted score, normalized",
+            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            meaning="the same over that of the class frequencies: 1 is useless, 0 perfect",
+            formula="beta_score / beta_score of the class frequencies", source=ferrer + ", section 2.3",
+            arguments=DENSITY,
+        ),
+        Metric(
+            name="cllr", title="Cost of log-likelihood ratios",
+            family=SCORE, direction="lower", range="0 to inf", unit="bits",
+            meaning="two classes: how good the ratios of posterior to prior odds are; 1 is useless",
+            formula="(mean over class 1 of log2(1 + 1/LR) + mean over class 0 of log2(1 + LR)) / 2",
+            source="Bruemmer & du Preez 2006",
+            misses="prior odds are those of the labels; --shift-to-priors moves both alike",
+        ),
+        Metric(
             name="top5_accuracy", title="Top-5 accuracy",
             family=SCORE, direction="higher", range="0 to 1", unit="fraction",
             meaning="share of rows whose label is among the five most probable classes",
@@ -208,14 +224,23 @@ def _recalibrations() -> list[Metric]:
             arguments=RECALIBRATED,
         ),
         Metric(
+            name="unexplained", title="Unexplained share of the score",
+            family=RECALIBRATION, direction="zero", range="-inf to 1", unit="fraction",
+            meaning="share of the normalized score that the recalibrated posteriors do not expect; far from "
+            "0, they are not to be trusted",
+            formula="1 - normalized expected_score / normalized score", source=ferrer + ", table 1",
+            arguments=RECALIBRATED,
+        ),
+        Metric(
             name="score_divergence", title="Score divergence",
             family=RECALIBRATION, direction="lower", range="0 to inf", unit=AS_SCORE,
             meaning="part of the expected score that recalibration removes: distance to the recalibrated "
             "posteriors",
             formula="mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated",
             source="Broecker 2009; " + ferrer + ", eq. 26",
-            misses="rests on posteriors that were never checked",
-            arguments=RECALIBRATED,
+            misses="rests on posteriors that were never checked; distance=l1, the mean of sum_k |p_k - q_k|, "
+            "is no score divergence",
+            arguments={**RECALIBRATED, "distance": Argument("score", ("score", L1))},
         ),
     ]  # fmt: skip
 
@@ -283,6 +308,13 @@ def _decompositions() -> list[Metric]:
             meaning="score of the class frequencies: how hard the data are before any classifier looks",
             formula="score of the class frequencies", source=dimitriadis,
             arguments=isotonic,
+        ),
+        Metric(
+            name="min_cllr", title="Cost of log-likelihood ratios, least",
+            family=DECOMPOSITION, direction="lower", range="0 to 1", unit="bits",
+            meaning="two classes: what the best increasing map would leave of cllr; the rest is calibration",
+            formula="cllr of the isotonic fit, both classes alike", source="Bruemmer & du Preez 2006",
+            misses="the fit is judged on its own rows: biased downward",
         ),
     ]  # fmt: skip
 

@@ -438,3 +438,63 @@ def test_the_number_of_folds(predict):
     given = replace(predictions, columns={"fold": fold})
     by_hand = log_loss(made.labels, np.exp(Recalibration(DPAffine(), fold).apply(rows)))
     assert estimate(given, fold_column="fold").parts["after"] == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_the_unexplained_share_is_a_metric_with_an_interval_under_given_posteriors(predict):
+    predictions, made = simulated("mcs", predict, 4000, prior=0.8)
+    for method in ("dp", "temperature", "histogram"):
+        whole = estimate(predictions, expression(method, name="expected_score"))
+        assert (
+            estimate(predictions, expression(method, name="unexplained")).value == whole.parts["unexplained"]
+        )
+    truth = Companions(posteriors=predict(made.posteriors, made.labels))
+    found = estimate(predictions, expression("given", name="unexplained"), truth, resamples=500)
+    log_q = np.log(np.exp(made.scores) / np.exp(made.scores).sum(1, keepdims=True))
+    rng, drawn = np.random.default_rng(1), []
+    for _ in range(500):
+        rows = rng.integers(0, 4000, 4000)
+        semi, observed = (
+            -(made.posteriors * log_q).sum(1)[rows].mean(),
+            -log_q[rows, made.labels[rows]].mean(),
+        )
+        means = made.posteriors[rows].mean(0), np.bincount(made.labels[rows]) / 4000
+        entropies = [-(share * np.log(share)).sum() for share in means]
+        drawn.append(1 - semi / entropies[0] / (observed / entropies[1]))
+    expected = np.quantile(drawn, [0.025, 0.975])
+    np.testing.assert_allclose([found.interval.low, found.interval.high], expected, atol=0.04)
+    for score in ("brier", "error_rate"):
+        other = estimate(
+            predictions, expression("given", score=score, name="unexplained"), truth, resamples=99
+        )
+        assert other.interval.low < other.value < other.interval.high
+
+
+def test_the_absolute_distance_is_at_least_the_ece(predict):
+    """With raw posteriors in place of the means of bins (Ferrer & Ramos 2024, section 2.5.2)."""
+    predictions, _ = simulated("mcps", predict, 2000)
+    histogram = "recalibrator=histogram/bins=15/binning=equal-width/smoothing=0:training=test"
+    distance = estimate(predictions, f"score_divergence:{histogram}:distance=l1")
+    ece = estimate(predictions, "ece:lens=class-1:bins=15")
+    assert distance.value / 2 >= ece.value
+    assert distance.value / 2 == pytest.approx(ece.value, abs=0.03)
+    assert distance.call.unit == "ratio"
+    assert distance.parts["score_divergence"] == estimate(predictions, f"score_divergence:{histogram}").value
+
+
+def test_the_absolute_distance_by_hand(predict):
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 50)
+    given = Companions(posteriors=predict(p, np.zeros(50, int)))
+    name = "score_divergence:recalibrator=given:distance=l1"
+    found = estimate(predict(q, rng.integers(0, 3, 50)), name, given, resamples=100)
+    assert found.value == pytest.approx(np.abs(p - q).sum(1).mean(), abs=1e-12)
+    assert found.interval.low < found.value < found.interval.high
+
+
+def test_normalized_beta_scores_are_the_normalized_scores_they_are(predict):
+    predictions, _ = simulated("mcps", predict, 1000)
+    for (a, b), name in (((1, 1), "normalized_log_loss"), ((2, 2), "normalized_brier")):
+        beta = estimate(predictions, f"normalized_beta_score:a={a}:b={b}", resamples=100)
+        other = estimate(predictions, name, resamples=100)
+        assert beta.value == pytest.approx(other.value, abs=1e-6)
+        assert beta.interval.low == pytest.approx(other.interval.low, abs=1e-6)

@@ -20,6 +20,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.rows import LOG_ODDS
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.bootstrap import Sums
+from calcli.core.estimators.cllr import find_cllr, min_cllr
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.permutation import Swapped, swapped_sums
@@ -45,10 +46,14 @@ PARTS = {
     "corp_miscalibration": "miscalibration",
     "corp_discrimination": "discrimination",
     "corp_uncertainty": "uncertainty",
+    "min_cllr": "min_cllr",
 }
 OF_SUMS = ("calibration", "refinement", "estimated")  # which sums over bins are enough for
 WITH_INTERVAL = ("refinement", "uncertainty")
 LOOKED_UP = 1 << 20  # bins of probabilities at once
+
+
+MIN_CLLR = "min_cllr"
 
 
 class DecompositionFamily(Family):
@@ -56,6 +61,9 @@ class DecompositionFamily(Family):
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses, and the bins or what must be put in order."""
+        if call.entry.name == MIN_CLLR:
+            made.keep_rows(find_cllr(MIN_CLLR, made.predictions, made.settings).statistics | LOG_ODDS)
+            return
         made.keep_rows({call.score: decomposable_rule(call.score).statistic(made.settings.clip)})
         if "bins" in call.arguments:
             keep_parts(call, made)
@@ -74,7 +82,7 @@ class DecompositionFamily(Family):
         """Return the parts, each with all of those it stands among."""
         estimates = {}
         for call in calls:
-            parts = binned_parts(call, measured) if "bins" in call.arguments else _isotonic(call, measured)
+            parts = _parts(call, measured)
             value = parts[PARTS[call.entry.name]]
             interval, repeats = None, []
             if _has_interval(call) and settings.resamples and _resamples(measured):
@@ -162,6 +170,26 @@ def _uncertainty(call: MetricExpression, means: Means) -> Doubles:
         return rule.constant(priors)
     outcomes = means["value"]
     return rule.constant(np.stack([1 - outcomes, outcomes], axis=-1)) / rule.outcomes
+
+
+def _parts(call: MetricExpression, measured: Measurements) -> Parts:
+    if call.entry.name == MIN_CLLR:
+        return _ratios(measured)
+    return binned_parts(call, measured) if "bins" in call.arguments else _isotonic(call, measured)
+
+
+def _ratios(measured: Measurements) -> Parts:
+    """Return the cost of likelihood ratios, the least by any increasing map, and what calibration wins."""
+    rows, found = measured.predictions, find_cllr(MIN_CLLR, measured.predictions, measured.settings)
+    columns = {name: measured.rows[name] for name in found.statistics}
+    means = Sums(columns, rows.labels, 2, rows.weights, rows.priors, measured.units).means()
+    actual, least = float(found.value(means)), min_cllr(measured.rows["log_odds"], rows.labels, rows.weights)
+    return {
+        "cllr": actual,
+        "min_cllr": least,
+        "calibration": actual - least,
+        "prior_odds": found.prior_odds,
+    }
 
 
 def _isotonic(call: MetricExpression, measured: Measurements) -> Parts:

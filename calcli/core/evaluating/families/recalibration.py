@@ -19,8 +19,10 @@ from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated, R
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import GIVEN
+from calcli.core.language.metrics import GIVEN, L1
 from calcli.core.language.settings import Settings
+
+POSTERIOR = "posterior of class {}"
 
 LOSSES: dict[str, Callable[[CalibrationLoss], float]] = {
     "calibration_loss": lambda loss: loss.absolute,
@@ -125,7 +127,12 @@ def _finding(
     expected, entropy = found.mean(found.expected_losses(rule)), found.mean(found.entropies(rule))
     if call.entry.name == "expected_score":
         return expected, {"score": loss.before, "unexplained": found.unexplained(rule, loss.before)}
-    return expected - entropy, {"expected_score": expected, "entropy": entropy}
+    if call.entry.name == "unexplained":
+        return found.unexplained(rule, loss.before), {"score": loss.before, "expected_score": expected}
+    parts = {"expected_score": expected, "entropy": entropy}
+    if call.arguments["distance"] == L1:
+        return found.mean(found.distances()), {**parts, "score_divergence": expected - entropy}
+    return expected - entropy, parts
 
 
 def _given_interval(
@@ -141,11 +148,27 @@ def _given_interval(
         "expected": found.expected_losses(rule),
         "entropy": found.entropies(rule),
     }
+    of_means = OF_MEANS.get(call.entry.name, _unexplained(rule, found.log_probs.shape[1]))
+    if call.entry.name == "unexplained":
+        columns |= {POSTERIOR.format(k): own for k, own in enumerate(np.exp(found.log_probs).T)}
+    elif call.arguments.get("distance") == L1:
+        columns, of_means = {"distance": found.distances()}, lambda means: means["distance"]
     rows, predictions = found.rows, measured.predictions
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.units)
     means = sums.resampled(settings.resamples, generator(settings.seed, Stream.RECALIBRATED_RESAMPLES))
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite scores nothing is won
-        return Interval.of_draws(OF_MEANS[call.entry.name](means), settings.level)
+        return Interval.of_draws(of_means(means), settings.level)
+
+
+def _unexplained(rule: ScoringRule, classes: int) -> Callable[[Means], Doubles]:
+    """Return the unexplained share of the score as a function of means, those of the posteriors included."""
+
+    def share(means: Means) -> Doubles:
+        posterior = np.stack([means[POSTERIOR.format(k)] for k in range(classes)], axis=-1)
+        observed = means["before"] / rule.constant(means.priors)
+        return 1 - means["expected"] / rule.constant(posterior) / observed
+
+    return share
 
 
 def _trained_interval(

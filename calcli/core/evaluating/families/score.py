@@ -52,8 +52,7 @@ class ScoreFamily(Family):
                 ):  # its bias is larger than its spread
                     interval = None
             parts = {"constant": float(score.constant(means))} if score.constant else {}
-            if score.costs is not None and score.constant and score.costs.threshold is not None:
-                parts["threshold"] = score.costs.threshold
+            parts |= score.parts
             line = signature(call, measured, settings, f"resamples:{settings.resamples}")
             estimates[str(call)] = Estimate(call, value, line, interval, parts=parts)
         costs = {score.costs.title: score.costs for score in scores.values() if score.costs is not None}

@@ -1,0 +1,84 @@
+"""The cost of log-likelihood ratios of two classes, in bits (Bruemmer & du Preez 2006).
+
+A likelihood ratio is posterior odds over prior odds; both classes count alike, however often they occur.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.blocks import Block
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.rows import RowStatistic
+from calcli.core.estimators.rules import decomposable_rule
+from calcli.core.estimators.scoring import Means, ratio
+from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import Settings
+from calcli.core.problems.pav import pav
+
+COLUMNS = ("cost of ratios of the first class", "cost of ratios of the second class")
+
+
+@dataclass(frozen=True)
+class Cllr:
+    """The cost of ratios, under prior odds.
+
+    Attributes
+    ----------
+    prior_odds
+        Of the second class.
+    """
+
+    prior_odds: float
+
+    @property
+    def statistics(self) -> dict[str, RowStatistic]:
+        """Costs of the rows of each class, 0 in those of the other, by name."""
+        return {
+            COLUMNS[0]: lambda block: self._costs(block, 0),
+            COLUMNS[1]: lambda block: self._costs(block, 1),
+        }
+
+    def _costs(self, block: Block, k: int) -> Array:
+        log_ratio = block.log_odds.astype(np.float64, copy=False) - np.log(self.prior_odds)
+        bits = np.logaddexp(0, log_ratio if k == 0 else -log_ratio) / np.log(2)
+        return np.where(block.labels == k, bits, 0)
+
+    def value(self, means: Means) -> Doubles:
+        """Return the mean over the classes of the mean costs of their rows."""
+        each = [ratio(means[name], means.priors[..., k]) for k, name in enumerate(COLUMNS)]
+        return np.asarray((each[0] + each[1]) / 2)
+
+
+def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
+    """Return the cost of ratios under the odds of the labels, those that posteriors were moved to included.
+
+    Raises
+    ------
+    UsageError
+        If there are not two classes that both occur, or it is not clear which prior odds the posteriors have.
+    """
+    if predictions.n_classes != 2:
+        raise UsageError(f"{name} is for two classes, these are {predictions.n_classes}; see --against-rest")
+    if settings.priors is not None and not settings.shift_to_priors:
+        raise UsageError(
+            f"{name} does not depend on class frequencies; leave out --priors, or move the probabilities "
+            "there with --shift-to-priors"
+        )
+    first, second = np.bincount(predictions.labels, predictions.weights, 2).tolist()
+    if not first or not second:
+        raise UsageError(f"{name} needs rows of both classes")
+    return Cllr(second / first)
+
+
+def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:
+    """Return the least cost that any increasing map of the log-odds, (N,), has on these rows."""
+    weights = np.ones(len(labels)) if weights is None else weights.astype(np.float64, copy=False)
+    counted = weights > 0
+    log_odds, labels, weights = log_odds[counted], labels[counted], weights[counted]
+    balanced = weights / np.bincount(labels, weights, 2)[labels]
+    blocks = pav(log_odds, labels == 1, balanced)
+    return decomposable_rule("log_loss").of_frequencies(blocks.hits, blocks.weight) / float(np.log(2))
