@@ -27,6 +27,8 @@ EXTREMES = [0.0, 5e-324, 1e-323, 2.3e-308, 1e-300, 1e-17, 1e-3, 0.5, 1.0]
 SETTINGS = [
     "isotonic:smoothing=0", "isotonic:interpolation=steps:smoothing=0", "isotonic:lens=top-1",
     "spline:smoothing=0", "spline:lens=within-top-2", "histogram:smoothing=0",
+    "spline:lens=top-2", "isotonic:lens=within-top-2", "platt:lens=top-wise", "histogram:lens=class-1",
+    "spline:constrained=true:monotone=true", "spline:target=cumulative:constrained=true:monotone=true",
     "histogram:binning=equal-width", "histogram:lens=top-1", "scaling-binning:lens=top-1",
     "platt:target_smoothing=false", "beta:variant=ab",
 ]  # fmt: skip
