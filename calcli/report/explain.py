@@ -118,6 +118,7 @@ def _of_method(method: Method) -> dict[str, str]:
         "learns": method.learns,
         "parameters": f"{method.parameters} (K: number of classes)",
         "keeps": method.keeps,
+        "misses": method.misses,
         "source": method.source,
         "settings": _defaults(method),
         "use": f"calcli fit VALIDATION -m {example} -o cal.json",

@@ -165,3 +165,17 @@ def test_folds_and_clusters_of_columns(run, bayes, tmp_path):
 def test_the_usual_metrics_have_the_risks_of_costs(run, bayes):
     done = run("benchmark", "--cal", bayes[0], "--test", bayes[1], *DP[:5], "json", "--costs", "abstain:0.1")
     assert "bayes_risk:costs=abstain" in json.loads(done.out)["trials"][0]["values"]
+
+
+PARTS = (("cal", "calibration"), ("test", "test"))
+
+
+def test_raw_logits_where_there_are_none(run, sample):
+    files = [f"--{part}={sample / f'digits_forest_{name}.parquet'}" for part, name in PARTS]
+    report = json.loads(run("benchmark", *files, "--methods", "platt:input=raw,dp", "-f", "json", "-q").out)
+    faults = {trial["method"]: trial["fault"] for trial in report["trials"]}
+    assert "takes raw logits, which" in faults["platt:input=raw"]
+    assert faults["dp"] is None
+    files = [f"--{part}={sample / f'digits_network_{name}.npy'}" for part, name in PARTS]
+    report = json.loads(run("benchmark", *files, "--methods", "platt:input=raw", "-f", "json", "-q").out)
+    assert [trial["fault"] for trial in report["trials"]] == [None, None]

@@ -198,8 +198,8 @@ def test_options_reach_the_wrapped_method(run, digits):
     assert found["method"] == "preserve-top1:calibrator=vector/input=raw"
     done = run("fit", digits("calibration"), "-m", "reduced:calibrator=vector", "--input", "raw")
     assert "a confidence has no raw logits" in sentence(done)
-    done = run("fit", digits("calibration"), "-m", "preserve-top1:calibrator=platt", "--input", "raw")
-    assert "platt acts on probabilities" in sentence(done)
+    done = run("fit", digits("calibration"), "-m", "preserve-top1:calibrator=beta", "--input", "raw")
+    assert "beta acts on probabilities" in sentence(done)
     done = run("fit", digits("calibration"), "-m", "preserve-top1:calibrator=dp", "--lens", "top-1")
     assert "--lens top-1 is for methods that act on one score" in sentence(done)
 
@@ -240,7 +240,7 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
         (["-m", "temperature", "--candidates", "bias"], "--candidates is for -m auto"),
         (["-m", "temperature", "--lens", "top-1"], "--lens top-1 is for methods that act on one score"),
         (["-m", "platt", "--lens", "sideways"], "platt cannot act on lens 'sideways'"),
-        (["-m", "platt", "--input", "raw"], "platt acts on probabilities"),
+        (["-m", "beta", "--input", "raw"], "beta acts on probabilities"),
         (["-m", "auto", "--folds", "0"], "--folds 2 or more"),
         (["-m", "bias", "--folds", "1"], "--folds 1 leaves no rows to fit to; expected 2 or more"),
         (["-m", "auto", "--folds", "1"], "--folds 1 leaves no rows to fit to; expected 2 or more"),
@@ -321,3 +321,19 @@ def test_priors_that_are_none_are_refused(run, tmp_path, sample, shift):
     assert (done.status, done.out) == (2, "")
     assert "cal.json is damaged (priors of -4 to 5" in done.err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("score", "temperature"), [("log_loss", 2.2247), ("brier", 1.9597)])
+def test_temperatures_of_the_digits_network(run, digits, score, temperature):
+    found = fitted(run, digits("calibration"), "-m", f"temperature:score={score}", "--folds", "0")
+    assert found["learned"]["temperature"] == pytest.approx(temperature, abs=5e-5)
+
+
+def test_the_expression_overrides_the_input(run, digits, sample, tmp_path):
+    for method, kind in (("platt:input=raw", "log-probs"), ("vector:input=log-probs", "raw")):
+        options = ["--input", kind, "--folds", "0", "-o", tmp_path / "c.json"]
+        assert run("fit", digits("calibration"), "-m", method, *options).status == 0
+        file = json.loads((tmp_path / "c.json").read_text())
+        assert file["input"] == ("raw" if method.endswith("raw") else "log-probs")
+    done = run("fit", sample / "digits_forest_calibration.parquet", "-m", "platt:input=raw")
+    assert "needs logits" in sentence(done)

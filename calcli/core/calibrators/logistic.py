@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import ClassVar, Literal
@@ -10,11 +10,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calcli.core.calibrators.events import Bools, Event
+from calcli.core.calibrators.fit.brier import RAN_AWAY, LogisticBrier, ran_away
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional
+from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.language.errors import UsageError
 
+Input = Literal["log-probs", "raw"]
+Score = Literal["log_loss", "brier"]
 Variant = Literal["abm", "ab", "am"]
 
 TOLERANCE = 1e-8
@@ -34,12 +38,18 @@ class LogisticProblem:
         (N,) booleans.
     weight
         (N,) weights, all 1 if none were given.
+    score
+        What is minimized: "log_loss" or "brier".
+    remark
+        Notes what is to be said of the fit.
     """
 
     log_prob: Doubles
     log_complement: Doubles
     outcome: Bools
     weight: Doubles
+    score: str = "log_loss"
+    remark: Callable[[str], None] = lambda text: None
 
     @property
     def log_odds(self) -> Doubles:
@@ -47,11 +57,20 @@ class LogisticProblem:
         return self.log_prob - self.log_complement
 
     def fit(self, features: Doubles, target: Doubles) -> tuple[Doubles, float]:
-        """Return the maximum-likelihood coefficients of (N, P) features, and the mean log-loss."""
-        loss = LogisticLoss(features, target, self.weight / self.weight.sum())
+        """Return the best coefficients of (N, P) features, and the mean loss."""
+        share = self.weight / self.weight.sum()
+        loss = LogisticLoss(features, target, share)
         best = np.zeros(features.shape[1])
         if len(best):
             best = minimize(loss, best, TOLERANCE).x
+        if self.score == "brier" and len(best):
+            loss = LogisticBrier(features, target, share)
+            found = minimize(loss, best, TOLERANCE)
+            if ran_away(found, best):
+                loss.ridge, loss.centre = 1 / float(self.weight.sum()), best
+                found = minimize(loss, best, TOLERANCE)
+                self.remark(RAN_AWAY)
+            best = found.x
         return best, loss.evaluate(best)[0]
 
     def smoothed_targets(self) -> Doubles:
@@ -112,7 +131,15 @@ def sigmoid_event(logit: Doubles) -> Event:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Logistic(OneDimensional):
-    """What Platt scaling and beta calibration share: finite logarithms, and the way out of separable data."""
+    """What Platt scaling and beta calibration share: finite logarithms, and the way out of separable data.
+
+    Attributes
+    ----------
+    score
+        What is minimized: "log_loss" or "brier".
+    """
+
+    score: Score = "log_loss"
 
     def problem(
         self, levels: MapParameters, event: Event, outcome: Bools, weight: Array | None
@@ -121,7 +148,7 @@ class Logistic(OneDimensional):
         if np.isneginf(event.log_prob).any() or np.isneginf(event.log_complement).any():
             self.remark("probabilities of exactly 0 count as half the smallest positive one of the fit")
         weights = np.ones(len(outcome)) if weight is None else weight.astype(np.float64)
-        return LogisticProblem(*finite_logs(levels, event), outcome, weights)
+        return LogisticProblem(*finite_logs(levels, event), outcome, weights, self.score, self.remark)
 
     def safe_targets(self, problem: LogisticProblem, separable: bool) -> Doubles:
         """Return the outcomes as they are, or smoothed as by Platt where no finite fit would be the best."""
@@ -140,6 +167,9 @@ class Platt(Logistic):
     target_smoothing : bool
         Whether the targets are Platt's, (n1 + 1) / (n1 + 2) and 1 / (n0 + 2), or 1 and 0. With 1 and 0
         there is no finite optimum where the score separates the outcomes; Platt's are taken there.
+    input : {"log-probs", "raw"}
+        With "raw" each class against the rest, also of two, has a map of its own logit in place of its
+        log-odds (van de Waterlaat 2021, section 6.4).
     lens : str
         What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
         "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
@@ -148,6 +178,8 @@ class Platt(Logistic):
         Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
     ranks : int
         With "top-wise", how many ranks have a map; 0 is all of them.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------
@@ -158,6 +190,24 @@ class Platt(Logistic):
     name: ClassVar[str] = "platt"
 
     target_smoothing: bool = True
+    input: Input = "log-probs"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.input == "raw" and self.lens != CLASS_WISE:
+            raise UsageError(f"input=raw takes every logit by itself; leave out lens={self.lens}")
+
+    def working(self, scores: Array) -> Floats:
+        """Return what the maps act on."""
+        return scores.astype(np.float64, copy=False) if self.input == "raw" else super().working(scores)
+
+    def events_of(self, scores: Floats) -> Iterator[tuple[int, Event]]:
+        """Yield the class and event of each map; raw logits are taken for log-odds of every class."""
+        if self.input != "raw":
+            yield from super().events_of(scores)
+            return
+        for k, logit in enumerate(scores.T):
+            yield k, Event(logit, lambda: np.zeros(len(scores)))
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return `slope` and `intercept`, and the levels that stand for the logarithm of 0."""
@@ -186,6 +236,8 @@ class Beta(Logistic):
     variant : {"abm", "ab", "am"}
         All three free; c such that 1/2 stays 1/2, c = (a - b) ln 2; or a = b, which is logistic regression on
         the log-odds.
+    constrained : bool
+        Whether a and b must not be negative, so that the map rises.
     lens : str
         What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
         "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
@@ -194,6 +246,8 @@ class Beta(Logistic):
         Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
     ranks : int
         With "top-wise", how many ranks have a map; 0 is all of them.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------
@@ -204,24 +258,27 @@ class Beta(Logistic):
     name: ClassVar[str] = "beta"
 
     variant: Variant = "abm"
+    constrained: bool = True
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return `a`, `b` and `c`, and the levels that stand for the logarithm of 0."""
         levels = zero_levels(event)
         problem = self.problem(levels, event, outcome, weight)
         threshold = 0.0 if self.variant == "ab" else None
-        target = self.safe_targets(problem, problem.separable(rising=True, threshold=threshold))
+        separable = problem.separable(rising=self.constrained, threshold=threshold)
+        target = self.safe_targets(problem, separable)
         ones = np.ones(len(outcome))
+        rising = self.constrained
         if self.variant == "am":
-            slope, c = _fit_rising(problem, np.column_stack([problem.log_odds, ones]), target, slopes=1)
+            slope, c = _fit_rising(problem, np.column_stack([problem.log_odds, ones]), target, 1 * rising)
             a = b = slope
         elif self.variant == "ab":
             features = np.column_stack([problem.log_prob + LOG_2, -problem.log_complement - LOG_2])
-            a, b = _fit_rising(problem, features, target, slopes=2)
+            a, b = _fit_rising(problem, features, target, 2 * rising)
             c = (a - b) * LOG_2
         else:
             features = np.column_stack([problem.log_prob, -problem.log_complement, ones])
-            a, b, c = _fit_rising(problem, features, target, slopes=2)
+            a, b, c = _fit_rising(problem, features, target, 2 * rising)
         return {"a": a, "b": b, "c": c, **levels}
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:

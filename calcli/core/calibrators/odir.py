@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Parameters
 from calcli.core.calibrators.fit.newton import Vector
-from calcli.core.calibrators.softmax import MatrixScaling
+from calcli.core.calibrators.softmax import MatrixScaling, Score
 from calcli.core.data.arrays import Array
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.streams import Stream, generator
@@ -43,6 +43,8 @@ class MatrixODIR(MatrixScaling):
     """
 
     name: ClassVar[str] = "matrix-odir"
+
+    score: Score = field(default="log_loss", init=False)  # no setting: the penalties are made for it
 
     off_diagonal_penalty: float = 1000.0
     intercept_penalty: float = 0.01
@@ -88,6 +90,8 @@ class Dirichlet(MatrixScaling):
     """
 
     name: ClassVar[str] = "dirichlet"
+
+    score: Score = field(default="log_loss", init=False)  # no setting: the penalties are made for it
 
     off_diagonal_penalties: tuple[float, ...] = (1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01)
     intercept_penalties: tuple[float, ...] = (1.0, 0.01)

@@ -101,6 +101,14 @@ class OneDimensional(Calibrator):
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the probabilities after calibration."""
 
+    def working(self, scores: Array) -> Floats:
+        """Return what the maps act on, (N, K): log-probabilities."""
+        return kept_log_probs(scores)
+
+    def events_of(self, log_probs: Floats) -> Iterator[tuple[int, Event]]:
+        """Yield the class and event of each map that acts on a class."""
+        yield from class_events(log_probs)
+
     def learn(
         self,
         scores: Array,
@@ -113,7 +121,7 @@ class OneDimensional(Calibrator):
             counted = weights > 0
             scores, labels, weights = scores[counted], labels[counted], weights[counted]
         self.notes = []
-        log_probs = kept_log_probs(scores)
+        log_probs = self.working(scores)
         absent = np.flatnonzero(np.bincount(labels, minlength=log_probs.shape[1]) == 0)
         maps = [self.fit_map(event, outcome, weights) for event, outcome in self._problems(log_probs, labels)]
         self.parameters = self._packed(maps, log_probs.shape[1])
@@ -147,7 +155,7 @@ class OneDimensional(Calibrator):
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
-        log_probs = kept_log_probs(scores)
+        log_probs = self.working(scores)
         maps = self._unpacked(log_probs.shape[1])
         if (members := self._members(log_probs)) is not None:
             before = event_of(log_probs, members)
@@ -164,9 +172,9 @@ class OneDimensional(Calibrator):
 
     def _mapped(self, log_probs: Floats, maps: list[MapParameters]) -> NDArray[np.float64]:
         """Map each column of (N, K), as far as there are maps, and divide the rows by their sums."""
-        pairs = zip(maps, class_events(log_probs), strict=False)
+        pairs = zip(maps, self.events_of(log_probs), strict=False)
         after = [self.apply_map(parameters, event) for parameters, (_, event) in pairs]
-        if log_probs.shape[1] == 2:
+        if len(after) == 1 and log_probs.shape[1] == 2:
             return np.column_stack([after[0].log_complement, after[0].log_prob])
         mapped = [event.log_prob for event in after]
         return _normalized(np.column_stack([*mapped, log_probs[:, len(maps) :]]), log_probs)
@@ -181,7 +189,7 @@ class OneDimensional(Calibrator):
             order = descending(log_probs)
             log_probs = np.take_along_axis(log_probs, order, axis=1)
             labels = (order == labels[:, None]).argmax(axis=1)
-        for k, event in islice(class_events(log_probs), self.ranks or classes):
+        for k, event in islice(self.events_of(log_probs), self.ranks or classes):
             yield event, labels == k
 
     @property

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.affine import FEW, AffineLoss
+from calcli.core.calibrators.fit.brier import RAN_AWAY, SoftmaxBrier, ran_away
 from calcli.core.calibrators.fit.linear import (
     AffineMap,
     BiasMap,
@@ -27,6 +28,7 @@ from calcli.core.data.logspace import log_softmax
 from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
+Score = Literal["log_loss", "brier"]
 
 INVERSE = (
     "the more probable a class is said to be, the rarer it is; check labels and the order of the classes"
@@ -41,7 +43,14 @@ class LinearSoftmax(Calibrator):
     only then, the parameters are drawn towards the identity by a ridge with the weight of one row,
     ``|theta - identity|^2 / (2 n)``, and a note says so. `prepare` says what becomes of
     probabilities of exactly 0.
+
+    Attributes
+    ----------
+    score
+        What is minimized: "log_loss" or "brier".
     """
+
+    score: Score = "log_loss"
 
     @abstractmethod
     def _map(self, classes: int) -> LinearMap:
@@ -58,8 +67,12 @@ class LinearSoftmax(Calibrator):
     def _penalty(self, classes: int) -> Vector:
         return np.zeros(self._map(classes).scaled_identity(1).size)
 
-    def _objective(self, rows: TrainingRows, linear: LinearMap) -> SoftmaxLoss | AffineLoss:
+    def _objective(
+        self, rows: TrainingRows, linear: LinearMap, score: Score = "log_loss"
+    ) -> SoftmaxLoss | AffineLoss:
         penalty, centre = self._penalty(rows.scores.shape[1]), linear.scaled_identity(1)
+        if score == "brier":
+            return SoftmaxBrier(rows, linear, penalty, centre)
         if isinstance(linear, AffineMap) and linear.classes <= FEW:
             return AffineLoss(rows, penalty, centre)
         return SoftmaxLoss(rows, linear, penalty, centre)
@@ -85,6 +98,9 @@ class LinearSoftmax(Calibrator):
         linear = self._map(classes)
         theta = self._pack(start) if start else linear.scaled_identity(first_guess(rows))
         best, notes = fit_or_guard(self._objective(rows, linear), theta, tolerance)
+        if self.score == "brier":  # from the optimum of the log-loss, which is convex
+            best, more = _fit_brier(self._objective(rows, linear, "brier"), best.x, tolerance)
+            notes += more
         self.parameters = self._unpack(best.x, rows)
         self.notes = [*rows.notes, *notes, *self._inverse()]
         return self
@@ -127,9 +143,25 @@ def fit_or_guard(
     return best, notes
 
 
+def _fit_brier(
+    objective: SoftmaxLoss | AffineLoss, start: Vector, tolerance: float
+) -> tuple[Minimum, list[str]]:
+    """Minimize the Brier score from the optimum of the log-loss; where that leads far away, near it."""
+    best = minimize(objective, start, tolerance)
+    if not ran_away(best, start):
+        return best, []
+    objective.penalty, objective.centre = objective.penalty + objective.rows.ridge, start
+    return minimize(objective, start, tolerance), [RAN_AWAY]
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class BiasOnly(LinearSoftmax):
     """softmax(log-probabilities + beta), beta summing to 0: other class priors, K - 1 parameters.
+
+    Parameters
+    ----------
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------
@@ -159,6 +191,11 @@ class BiasOnly(LinearSoftmax):
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPAffine(LinearSoftmax):
     """softmax(alpha * log-probabilities + beta), beta summing to 0: K parameters.
+
+    Parameters
+    ----------
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------
@@ -223,6 +260,8 @@ class VectorScaling(_FeatureSoftmax):
     ----------
     input : {"log-probs", "raw"}
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------
@@ -263,6 +302,8 @@ class MatrixScaling(_FeatureSoftmax):
     ----------
     input : {"log-probs", "raw"}
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.fit.mixture import mixture_weights
+from calcli.core.calibrators.fit.searching import best_scale
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows, lifted, prepare
 from calcli.core.data.arrays import Array
 from calcli.core.data.logspace import log_softmax, row_blocks, row_max
+
+Score = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
 
 FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without information are flattened
 SAMPLE_ROWS = 1000  # rows, about, of the sample on which the search begins
@@ -44,6 +47,13 @@ class _Positive(Calibrator):
 class Temperature(_Positive):
     """softmax(scores / T): one parameter, T > 0, learned by log-loss; keeps the order of the classes.
 
+    Parameters
+    ----------
+    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
+        What is minimized. A calibration error is no proper score: it is least where probabilities are right
+        on average in bins, which useless ones are as well, and it jumps where a row changes its bin. It is
+        looked for on a grid around the optimum of the log-loss, which a note names.
+
     Adding a constant to a row of scores changes nothing, so that logits and log-probabilities give the same
     T. If every label has the largest score, T would run to 0: then 1/T is drawn towards 1 by the weight of
     one row. If the scores say nothing about the labels, T would be infinite or negative: it stays where the
@@ -56,6 +66,8 @@ class Temperature(_Positive):
     """
 
     name: ClassVar[str] = "temperature"
+
+    score: Score = "log_loss"
 
     def learn(
         self,
@@ -70,6 +82,9 @@ class Temperature(_Positive):
         alpha = 1 / float(start["temperature"]) if start else first_guess(rows)
         alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
         self.notes += notes
+        if self.score != "log_loss":
+            alpha, notes = best_scale(rows, alpha, self.score)
+            self.notes += notes
         self.parameters = {"temperature": 1 / alpha, **rows.floored()}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:

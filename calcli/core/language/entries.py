@@ -228,6 +228,8 @@ class Method(Entry):
         decide it, or a penalty.
     quick
         Whether `auto` tries it unasked.
+    misses
+        What some of its settings do not see.
     """
 
     kind: ClassVar[str] = "method"
@@ -239,6 +241,7 @@ class Method(Entry):
     keeps: str
     count: Callable[[int, Mapping[str, Any]], int | None] | None = None
     quick: bool = False
+    misses: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,9 @@ LENS = {"lens": Argument("class-wise"), **KEEP_TOP, "ranks": Argument(0, least=0
 INPUT = {"input": Argument("log-probs", ("log-probs", "raw"))}
 BINS = {"bins": Argument(15, least=1)}
 SMOOTHING = {"smoothing": Argument(1.0, least=0)}  # in rows
+SCORE = {"score": Argument("log_loss", ("log_loss", "brier"))}
+ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")  # as what a fit minimizes: of one number only, on a grid
+ANY_SCORE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS))}
 WRAPPED = {"calibrator": Argument(None)}
 
 
@@ -31,6 +34,9 @@ def _softmax() -> list[Method]:
             where="temperature:Temperature", family="softmax", quick=True,
             learns="softmax(log q / T), T > 0",
             parameters="1", keeps=ORDER, source=guo,
+            arguments=ANY_SCORE,
+            misses="a calibration error as score is not proper: in bins, useless probabilities may be right "
+            "on average; log_loss also sees how sharp they are",
             count=lambda k, s: 1,
         ),
         Method(
@@ -45,6 +51,7 @@ def _softmax() -> list[Method]:
             where="softmax:BiasOnly", family="softmax", quick=True,
             learns="softmax(log q + beta)",
             parameters="K - 1", keeps=NOTHING, source="Saerens et al. 2002, fitted by log-loss",
+            arguments=SCORE,
             count=lambda k, s: k - 1,
         ),
         Method(
@@ -52,6 +59,7 @@ def _softmax() -> list[Method]:
             where="softmax:DPAffine", family="softmax", quick=True,
             learns="softmax(alpha log q + beta)",
             parameters="K", keeps=NOTHING, source="Ferrer & Ramos 2024",
+            arguments=SCORE,
             count=lambda k, s: k,
         ),
         Method(
@@ -59,7 +67,7 @@ def _softmax() -> list[Method]:
             where="softmax:VectorScaling", family="softmax", quick=True,
             learns="softmax(w * log q + b)",
             parameters="2K - 1", keeps=NOTHING, source=guo,
-            arguments=INPUT,
+            arguments={**INPUT, **SCORE},
             count=lambda k, s: 2 * k - 1,
         ),
     ]  # fmt: skip
@@ -96,7 +104,7 @@ def _matrices() -> list[Method]:
             where="softmax:MatrixScaling", family="softmax",
             learns="softmax(W log q + b)",
             parameters="K(K + 1)", keeps=NOTHING, source=guo,
-            arguments=INPUT,
+            arguments={**INPUT, **SCORE},
             count=lambda k, s: k * (k + 1),
         ),
     ]  # fmt: skip
@@ -109,7 +117,7 @@ def _one_score() -> list[Method]:
             where="logistic:Platt", family="one score",
             learns="sigmoid(slope * log-odds + intercept)",
             parameters="2 a class", keeps=ROWS, source="Platt 1999",
-            arguments={**LENS, "target_smoothing": Argument(True)},
+            arguments={**LENS, "target_smoothing": Argument(True), **INPUT, **SCORE},
             count=lambda k, s: 2,
         ),
         Method(
@@ -117,7 +125,12 @@ def _one_score() -> list[Method]:
             where="logistic:Beta", family="one score", quick=True,
             learns="sigmoid(a ln s - b ln(1 - s) + c), a and b not negative",
             parameters="3 a class", keeps=ROWS, source="Kull et al. 2017",
-            arguments={**LENS, "variant": Argument("abm", ("abm", "ab", "am"))},
+            arguments={
+                **LENS,
+                "variant": Argument("abm", ("abm", "ab", "am")),
+                "constrained": Argument(True),
+                **SCORE,
+            },
             count=lambda k, s: 3,
         ),
         Method(

@@ -22,11 +22,12 @@ from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.evidence import Resampled
 from calcli.core.estimators.multiple import holm
-from calcli.core.language.errors import CalcliError, InputError
+from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
+from calcli.core.recalibrating.fitting import takes_raw
 
 UNCALIBRATED = "uncalibrated"
 DEFAULT_METRICS = ("log_loss", "brier", "ece", "ks", "cw_ece", "accuracy")
@@ -51,6 +52,8 @@ class Task:
         (N,) the fold of each row, where they are given; then `folds` is their number.
     columns
         Of the rows that are judged, by name: those that settings name.
+    logits
+        Whether both are raw logits, which some methods need.
     """
 
     model: str
@@ -60,6 +63,7 @@ class Task:
     folds: int = 0
     fold: Positions | None = None
     columns: Mapping[str, Array] = field(default_factory=dict)
+    logits: bool = True
 
 
 @dataclass(frozen=True)
@@ -117,21 +121,22 @@ def task_of(
     settings, rows, judged = settings or Settings(), rows_of(calibration), test or calibration
     named = [name for name in (settings.cluster, settings.fold_column) if name is not None]
     columns = {name: judged.column(name) for name in named}
+    logits = calibration.kind == judged.kind == "logits"
     if test is not None:
         require_classes(test, calibration.classes, calibration.provenance.path)
-        return Task(model, rows, rows_of(test), calibration.classes, columns=columns)
+        return Task(model, rows, rows_of(test), calibration.classes, columns=columns, logits=logits)
     if settings.fold_column is not None:
         known, fold = np.unique(columns[settings.fold_column], return_inverse=True)
         if len(known) < 2:
             raise InputError(
                 f"{judged.provenance.path}: column {settings.fold_column!r} has one value; expected folds"
             )
-        return Task(model, rows, rows, calibration.classes, len(known), fold, columns)
+        return Task(model, rows, rows, calibration.classes, len(known), fold, columns, logits)
     dealt: Positions | None = None
     if settings.cluster is not None:
         units = Units.of(judged.n_rows, columns[settings.cluster])
         dealt = stratified_folds(rows.labels, folds, generator(settings.seed, Stream.FITS), units)
-    return Task(model, rows, rows, calibration.classes, folds, dealt, columns)
+    return Task(model, rows, rows, calibration.classes, folds, dealt, columns, logits)
 
 
 def run(
@@ -231,7 +236,10 @@ def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[flo
     """Return the test rows' log-probabilities, and the time of fitting and of applying."""
     if method == UNCALIBRATED:
         return task.test.scores, (0.0, 0.0)
-    calibrator = make(parse_method(method))
+    call = parse_method(method)
+    if takes_raw(call) and not task.logits:
+        raise UsageError(f"{method} takes raw logits, which {task.model} does not have")
+    calibrator = make(call)
     start = time.process_time()
     if task.folds:
         if task.fold is not None:

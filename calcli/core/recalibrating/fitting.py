@@ -29,7 +29,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
-from calcli.core.language.methods import METHODS
+from calcli.core.language.methods import ERRORS, METHODS
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import FitSettings, Settings
 
@@ -118,6 +118,12 @@ def candidates_for(raw: bool) -> list[str]:
     return [m.name for m in METHODS.values() if m.quick and (m.family == "softmax" or not raw)]
 
 
+def takes_raw(call: MethodExpression, otherwise: bool = False) -> bool:
+    """Tell whether a method takes raw logits only: its expression says so, or what is said of all."""
+    said = [one.arguments["input"] == "raw" for one in call.chain if "input" in one.arguments]
+    return any(said) if said else otherwise
+
+
 def fit(
     predictions: Predictions,
     calls: Sequence[MethodExpression],
@@ -145,12 +151,18 @@ def fit(
         If the method does not go with the rows or the settings.
     """
     settings = settings or FitSettings()
+    for call in calls if len(calls) > 1 else ():
+        if any(one.arguments.get("score") in ERRORS for one in call.chain):
+            raise UsageError(
+                f"{call}: what minimizes a calibration error is not chosen among others, as it is no proper "
+                "score; fit it by itself"
+            )
     if len(calls) > 1 and not settings.folds:
         raise UsageError("choosing among methods takes cross-validation; give --folds 2 or more")
     evaluation = _evaluated(predictions)
     predictions, before = evaluation.predictions, _values(evaluation)
-    if settings.raw:
-        _refuse_raw(predictions, [settings.wrapped(call) for call in calls])
+    if raw := [settings.wrapped(call) for call in calls if takes_raw(call, settings.raw)]:
+        _refuse_raw(predictions, raw)
     rows = rows_of(predictions)
     if are_probabilities(rows.scores):
         raise InputError(
@@ -192,7 +204,7 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
     return CalibratorRecord(
         fit.calibrator,
         rows.classes,
-        fit.settings.raw,
+        takes_raw(fit.call, fit.settings.raw),
         tuple(fit.priors.tolist()),
         {
             "path": rows.provenance.path,
@@ -317,10 +329,10 @@ def _refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> 
             "or say --kind logits if they are"
         )
     for *_, learning in chains:
-        if learning.entry.family != "softmax":
+        if learning.entry.family != "softmax" and "input" not in learning.arguments:
             raise UsageError(
-                f"{learning.entry.name} acts on probabilities; leave out --input raw, which is for the "
-                "softmax methods"
+                f"{learning.entry.name} acts on probabilities; leave out --input raw, which is for platt and "
+                "the softmax methods"
             )
 
 

@@ -171,9 +171,9 @@ def test_ensemble_finds_the_mixture_the_labels_were_drawn_from():
 
 
 def test_settings_and_repr():
-    assert Temperature().get_params() == {}
+    assert Temperature().get_params() == {"score": "log_loss"}
     logits, labels = drawn(50, 3)
     fitted = Temperature().fit(logits, labels)
-    assert repr(Temperature()) == "Temperature()"
+    assert repr(Temperature()) == "Temperature(score='log_loss')"
     learned = fitted.parameters["temperature"]
-    assert repr(fitted).startswith(f"Temperature() fitted: temperature={learned:.3f}")
+    assert repr(fitted).startswith(f"Temperature(score='log_loss') fitted: temperature={learned:.3f}")

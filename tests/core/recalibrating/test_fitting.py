@@ -109,8 +109,8 @@ def test_raw_logits_are_told_from_probabilities(predict):
     with pytest.raises(UsageError, match="arrays has probs, --input raw needs logits"):
         fit(probs, TEMPERATURE, FitSettings(raw=True))
     logits = predict([[4.0, 6.0]] * 10, [0, 1] * 5, kind="logits")
-    with pytest.raises(UsageError, match="platt acts on probabilities"):
-        fit(logits, parse_methods(["platt"]), FitSettings(raw=True))
+    with pytest.raises(UsageError, match="beta acts on probabilities"):
+        fit(logits, parse_methods(["beta"]), FitSettings(raw=True))
     with pytest.raises(UsageError, match="a confidence has no raw logits"):
         fit(logits, TEMPERATURE, FitSettings(raw=True, reduced=True))
     assert "isotonic" not in candidates_for(raw=True)
