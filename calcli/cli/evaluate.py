@@ -24,7 +24,10 @@ def evaluate(
     concat: Annotated[bool, typer.Option("--concat", help="Take all files for one data set.")] = False,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Also report on every value of this column. Repeatable."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Also report on each value of this column, or predicted-class. Repeatable.",
+        ),
     ] = None,
     fail_if: Annotated[
         list[str] | None,

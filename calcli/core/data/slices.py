@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats, Positions
-from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Scores
+from calcli.core.data.blocks import blocks
+from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Scores, read_through
 from calcli.core.language.errors import InputError
 
+PREDICTED = "predicted-class"  # what to slice by in place of a column
 MOST = 1_000  # values of a column above which it is not a column to slice by
 ENOUGH_ROWS = 100  # rows from which a slice's figures are compared with others
 HELD_BYTES = 1 << 28  # scores of slices that are held in memory together
@@ -183,7 +185,7 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
     InputError
         If there is no such column, or it has too many values to slice by.
     """
-    values, codes = np.unique(predictions.column(column).astype(str), return_inverse=True)
+    values, codes = np.unique(_column(predictions, column).astype(str), return_inverse=True)
     if len(values) > MOST or len(values) == len(codes) > ENOUGH_ROWS:
         raise InputError(
             f"{predictions.provenance.path}: column {column!r} has {len(values):,} values in "
@@ -191,6 +193,17 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
         )
     order = np.array(_natural_order(values), np.intp)
     return [Slice(column, str(value)) for value in values[order]], np.argsort(order)[codes]
+
+
+def _column(predictions: Predictions, name: str) -> Array:
+    """Return a column; of `PREDICTED`, if there is none of that name, the classes predicted."""
+    if name != PREDICTED or name in predictions.columns:
+        return predictions.column(name)
+    names = np.array(predictions.classes)
+    found = read_through(
+        lambda: np.concatenate([block.largest(1)[0][:, 0].copy() for block in blocks(predictions)])
+    )
+    return names[found]
 
 
 def _natural_order(values: NDArray[np.str_]) -> list[int]:

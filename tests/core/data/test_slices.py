@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from calcli.core.data import blocks, slices
 from calcli.core.data.predictions import ArrayScores
 from calcli.core.data.priors import Priors
+from calcli.core.data.simulation import simulate
 from calcli.core.data.slices import select, select_each, slice_numbers, slice_rows
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
@@ -180,3 +181,16 @@ def test_a_slice_of_no_weight_is_refused(predict):
     whole = evaluate(rows, Settings(("log_loss",), resamples=0))
     with pytest.raises(InputError, match="slice place=b has no row of a weight above 0"):
         list(evaluate_slices(rows, "place", whole.summary))
+
+
+def test_slices_by_predicted_class(predict):
+    """Example 2.3.5 of van de Waterlaat 2021: right with .3, .9 and .9 where .6 is promised."""
+    found = simulate("thesis-2.3", {}, exact=True)
+    rows = predict(found.scores, found.labels)
+    whole = evaluate(rows, Settings(("accuracy", "mean_confidence"), resamples=0))
+    assert whole.estimates["accuracy"].value == pytest.approx(0.6)
+    parts = [part.estimates for _, part in evaluate_slices(rows, "predicted-class", whole.summary)]
+    assert [part["accuracy"].value for part in parts] == pytest.approx([0.3, 0.9, 0.9])
+    assert [part["mean_confidence"].value for part in parts] == pytest.approx([0.6] * 3)
+    named = replace(rows, columns={"predicted-class": np.array(["x"] * 40 + ["y"] * 40)})
+    assert [part.value for part, _ in slice_rows(named, "predicted-class")] == ["x", "y"]
