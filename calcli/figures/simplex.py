@@ -8,14 +8,16 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 
-from calcli.core.curves.simplex import Simplex, SimplexBinning, simplexes
+from calcli.core.curves.simplex import TRIANGLES, Simplex, simplexes
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
-from calcli.core.problems.vectors import group_members
+from calcli.core.language.settings import Settings
+from calcli.core.problems.problem import Recursive
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent, short, styled
 
@@ -26,25 +28,37 @@ PANEL_WIDTH = 3.1
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and a simplex for each system or face."""
-    binning: SimplexBinning = "recursive" if view.binning == "recursive" else "equal-size"
     results = {
         f"{system} {face}".strip(): result
         for system, evaluation in evaluations.items()
-        for face, result in simplexes(evaluation.predictions, _groups(evaluation, view.lens), binning).items()
+        for face, result in _simplexes(evaluation, view).items()
     }
     return simplex(results), results
 
 
-def _groups(evaluation: Evaluation, lens: str) -> dict[str, list[int]] | None:
-    """Return the class numbers of each group: of the groups that the lens names, or of the only ones."""
-    known, classes = evaluation.settings.groups, evaluation.predictions.classes
-    if lens not in known and len(known) > 1:
+def _simplexes(evaluation: Evaluation, view: View) -> dict[str, Simplex]:
+    settings = evaluation.settings
+    binning: int | Recursive | None = TRIANGLES if settings.bins == Settings.bins else settings.bins
+    if view.binning == "recursive":
+        binning = None if settings.min_rows is None else Recursive(settings.min_rows)
+    lens = outcomes_lens(view.lens, settings)
+    return simplexes(evaluation.predictions, lens, settings.groups, binning)
+
+
+def outcomes_lens(lens: str, settings: Settings) -> str:
+    """Return the lens of a figure of several outcomes: the only groups, or all classes, if none is asked for.
+
+    Raises
+    ------
+    UsageError
+        If there are several partitions to choose from.
+    """
+    if lens != View.lens:
+        return lens
+    known = settings.groups
+    if len(known) > 1:
         raise UsageError(f"a simplex shows one of the class groups; choose with --lens: {', '.join(known)}")
-    if not known:
-        return None
-    name = lens if lens in known else next(iter(known))
-    members = group_members(name, known[name], classes)
-    return {known[name][classes[numbers[0]]]: numbers for numbers in members}
+    return next(iter(known), "canonical")
 
 
 @styled
@@ -80,12 +94,9 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
 def _triangle(axes: Axes, result: Simplex) -> None:
     outline = np.vstack([CORNERS, CORNERS[:1]])
     axes.plot(*outline.T, color=MUTED, linewidth=0.8)
-    for step in np.arange(1, 5) / 5:
-        for k in range(3):
-            ends = np.zeros((2, 3))
-            ends[:, k] = step
-            ends[0, k - 1], ends[1, k - 2] = 1 - step, 1 - step
-            axes.plot(*(ends @ CORNERS).T, color=GRID, linewidth=0.6, zorder=0)
+    lines = [border @ CORNERS for border in result.borders]
+    axes.add_collection(LineCollection(lines, colors=GRID, linewidths=0.6, zorder=0))
+    axes.text(0.5, -0.11, result.binned, ha="center", va="top", fontsize=6, color=MUTED)
     places = (("left", "top", (0, -5)), ("right", "top", (0, -5)), ("center", "bottom", (0, 4)))
     for name, corner, (ha, va, offset) in zip(result.names, CORNERS, places, strict=True):
         axes.annotate(

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Array, Doubles, Floats, Tables
-from calcli.core.data.blocks import Block, sweep, working_dtype
+from calcli.core.data.arrays import Array, Doubles, Tables
+from calcli.core.data.blocks import sweep, working_dtype
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.partitions import Partition, recursive_partition, vector_bins
+from calcli.core.estimators.partitions import cell_partition, vector_bins
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.problems.lenses import find_lens
+from calcli.core.problems.problem import Recursive
+from calcli.core.problems.splits import recursive_splits
+from calcli.core.problems.vectors import VectorLens, VectorProblem, members_by_name
+from calcli.core.state.vectors import VectorTable
 
-SimplexBinning = Literal["equal-size", "recursive"]
-
-SIDE = 8  # equal-size bins along a side of the triangle: 64 triangles
-BINS = 64  # recursive bins aimed at
+TRIANGLES = 64  # bins of equal size where nothing else is asked for, and recursive ones aimed at
+CORNERS = np.eye(3)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,10 @@ class Simplex:
         (m,) share of the weight.
     count
         (m,) rows, none of them 0.
+    borders
+        Lines between the bins, each two or more points of three probabilities.
+    binned
+        How they were made, in words.
     """
 
     names: tuple[str, str, str]
@@ -43,6 +50,8 @@ class Simplex:
     frequency: Doubles
     share: Doubles
     count: NDArray[np.int64]
+    borders: tuple[Doubles, ...] = ()
+    binned: str = ""
 
     @property
     def thin(self) -> NDArray[np.bool_]:
@@ -59,22 +68,26 @@ class Simplex:
 
 def simplexes(
     predictions: Predictions,
-    groups: Mapping[str, Sequence[int]] | None = None,
-    binning: SimplexBinning = "equal-size",
+    lens: str = "canonical",
+    groups: Mapping[str, Mapping[str, str]] | None = None,
+    binning: int | Recursive | None = TRIANGLES,
 ) -> dict[str, Simplex]:
-    """Return the simplex of three classes or groups, or the four faces of four classes.
+    """Return the simplex of three outcomes, or the four faces of four.
 
-    A face is the triangle opposite to a class: the rows of the other three classes, with their
-    probabilities divided by their sum. If the predictions are calibrated, so are these.
+    A face is the triangle opposite to an outcome: the rows of the other three, with their probabilities
+    divided by their sum. If the predictions are calibrated, so are these.
 
     Parameters
     ----------
     predictions
         Scores and labels.
+    lens
+        The outcomes: "canonical" for the classes, "largest-2" or "largest-3", or the name of groups.
     groups
-        Class numbers of each of three groups, by name; the classes themselves if None.
+        The group of every class by its name, by the name of the partition.
     binning
-        "equal-size": 64 triangles; "recursive": bins that follow the data.
+        How many triangles of equal size, a square number; or recursive bins that follow the data, about as
+        many if None.
 
     Returns
     -------
@@ -83,98 +96,114 @@ def simplexes(
     Raises
     ------
     UsageError
-        If there are not three groups, or neither three nor four classes.
+        If the lens has neither three nor four outcomes, or the number of triangles is no square.
     InputError
         If a face has no row.
     """
-    if groups is None:
-        if predictions.n_classes not in (3, 4):
-            raise UsageError(
-                f"a simplex needs 3 or 4 classes, and {predictions.provenance.path} has "
-                f"{predictions.n_classes}; put them into three groups with --class-groups"
-            )
-        groups = {name: [k] for k, name in enumerate(predictions.classes)}
-    elif len(groups) != 3:
-        raise UsageError(f"a simplex needs 3 groups of classes, not {len(groups)}: {', '.join(groups)}")
-    names = list(groups)
-    probs, labels = group_probabilities(predictions, list(groups.values()))
+    problem = outcomes(predictions, lens, groups)
+    names = list(problem.names)
     if len(names) == 3:
-        return {"": _simplex(probs, labels, names, binning, predictions.weights)}
+        return {"": _simplex(problem, binning)}
     faces = {}
     for k, name in enumerate(names):
         rest = [j for j in range(4) if j != k]
-        mass = probs[:, rest].sum(1)
-        rows = (labels != k) & (mass > 0)
+        mass = problem.probs[:, rest].sum(1)
+        rows = (problem.labels != k) & (mass > 0)
         if not rows.any():
-            raise InputError(f"every row is of class {name!r}: the face of the other three classes is empty")
-        weights = None if predictions.weights is None else predictions.weights[rows]
-        face = probs[rows][:, rest] / mass[rows, None]
-        own = np.searchsorted(rest, labels[rows])
-        faces[f"without {name}"] = _simplex(face, own, [names[j] for j in rest], binning, weights)
+            raise InputError(f"every row is of {name!r}: the face of the other three is empty")
+        weights = None if problem.weights is None else problem.weights[rows]
+        probs = problem.probs[rows][:, rest] / mass[rows, None]
+        own = np.searchsorted(rest, problem.labels[rows])
+        face = VectorProblem(probs, own, weights, tuple(names[j] for j in rest))
+        faces[f"without {name}"] = _simplex(face, binning)
     return faces
 
 
-def _simplex(
-    probs: Floats, labels: Array, names: Sequence[str], binning: SimplexBinning, weights: Floats | None
-) -> Simplex:
-    if binning == "equal-size":
-        partition = triangle_partition(probs, SIDE)
+def outcomes(
+    predictions: Predictions, lens: str, groups: Mapping[str, Mapping[str, str]] | None = None
+) -> VectorProblem:
+    """Return the problem of three or four outcomes, classes and groups by their names; see `simplexes`."""
+    groups = groups or {}
+    members = members_by_name(groups, predictions.classes)
+    found = find_lens(lens, predictions.n_classes, members)
+    size = found.size if isinstance(found, VectorLens) else 2
+    if not isinstance(found, VectorLens) or size not in (3, 4):
+        path = predictions.provenance.path
+        if lens in groups:
+            raise UsageError(f"a simplex needs 3 or 4 groups of classes, and {lens} has {size}")
+        what = f"{path} has {size}" if lens == "canonical" else f"the lens {lens} has {size} outcomes"
+        raise UsageError(
+            f"a simplex needs 3 or 4 classes, and {what}; put them into three groups with --class-groups, or "
+            "say --lens largest-2"
+        )
+    table = VectorTable(found, predictions, working_dtype(predictions))
+    sweep(predictions, [table])
+    if lens in groups:
+        names = tuple(groups[lens][predictions.classes[own[0]]] for own in members[lens])
+        return replace(table.problem, names=names)
+    return replace(table.problem, names=predictions.classes) if lens == "canonical" else table.problem
+
+
+def _simplex(problem: VectorProblem, binning: int | Recursive | None) -> Simplex:
+    probs, weights = problem.probs, problem.weights
+    if isinstance(binning, int):
+        side = _side(binning)
+        partition, borders = cell_partition(probs, side), _grid(side)
+        binned = f"{binning} equal-size bins"
     else:
-        partition = recursive_partition(probs, max(2 * FEW_ROWS, 2 * len(probs) // BINS), weights)
-    bins = vector_bins(probs, labels, partition, weights)
+        least = binning.min_rows if binning else max(2 * FEW_ROWS, 2 * len(probs) // TRIANGLES)
+        partition, splits = recursive_splits(probs, least, weights)
+        borders = tuple(_clipped(bounds) for bounds in splits.bounds(3))
+        binned = f"recursive bins, split from {least:,} rows"
+    bins = vector_bins(probs, problem.labels, partition, weights)
     kept = bins.weight > 0
     weight = bins.weight[kept]
-    first, second, third = names
+    first, second, third = problem.names
     return Simplex(
         (first, second, third),
         (bins.score[:, kept] / weight).T,
         (bins.outcome[:, kept] / weight).T,
         weight / weight.sum(),
         bins.count[kept],
+        borders,
+        binned,
     )
 
 
-def triangle_partition(probs: Floats, side: int) -> Partition:
-    """Part (N, 3) probabilities into side^2 triangles of equal size.
-
-    A triangle is told by the whole steps of the three probabilities: they add up to side - 1 in those
-    that stand upright and to side - 2 in the others. A corner counts as upright.
-    """
-    steps = np.minimum((probs[:, :2] * side).astype(np.intp), side - 1)
-    third = np.minimum((probs[:, 2] * side).astype(np.intp), side - 1)
-    upright = steps.sum(1) + third >= side - 1
-    code = (steps[:, 0] * side + steps[:, 1]) * 2 + upright
-    order = np.argsort(code, kind="stable")
-    ends = np.flatnonzero(np.diff(code[order], append=-1)) + 1
-    return Partition(order, np.append(0, ends))
+def _side(bins: int) -> int:
+    """Return how many triangles are along a side, of which there are so many in all."""
+    side = math.isqrt(bins)
+    if side**2 != bins:
+        raise UsageError(
+            f"--bins {bins}: a triangle is made of a square number of equal ones; expected {side**2} or "
+            f"{(side + 1) ** 2}"
+        )
+    return side
 
 
-def group_probabilities(predictions: Predictions, groups: Sequence[Sequence[int]]) -> tuple[Floats, Array]:
-    """Return the probability of each group of classes, (N, g), and the group of each label, (N,).
-
-    Raises
-    ------
-    UsageError
-        If a class is in no group or in several.
-    """
-    group_of = np.full(predictions.n_classes, -1)
-    for g, members in enumerate(groups):
-        group_of[list(members)] = g
-    if sum(map(len, groups)) != predictions.n_classes or (group_of < 0).any():
-        raise UsageError("groups of classes must hold every class once")
-    table = _GroupTable(predictions, group_of, len(groups))
-    sweep(predictions, [table])
-    return table.probs, group_of[predictions.labels]
+def _grid(side: int) -> tuple[Doubles, ...]:
+    """Return the lines where a probability is a multiple of 1 / side."""
+    lines = []
+    for step in np.arange(1, side) / side:
+        for k in range(3):
+            ends = np.zeros((2, 3))
+            ends[:, k] = step
+            ends[0, k - 1], ends[1, k - 2] = 1 - step, 1 - step
+            lines.append(ends)
+    return tuple(lines)
 
 
-class _GroupTable:
-    """The probabilities of groups of classes, row by row."""
-
-    def __init__(self, predictions: Predictions, group_of: NDArray[np.intp], groups: int) -> None:
-        self.probs: Floats = np.empty((predictions.n_rows, groups), working_dtype(predictions))
-        self._members = np.equal.outer(np.arange(groups), group_of).astype(self.probs.dtype)
-
-    def add(self, block: Block) -> None:
-        """Sum the classes of each group."""
-        exp = block.exp if block.class_axis == 0 else block.exp.T
-        self.probs[block.rows] = (self._members @ exp / block.total).T
+def _clipped(bounds: Doubles) -> Doubles:
+    """Return the closed outline of the part of the triangle within (3, 2) bounds of the probabilities."""
+    outline = list(CORNERS)
+    for k, (low, high) in enumerate(bounds):
+        for end, sign in ((low, 1), (min(high, 2), -1)):
+            kept = []
+            for a, b in zip(outline, [*outline[1:], *outline[:1]], strict=True):
+                inside = sign * (a[k] - end) >= 0
+                if inside:
+                    kept.append(a)
+                if inside != (sign * (b[k] - end) >= 0):
+                    kept.append(a + (end - a[k]) / (b[k] - a[k]) * (b - a))
+            outline = kept
+    return np.array([*outline, *outline[:1]]).reshape(-1, 3)

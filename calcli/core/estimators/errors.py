@@ -28,17 +28,16 @@ from calcli.core.estimators.miscalibration import (
 from calcli.core.estimators.mmce import mmce, mmce_null
 from calcli.core.estimators.partitions import (
     Distance,
-    Partition,
     cell_partition,
     miscalibration,
     miscalibration_null,
-    recursive_partition,
     vector_bins,
 )
 from calcli.core.estimators.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, nearest_name
 from calcli.core.problems.problem import Binning, NamedBinning, Problem, Recursive
+from calcli.core.problems.splits import Partition, recursive_partition
 from calcli.core.problems.vectors import VectorProblem
 
 

@@ -7,79 +7,22 @@ Vaicenavicius et al. (2019, sections 3 and 4).
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.batches import batch_sizes
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.drawing import draw_labels
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.miscalibration import Norm
 from calcli.core.problems.problem import segment_sums
+from calcli.core.problems.splits import Partition
 
 Distance = Literal["class-mean", "tv", "euclidean", "squared-euclidean", "max", "hellinger", "kl"]
 
 DRAWN = 2_000_000  # labels, or sums of their outcomes, held in memory at once
-
-
-class Partition(NamedTuple):
-    """Rows parted into bins.
-
-    Attributes
-    ----------
-    order
-        (N,) row numbers, bin after bin.
-    cuts
-        (m + 1,) positions in `order` at which the m bins begin and end.
-    """
-
-    order: Positions
-    cuts: Positions
-
-
-def recursive_partition(points: Floats, min_rows: int, weights: Floats | None = None) -> Partition:
-    """Split rows where they vary most until the bins are small (Vaicenavicius et al. 2019, appendix B).
-
-    A bin of at least `min_rows` rows is split in the dimension of its largest variance, the first on ties:
-    rows below the mean go to one side, the others to the other. A bin that does not vary stays whole.
-
-    Parameters
-    ----------
-    points
-        (N, d) vectors.
-    min_rows
-        Number of rows from which a bin is split; it may leave bins with fewer.
-    weights
-        (N,) row weights, which enter mean and variance but not the number of rows.
-    """
-    leaves: list[Positions] = []
-    waiting = [(np.arange(len(points)), points)]
-    while waiting:
-        rows, inside = waiting.pop()
-        if len(rows) >= min_rows:
-            low = _below_mean(inside, None if weights is None else weights[rows])
-            if low.any() and not low.all():  # a mean of equal values may be rounded up
-                waiting += [(rows[~low], inside[~low]), (rows[low], inside[low])]  # low first
-                continue
-        leaves.append(rows)
-    return Partition(np.concatenate(leaves), np.cumsum([0, *map(len, leaves)]))
-
-
-def _below_mean(points: Floats, weights: Floats | None) -> NDArray[np.bool_]:
-    """Return which points lie below the mean in the dimension of the largest variance."""
-    mean = _mean(points, weights)
-    spread = np.subtract(points, mean, dtype=points.dtype)
-    widest = _mean(np.square(spread, out=spread), weights).argmax()
-    return points[:, widest] < mean[widest]
-
-
-def _mean(points: Floats, weights: Floats | None) -> NDArray[np.float64]:
-    if weights is None:
-        return points.mean(0, dtype=np.float64)
-    return (weights @ points / (weights.sum() or 1)).astype(np.float64, copy=False)
 
 
 def cell_partition(points: Floats, bins: int) -> Partition:

@@ -7,9 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from calcli.core.curves.simplex import group_probabilities, simplexes, triangle_partition
+from calcli.core.curves.simplex import outcomes, simplexes
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.estimators.partitions import cell_partition
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.problems.problem import Recursive
+from calcli.core.problems.splits import recursive_splits
 
 
 def some_predictions(n: int = 400, k: int = 3, seed: int = 0, weighted: bool = False) -> Predictions:
@@ -23,7 +26,7 @@ def some_predictions(n: int = 400, k: int = 3, seed: int = 0, weighted: bool = F
 
 def test_triangles_are_small_and_hold_every_row_once():
     probs = np.random.default_rng(0).dirichlet(np.ones(3) * 0.7, 5000)
-    order, cuts = triangle_partition(probs, 8)
+    order, cuts = cell_partition(probs, 8)
     assert sorted(order) == list(range(5000))
     assert len(cuts) - 1 == 64
     for start, stop in itertools.pairwise(cuts):
@@ -32,14 +35,14 @@ def test_triangles_are_small_and_hold_every_row_once():
 
 
 def test_corners_have_a_bin():
-    order, cuts = triangle_partition(np.eye(3).repeat(2, axis=0), 8)
+    order, cuts = cell_partition(np.eye(3).repeat(2, axis=0), 8)
     assert np.diff(cuts).tolist() == [2, 2, 2]
     assert {frozenset(order[a:b]) for a, b in itertools.pairwise(cuts)} == {
         frozenset({0, 1}), frozenset({2, 3}), frozenset({4, 5})
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("binning", ["equal-size", "recursive"])
+@pytest.mark.parametrize("binning", [25, None, Recursive(40)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_bins_average_to_the_whole(binning, weighted):
     predictions = some_predictions(weighted=weighted)
@@ -69,7 +72,10 @@ def test_faces_are_the_rows_of_the_other_classes():
 
 def test_groups_add_up_their_classes():
     predictions = some_predictions(k=10)
-    probs, labels = group_probabilities(predictions, [[0, 9], [1, 2, 3], [4, 5, 6, 7, 8]])
+    groups = {"kind": dict(zip("abcdefghij", "xyyyzzzzzx", strict=True))}
+    problem = outcomes(predictions, "kind", groups)
+    assert problem.names == ("x", "y", "z")
+    probs, labels = problem.probs, problem.labels
     table = predictions.scores.array
     np.testing.assert_allclose(probs[:, 0], table[:, 0] + table[:, 9])
     np.testing.assert_allclose(probs.sum(1), 1)
@@ -79,15 +85,56 @@ def test_groups_add_up_their_classes():
 def test_wrong_numbers_of_classes_and_groups_are_refused():
     with pytest.raises(UsageError, match="needs 3 or 4 classes, and arrays has 10"):
         simplexes(some_predictions(k=10))
-    with pytest.raises(UsageError, match="needs 3 groups of classes, not 2"):
-        simplexes(some_predictions(k=10), {"low": range(5), "high": range(5, 10)})
-    with pytest.raises(UsageError, match="every class once"):
-        simplexes(some_predictions(k=10), {"low": [0, 1], "middle": [1, 2], "high": range(3, 10)})
+    groups = {"kind": dict(zip("abcdefghij", "xyyyyyyyyy", strict=True))}
+    with pytest.raises(UsageError, match="needs 3 or 4 groups of classes, and kind has 2"):
+        simplexes(some_predictions(k=10), "kind", groups)
+    with pytest.raises(UsageError, match="the lens largest-4 has 5 outcomes"):
+        simplexes(some_predictions(k=10), "largest-4")
+    with pytest.raises(UsageError, match=r"--bins 24: .* expected 16 or 25"):
+        simplexes(some_predictions(), binning=24)
+
+
+def test_the_largest_and_four_groups_are_outcomes_as_well():
+    predictions = some_predictions(k=10)
+    ranked = -np.sort(-predictions.scores.array, axis=1)
+    (found,) = simplexes(predictions, "largest-2", binning=1).values()
+    assert found.names == ("top-1", "top-2", "rest")
+    np.testing.assert_allclose(found.mean[0, :2], ranked[:, :2].mean(0))
+    groups = {"kind": dict(zip("abcdefghij", "wxyzzzzzzz", strict=True))}
+    assert list(simplexes(predictions, "kind", groups)) == [f"without {name}" for name in "wxyz"]
+    assert list(simplexes(predictions, "largest-3"))[3] == "without rest"
+
+
+@pytest.mark.parametrize("bins", [1, 25, 100])
+def test_lines_are_where_the_bins_meet(bins):
+    predictions = some_predictions(n=20_000)
+    (found,) = simplexes(predictions, binning=bins).values()
+    assert len(found.count) == bins
+    side = round(bins**0.5)
+    assert len(found.borders) == 3 * (side - 1)
+    for border in found.borders:
+        np.testing.assert_allclose(border.sum(1), 1)
+        assert any(np.allclose(border[:, k], round(border[0, k] * side) / side) for k in range(3))
+
+
+def test_outlines_of_recursive_bins_fill_the_triangle_and_hold_their_rows():
+    predictions = some_predictions()
+    (found,) = simplexes(predictions, binning=Recursive(40)).values()
+    assert len(found.borders) == len(found.count) > 8
+    areas = []
+    for mean, outline in zip(found.mean, found.borders, strict=True):
+        x, y = outline[:, 0], outline[:, 1]
+        areas.append((x[:-1] * y[1:] - x[1:] * y[:-1]).sum())
+        assert np.all((mean >= outline.min(0) - 1e-12) & (mean <= outline.max(0) + 1e-12))
+    assert sum(areas) == pytest.approx(1)
+    _, splits = recursive_splits(predictions.scores.array, 40)
+    counts = np.bincount(splits.bin_of(predictions.scores.array))
+    np.testing.assert_array_equal(counts, found.count)
 
 
 def test_an_empty_face_is_refused():
     predictions = Predictions(
         ArrayScores(np.full((5, 4), 0.25), "probs"), np.zeros(5, np.int64), ("a", "b", "c", "d")
     )
-    with pytest.raises(InputError, match="every row is of class 'a'"):
+    with pytest.raises(InputError, match="every row is of 'a'"):
         simplexes(predictions)

@@ -13,10 +13,10 @@ from calcli.core.estimators.partitions import (
     Partition,
     miscalibration,
     miscalibration_null,
-    recursive_partition,
     vector_bins,
 )
 from calcli.core.problems.problem import ordered_problem
+from calcli.core.problems.splits import recursive_partition
 
 DISTANCES = {"tv": "tv", "euclidean": "eu", "squared-euclidean": "se"}
 
