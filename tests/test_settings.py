@@ -139,7 +139,7 @@ def test_numbers_of_numpy_become_those_of_python():
 def test_options_and_keywords_are_described_by_the_declaration(one):
     described = inspect.getdoc(Settings if one in declared(Settings).values() else ReadOptions)
     assert f"\n{one.keyword} : {one.values.name}, default {one.default!r}\n    " in described
-    if one.keyword not in ("training", "loss_resamples"):  # which other options spell
+    if one.keyword != "training":  # which other options spell
         assert EVALUATE[one.option].help.startswith(one.help)
 
 

@@ -131,7 +131,10 @@ class Recalibrating(Chosen):
     recalibrator: Any = option("recalibrator")
     calibration_data: Annotated[
         str | None,
-        Option(metavar="FILE", help="Train it on these predictions, not by cross-validation."),
+        Option(
+            metavar="FILE",
+            help="Train it on these predictions, not by cross-validation; frozen in intervals.",
+        ),
     ] = None
     calibration_labels: Annotated[
         str | None,
@@ -143,6 +146,8 @@ class Recalibrating(Chosen):
     calibration_loss_interval: Annotated[
         bool, Option("--calibration-loss-interval", help="Bootstrap it, training again each time; slow.")
     ] = False
+    loss_resamples: Any = option("loss_resamples")
+    retrain: Any = option("retrain")
     cluster: Any = option("cluster")
     folds: Any = option("folds")
     fold_column: Any = option("fold_column")
@@ -166,7 +171,7 @@ class Recalibrating(Chosen):
             raise UsageError("--calibration-data and --train-on-test exclude each other; choose one")
         if self.calibration_data is not None or self.train_on_test:
             given["training"] = "test" if self.train_on_test else "held-out"
-        if self.calibration_loss_interval:
+        if (self.calibration_loss_interval or self.retrain) and not given["loss_resamples"]:
             given["loss_resamples"] = LOSS_RESAMPLES
         return given
 

@@ -112,7 +112,10 @@ class Settings:
         "cross-validation", choice(Training), "What the recalibration of the calibration loss is trained on."
     )
     loss_resamples: int = setting(
-        0, whole(), "Bootstrap resamples behind the interval of a calibration loss; 0 for none."
+        0, whole(), "Bootstrap resamples behind the interval of a calibration loss; 0 for none.", "N"
+    )
+    retrain: bool = setting(
+        False, FLAG, "Train again in intervals also what --calibration-data train, on resamples of them."
     )
     cluster: str | None = setting(
         None, TEXT, "Rows that share a value depend on each other.", "COLUMN", in_policies=True

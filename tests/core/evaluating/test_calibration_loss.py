@@ -498,3 +498,24 @@ def test_normalized_beta_scores_are_the_normalized_scores_they_are(predict):
         other = estimate(predictions, name, resamples=100)
         assert beta.value == pytest.approx(other.value, abs=1e-6)
         assert beta.interval.low == pytest.approx(other.interval.low, abs=1e-6)
+
+
+def test_a_transform_of_other_rows_is_frozen_in_intervals_unless_asked(predict):
+    """Appendix E of Ferrer & Ramos 2024: the spread is that of the rows under one fit."""
+    predictions, made = simulated("mcps", predict, 400)
+    few, other = simulated("mcps", predict, 40, seed=1)
+    beside, name = Companions(calibration=few), expression(training="held-out", name="calibration_loss")
+    frozen = estimate(predictions, name, beside, resamples=500)
+    before, after = made.scores, DPAffine().fit(other.scores, other.labels).apply(made.scores)
+    rows = np.arange(400), made.labels
+    won = after[rows] - before[rows]
+    drawn = np.random.default_rng(0).choice(won, (2000, 400)).mean(axis=1)
+    expected = np.quantile(drawn, [0.025, 0.975])
+    width = np.ptp(expected)
+    found = [frozen.interval.low, frozen.interval.high]
+    np.testing.assert_allclose(found, expected, atol=0.15 * width)
+    assert "resamples:500" in frozen.signature
+    again = estimate(predictions, name, beside, resamples=500, loss_resamples=60, retrain=True)
+    assert "resamples:60" in again.signature
+    assert again.interval.high - again.interval.low > 1.1 * width  # 40 rows make an unsure fit
+    assert estimate(predictions, name, beside, retrain=True).interval is None

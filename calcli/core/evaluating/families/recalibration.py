@@ -38,7 +38,7 @@ OF_MEANS: dict[str, Callable[[Means], Doubles]] = {
 
 
 class RecalibrationFamily(Family):
-    """With intervals under given posteriors; of calibration losses also by fits to resamples."""
+    """With intervals under posteriors that stay as they are; of calibration losses also by fits."""
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses of the rows."""
@@ -56,9 +56,9 @@ class RecalibrationFamily(Family):
             interval, resamples = None, settings.loss_resamples
             if found is not None:
                 value, parts = _finding(call, found, before, _rule(call, measured))
-                if found.recalibration is None:
+                if _is_frozen(call, settings):
                     resamples = settings.resamples
-                    interval = _given_interval(call, found, before, measured, settings)
+                    interval = _frozen_interval(call, found, before, measured, settings)
                 elif call.entry.name in LOSSES and resamples:
                     interval = _trained_interval(call, found, before, _rule(call, measured), settings)
             note = signature(call, measured, settings, *_folds(call, settings), f"resamples:{resamples}")
@@ -108,6 +108,15 @@ def _recalibrations(measured: Measurements) -> Recalibrations:
     )
 
 
+def _is_frozen(call: MetricExpression, settings: Settings) -> bool:
+    """Tell whether the posteriors depend on no row that is resampled, so that all is made of means over rows.
+
+    A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E).
+    """
+    held_out = call.arguments["training"] == "held-out" and not settings.retrain
+    return held_out or call.arguments["recalibrator"] == GIVEN
+
+
 def _folds(call: MetricExpression, settings: Settings) -> list[str]:
     """Return into what the rows are dealt, for the signature."""
     if call.arguments["training"] != "cross-validation" or call.arguments["recalibrator"] == GIVEN:
@@ -135,10 +144,10 @@ def _finding(
     return expected - entropy, parts
 
 
-def _given_interval(
+def _frozen_interval(
     call: MetricExpression, found: Recalibrated, before: Array, measured: Measurements, settings: Settings
 ) -> Interval | None:
-    """Return the interval under posteriors that depend on no row: all is made of means over rows."""
+    """Return the interval under posteriors that stay as they are."""
     if not settings.resamples or len(found.kept) < 2:
         return None
     rule = _rule(call, measured)
