@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Computing, Quiet, Reading, bundled, settings_of
+from calcli.cli.options import Computing, Quiet, Reading, Recalibrating, bundled, settings_of
 from calcli.cli.output import emit
 from calcli.core.language.declaring import items
 
@@ -62,6 +62,7 @@ def plot(
     looking: Looking,
     reading: Reading,
     computing: Computing,
+    recalibrating: Recalibrating,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the figures.")] = "png",
     data: Annotated[
         bool, typer.Option("--data", help="Also write the numbers in each figure, as CSV.")
@@ -81,17 +82,19 @@ def plot(
     calcli plot train/* test/* --figure epochs --smooth savgol:11 -o figures
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
+    calcli plot a.csv b.csv --figure scores --metrics normalized_brier,ece -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.work.plot import plot_files
 
-    settings = settings_of(computing)
+    settings, options = settings_of(computing, recalibrating), reading.read_options()
     with progress(shown=not quiet) as watcher:
         written = plot_files(
             files,
             output,
-            reading.read_options(),
+            options,
             settings,
+            companions=recalibrating.companions(options),
             figures=[name for text in looking.figure or () for name in items(text)],
             lens=looking.lens,
             region=looking.region,

@@ -11,17 +11,20 @@ from matplotlib.figure import Figure
 
 from calcli.core.curves.series import ScoreSet, score_sets
 from calcli.core.evaluating.results import Estimate
+from calcli.core.language.expressions import MetricExpression
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.style import COLUMN, INK, MUTED, SERIES, new_figure, short, styled
 from calcli.figures.wording import metric_name
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
+SCALE = "0 is perfect, 1 (normalized) the best constant system"
 BAR_HEIGHT = 0.16  # inches: a bar of one system
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the scores of each system."""
-    results = score_sets({system: evaluation.estimates for system, evaluation in evaluations.items()})
+    systems = {system: evaluation.estimates for system, evaluation in evaluations.items()}
+    results = score_sets(systems, asked=bool(view.metrics))
     return score_bars(results), results
 
 
@@ -29,25 +32,38 @@ def make(evaluations: Evaluations, view: View) -> Made:
 def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
     """Draw normalized scores of several systems as bars, with intervals (Ferrer & Ramos 2024, fig. 2, 3, 5).
 
+    Calibration errors have an axis of their own, with the calibration losses beside them.
+
     Parameters
     ----------
     systems
         The same metrics of each system, by its name; a value that is not finite is written, not drawn.
     """
-    names = [metric_name(estimate.call) for estimate in next(iter(systems.values())).estimates]
-    count = len(systems)
-    figure = new_figure(COLUMN + 0.9, 0.75 + len(names) * (count * BAR_HEIGHT + 0.14) + 0.14 * count)
-    axes = figure.subplots()
+    count, panels = len(systems), len(next(iter(systems.values())).panels)
+    most = max(len(panel) for panel in next(iter(systems.values())).panels)
+    size = COLUMN + 0.9, 0.75 + most * (count * BAR_HEIGHT + 0.14) + 0.14 * count
+    figure = new_figure(panels * size[0], size[1])
+    drawn = figure.subplots(1, panels, squeeze=False)[0]
+    for number, axes in enumerate(drawn):
+        _bars(axes, {system: scores.panels[number] for system, scores in systems.items()})
+    handles, labels = drawn[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(count, 2 * panels))
+    return figure
+
+
+def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
+    calls = [estimate.call for estimate in next(iter(systems.values()))]
+    names, count = [_lines(call) for call in calls], len(systems)
     height = 0.8 / count
-    for index, (system, scores) in enumerate(systems.items()):
+    for index, (system, estimates) in enumerate(systems.items()):
         place = np.arange(len(names)) + (index - (count - 1) / 2) * height
-        value = np.array([estimate.value for estimate in scores.estimates])
+        value = np.array([estimate.value for estimate in estimates])
         shown = np.isfinite(value)
         axes.barh(
             place[shown], value[shown], height * 0.92, color=SERIES[index % len(SERIES)], label=short(system),
             hatch=HATCHES[index % len(HATCHES)], edgecolor="white", linewidth=0,
         )  # fmt: skip
-        for y, estimate in zip(place, scores.estimates, strict=True):
+        for y, estimate in zip(place, estimates, strict=True):
             _interval(axes, estimate, y)
     if axes.get_xlim()[1] > 1:
         axes.axvline(1, color=MUTED, linewidth=0.8, dashes=(4, 2))
@@ -55,9 +71,14 @@ def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.margins(x=0.12)
-    axes.set_xlabel("0 is perfect, 1 (normalized) the best constant system")
-    figure.legend(loc="outside upper center", ncols=min(count, 2))
-    return figure
+    errors = any(call.entry.family.beside_null for call in calls)
+    axes.set_xlabel("Calibration: 0 is perfect" if errors else SCALE)
+
+
+def _lines(call: MetricExpression) -> str:
+    """Return the name of a metric, each argument in a line of its own."""
+    title, _, arguments = metric_name(call).partition("\n")
+    return "\n".join([title, *arguments.split(", ")]) if arguments else title
 
 
 def _interval(axes: Axes, estimate: Estimate, y: float) -> None:

@@ -10,6 +10,7 @@ from calcli.core.curves.cumulative import KNOTS
 from calcli.core.curves.needs import lenses_of, metrics_of
 from calcli.core.curves.smoothing import smoother
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
@@ -38,6 +39,7 @@ def plot_files(
     options: ReadOptions,
     settings: Settings,
     *,
+    companions: Companions | None = None,
     figures: Sequence[str] = (),
     lens: str = "top-1",
     region: str = "all",
@@ -59,6 +61,8 @@ def plot_files(
         Predictions, and the folder.
     options, settings
         How to read and to evaluate them.
+    companions
+        Predictions that some metrics need beside them.
     figures
         Their names; empty for the standard set.
     lens, region, binning
@@ -102,7 +106,7 @@ def plot_files(
     refuse_binning(kinds if figures else [FIGURES["reliability"]], binning)
     with filled_folder(output) as folder:
         drawn = kinds if figures else FIGURES.values()
-        evaluations = _evaluations(files, options, settings, kinds, drawn, lens, watcher)
+        evaluations = _evaluations(files, options, settings, companions, kinds, drawn, lens, watcher)
         names = [kind.name for kind in kinds]
         if not figures:
             names = [*_standard(evaluations.values(), view), *names]
@@ -130,6 +134,7 @@ def _evaluations(
     files: Sequence[str],
     options: ReadOptions,
     settings: Settings,
+    companions: Companions | None,
     kinds: Sequence[FigureKind],
     drawn: Iterable[FigureKind],
     lens: str,
@@ -142,7 +147,7 @@ def _evaluations(
         wanted = replace(settings, metrics=metrics_of(kinds, predictions, settings))
         watch = watcher(name, predictions.n_rows) if watcher else None
         lenses = lenses_of(drawn, predictions, lens, settings)
-        evaluations[name] = evaluate(predictions, wanted, watch, lenses=lenses)
+        evaluations[name] = evaluate(predictions, wanted, watch, companions, lenses)
     return evaluations
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import shutil
 
@@ -272,7 +273,7 @@ def test_every_figure_is_in_the_help(run):
         (["--figure", "calibration-map"], "a calibration map needs a calibrator file"),
         (["--calibrator", "{preds}"], "{preds} is not a calibrator"),
         (["--figure", "deviation", "--draws", "0"], "a deviation diagram shows what chance allows"),
-        (["--figure", "scores", "--metrics", "ece"], "no normalized score was computed"),
+        (["--figure", "scores", "--metrics", "brier,ece"], "calibration errors; brier is none of them"),
         (["{preds}"], "{preds} is given twice; expected different files"),
         (["--format", "gif"], "'gif' is not one of 'png', 'svg', 'pdf'"),
     ],
@@ -347,3 +348,20 @@ def test_what_was_there_stays_if_a_figure_fails(run, preds, tmp_path):
     assert run("plot", preds, "--figure", "reliability,simplex", "-o", tmp_path / "figures").status == 2
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["reliability.png"]
     assert (tmp_path / "figures" / "reliability.png").read_text() == "old"
+
+
+def test_errors_beside_scores_with_the_recalibrator_asked_for(run, two_classes, tmp_path):
+    """The right of fig. 2 and 5 of Ferrer & Ramos 2024: errors, calibration losses, their intervals."""
+    name = "relative_calibration_loss:score=brier"
+    plain = ("--metrics", f"normalized_brier,{name},ece", "--resamples", 50)
+    asked = (*plain, "--recalibrator", "temperature", "--train-on-test", "--loss-resamples", 20)
+    folder = tmp_path / "figures"
+    assert run("plot", two_classes[0], "--figure", "scores", "--data", *asked, "-o", folder).status == 0
+    drawn = {row["metric"].partition(":")[0]: row for row in table(folder / "scores.csv")}
+    assert set(drawn) == {"normalized_brier", "relative_calibration_loss", "ece"}
+    done = run("evaluate", two_classes[0], *asked, "-f", "json", "--draws", 0)
+    for key, one in json.loads(done.out)["results"][0]["metrics"].items():
+        row = drawn[key.partition(":")[0]]
+        assert float(row["value"]) == one["value"]
+        assert float(row["low"] or "nan") == pytest.approx(one.get("low", math.nan), nan_ok=True)
+    assert "low" in json.loads(done.out)["results"][0]["metrics"][name]

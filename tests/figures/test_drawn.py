@@ -17,10 +17,12 @@ from calcli.core.curves.calibration_maps import TemperatureCurve
 from calcli.core.curves.calibration_maps import calibration_map as map_of
 from calcli.core.curves.forest import Forest
 from calcli.core.curves.reliability import class_reliability
-from calcli.core.curves.series import Course, Courses
+from calcli.core.curves.series import Course, Courses, ScoreSet
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.figures import View, calibration_map, draw, epochs, forest
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.expressions import parse_metric
+from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars
 from calcli.figures.risk import CONSTANT
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, SERIES, UNDER
@@ -326,3 +328,15 @@ def test_calibration_map_is_the_map(evaluations, case):
     circles = axes.findobj(PathCollection)[0].get_offsets()
     filled = result.bins.weight > 0
     np.testing.assert_allclose(circles[:, 1], (result.bins.outcome[filled] / result.bins.weight[filled]))
+
+
+def test_errors_have_an_axis_of_their_own_beside_the_scores():
+    names = ["normalized_brier", "ece", "relative_calibration_loss", "normalized_error_rate"]
+    both = ScoreSet(tuple(Estimate(parse_metric(name), 0.5, "") for name in names))
+    left, right = score_bars({"a": both}).axes
+    assert [text.get_text() for text in left.get_yticklabels()] == [
+        "Brier score, normalized",
+        "Error rate, normalized",
+    ]
+    assert [text.get_text() for text in right.get_yticklabels()] == ["Calibration loss, relative", "ECE"]
+    assert len(score_bars({"a": ScoreSet(both.estimates[::2])}).axes) == 1

@@ -13,29 +13,36 @@ from calcli.core.curves.smoothing import smoother
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.numbering import by_folder, numbers_in_names
 from calcli.core.evaluating.results import Estimate
+from calcli.core.language.entries import Metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.families import ERROR
+from calcli.core.language.metrics import METRICS
 
-NORMALIZED = (
-    "normalized_log_loss",
-    "normalized_brier",
-    "normalized_error_rate",
-    "normalized_bayes_risk",
-    "relative_calibration_loss",
-)
+LOSS = "relative_calibration_loss"
 
 
 @dataclass(frozen=True)
 class ScoreSet:
-    """Scores of one system that are comparable: 0 is perfect, 1 the best constant system.
+    """Metrics of one system that are comparable: 0 is perfect, 1 the best constant system.
 
     Attributes
     ----------
     estimates
-        Estimates, some with intervals.
+        Estimates, some with intervals: normalized scores, calibration losses as shares, calibration errors.
     """
 
     estimates: tuple[Estimate, ...]
+
+    @property
+    def panels(self) -> list[tuple[Estimate, ...]]:
+        """The scores, and beside errors what else is of calibration alone."""
+        errors = tuple(one for one in self.estimates if _is_error(one.call))
+        if not errors:
+            return [self.estimates]
+        losses = tuple(one for one in self.estimates if one.call.entry.name == LOSS)
+        scores = tuple(one for one in self.estimates if one not in (*errors, *losses))
+        return [panel for panel in (scores, losses + errors) if panel]
 
     def tables(self) -> Tables:
         """Return the table of the scores; ends of intervals are nan where there is none."""
@@ -52,30 +59,44 @@ class ScoreSet:
         return {"": columns}
 
 
-def score_sets(systems: Mapping[str, Mapping[str, Estimate]]) -> dict[str, ScoreSet]:
-    """Return the normalized scores that all systems have.
+def _is_normalized(metric: Metric) -> bool:
+    return metric.name.startswith("normalized_")
+
+
+def _is_error(call: MetricExpression) -> bool:
+    return call.entry.family == ERROR
+
+
+def _is_drawn(call: MetricExpression, *, errors: bool) -> bool:
+    return call.entry.name == LOSS or _is_normalized(call.entry) or (errors and _is_error(call))
+
+
+def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, asked: bool = False) -> dict[str, ScoreSet]:
+    """Return the normalized scores and shares that all systems have; where they are asked for, also errors.
 
     Parameters
     ----------
     systems
         Estimates of each system, by canonical expression.
+    asked
+        Whether all of them are to be drawn.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If there is none, or others are asked for.
     """
     first, *others = systems.values()
-    shared = [
-        expression
-        for expression, estimate in first.items()
-        if estimate.call.entry.name in NORMALIZED and all(expression in other for other in others)
-    ]
-    if not shared:
-        known = ", ".join(NORMALIZED)
-        raise UsageError(f"no normalized score was computed; ask for some of {known} with --metrics")
+    shared = [expression for expression in first if all(expression in other for other in others)]
+    drawn = [name for name in shared if _is_drawn(first[name].call, errors=asked)]
+    if not drawn or (asked and len(drawn) < len(shared)):
+        known = ", ".join(name for name, metric in METRICS.items() if name == LOSS or _is_normalized(metric))
+        left = next((name for name in shared if name not in drawn), "nothing")
+        raise UsageError(
+            f"the figure scores draws {known} and calibration errors; {left} is none of them, see --metrics"
+        )
     return {
-        system: ScoreSet(tuple(estimates[expression] for expression in shared))
+        system: ScoreSet(tuple(estimates[expression] for expression in drawn))
         for system, estimates in systems.items()
     }
 

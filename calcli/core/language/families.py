@@ -62,8 +62,8 @@ RECALIBRATION = MetricFamily(
     name="recalibration",
     title="What recalibration would win back",
     comes_with="an interval under given posteriors and transforms of other rows; of calibration losses on "
-    "request, trained again for each resample; in comparisons a paired one of calibration losses, a p-value of "
-    "the others",
+    "request, trained again for each resample; in comparisons a paired one of calibration losses, a p-value "
+    "of the others",
     section="parts",
     fits=True,
     undefined="there are too few rows for two folds of a cross-validation",
