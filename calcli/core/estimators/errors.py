@@ -168,11 +168,13 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
     if "binning" in arguments:
         least = Recursive(arguments.pop("min_rows"))
         arguments["binning"] = _binning(call, str(arguments["binning"]), edges or {}, least)
-    if make in (VectorMiscalibration, KernelError) and call.is_class_wise:
+    if make in (VectorMiscalibration, KernelError) and (call.is_class_wise or call.is_marginal):
         raise UsageError(
             f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
             "such as canonical or class-0"
         )
+    if call.is_marginal and arguments.get("debiased"):
+        raise UsageError(f"{call}: the probabilities of a row depend on each other; leave out debiased")
     if arguments.get("weights", "equal") != "equal" and not call.is_class_wise:
         raise UsageError(f"{call}: weights are those of classes; leave out the lens {call.lens}")
     return make(**arguments)

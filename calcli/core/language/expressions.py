@@ -78,6 +78,11 @@ class MetricExpression(Expression[Metric]):
         return self.lens in (CLASS_WISE, WORST_CLASS)
 
     @property
+    def is_marginal(self) -> bool:
+        """Whether it is computed of every class's probability in every row at once."""
+        return self.lens == "marginal"
+
+    @property
     def over_classes(self) -> str:
         """How class-wise errors are aggregated over the classes: norm 1, 2 or max, or their sum."""
         if self.lens == WORST_CLASS:

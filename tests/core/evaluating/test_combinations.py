@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 from scipy.special import rel_entr
+from scipy.stats import kstest
 
 from calcli.core.estimators.partitions import cell_partition
 from calcli.core.evaluating.evaluate import evaluate
@@ -31,7 +32,8 @@ NAMES = [name for name, metric in METRICS.items() if metric.family.name in ("err
 
 
 def found(predictions, metric, **others):
-    asked = Settings(metrics=(metric,), resamples=0, groups=GROUPS, edges=EDGES, **{"draws": 0, **others})
+    others = {"draws": 0, "groups": GROUPS, **others}
+    asked = Settings(metrics=(metric,), resamples=0, edges=EDGES, **others)
     (estimate,) = evaluate(predictions, asked).estimates.values()
     return estimate
 
@@ -197,6 +199,8 @@ def test_corp_through_a_lens_takes_apart_the_problem_of_the_lens(predict, four, 
         ),
         ("skce:lens=class-1:region=class-1@0..1", "of one score a region is told by its ends"),
         ("expected_miscalibration:lens=class-wise", "expected one such as canonical or class-0"),
+        ("skce:lens=marginal", "expected one such as canonical or class-0"),
+        ("ece_l2:lens=marginal:debiased=true", "the probabilities of a row depend on each other"),
         ("skce:lens=worst-class", "expected one such as canonical or class-0"),
         ("ece:debiased=true", "as in ece_l2:debiased=true"),
     ],
@@ -213,6 +217,36 @@ def test_a_region_of_vectors_is_that_of_their_largest_probability(predict, four,
     whole = found(predict(probs, labels), metric.format(":region=0.5..0.8"))
     alone = found(predict(probs[inside], labels[inside]), metric.format(""))
     assert whole.value == pytest.approx(alone.value, abs=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(
+    "arguments", ["", ":region=0.1..0.4", ":binning=equal-mass", ":binning=recursive:min_rows=40"]
+)
+def test_the_marginal_lens_pools_the_probabilities_of_all_classes(predict, four, arguments, classes):
+    probs, labels = four
+    if classes == 2:
+        probs, labels = np.stack([probs[:, 0], 1 - probs[:, 0]], axis=1), labels % 2
+    score, hit = probs.ravel(), np.eye(classes, dtype=int)[labels].ravel()
+    pairs = predict(np.stack([1 - score, score], axis=1), hit)
+    for metric in ("ece", "ks", "mce"):
+        own = arguments if metric != "ks" or "binning" not in arguments else ""
+        expected = found(pairs, f"{metric}:lens=class-1{own}", groups={}).value
+        value = found(predict(probs, labels), f"{metric}:lens=marginal{own}", groups={}).value
+        assert value == pytest.approx(expected)
+
+
+def test_labels_of_a_row_are_drawn_together_under_the_marginal_lens(predict, four):
+    probs, _ = four
+    rng = np.random.default_rng(5)
+    ranks = []
+    for draw in range(60):  # of calibrated predictions p-values are uniform
+        labels = (probs.cumsum(1) < rng.random((len(probs), 1))).sum(1)
+        estimate = found(predict(probs, labels), "ks:lens=marginal", draws=49, test=True, seed=draw)
+        ranks.append(estimate.if_calibrated.p_value)
+    assert kstest(ranks, "uniform").pvalue > 0.001
+    estimate = found(predict(probs, labels), "ece:lens=marginal:region=0.2..0.6", draws=49, test=True)
+    assert 0 < estimate.if_calibrated.p_value <= 1
 
 
 @pytest.mark.parametrize(("lens", "prefix"), [("canonical", "class"), ("pairs", "group")])
@@ -243,7 +277,7 @@ def expressions(draw):
     metric = METRICS[draw(st.sampled_from(NAMES))]
     text = metric.name
     values = {
-        "lens": st.sampled_from([*SCALAR, *VECTOR, "class-wise", "worst-class", "class-0"]),
+        "lens": st.sampled_from([*SCALAR, *VECTOR, "class-wise", "worst-class", "marginal", "class-0"]),
         "region": st.sampled_from(["0..0.5", "0.5..1", "0.999..1"]),
         "binning": st.sampled_from(["equal-width", "equal-mass", "recursive", "mine"]),
         "bins": st.sampled_from([1, 2, 15]),

@@ -27,6 +27,7 @@ from calcli.core.estimators.miscalibration import (
 from calcli.core.estimators.permutation import Side, Swapped, permuted_differences, swapped_sums
 from calcli.core.evaluating.classwise import class_wise_null, class_wise_value, from_sums
 from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
+from calcli.core.evaluating.marginal import marginal_null, marginal_value
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
@@ -42,7 +43,12 @@ class ErrorFamily(Family):
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
         estimator = find_estimator(call, made.settings.edges)
-        if not call.is_class_wise:
+        if call.is_marginal:
+            if call.region == "all" and from_sums(estimator):
+                made.keep_bins(estimator.bins)
+            else:
+                made.keep_probs()
+        elif not call.is_class_wise:
             made.keep_lens(call.lens)
         elif from_sums(estimator):
             made.keep_bins(estimator.bins)
@@ -73,7 +79,7 @@ class ErrorFamily(Family):
             if isinstance(estimator, KernelError):
                 if system.paired:
                     kept[str(call)] = measured.vector_problem(call.lens)
-            elif not call.is_class_wise and measured.is_scalar(call.lens):
+            elif not (call.is_class_wise or call.is_marginal) and measured.is_scalar(call.lens):
                 side = (*measured.columns(call.lens), measured.units, measured.predictions.weights)
                 kept[str(call)] = Side(*side)
             elif call.is_class_wise and from_sums(estimator):
@@ -135,6 +141,8 @@ def calibration_errors(
         estimator = find_estimator(call, settings.edges)
         if isinstance(estimator, OfVectors):
             found[str(call)] = _of_vectors(measured, call, estimator, settings)
+        elif call.is_marginal:
+            found[str(call)] = _marginal(measured, call, estimator, settings)
         elif call.is_class_wise:
             found[str(call)] = _class_wise(measured, call, estimator, settings)
         else:
@@ -207,6 +215,17 @@ def _class_wise(
         return TestedError(value, parts=parts)
     null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
     return TestedError(value, null, parts)
+
+
+def _marginal(
+    measured: Measurements, call: MetricExpression, estimator: OneDimensional, settings: Settings
+) -> TestedError:
+    value = marginal_value(measured, estimator, call.region)
+    if math.isnan(value) or not (settings.test and settings.draws):
+        return TestedError(value)
+    return TestedError(
+        value, marginal_null(measured, estimator, call.region, value, settings.draws, _rng(settings))
+    )
 
 
 FAMILY = ErrorFamily()
