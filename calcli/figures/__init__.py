@@ -6,6 +6,7 @@ from calcli.figures.calibration_map import calibration_map
 from calcli.figures.class_wise import class_wise
 from calcli.figures.corp import reliability_curve
 from calcli.figures.deviation import deviation
+from calcli.figures.divergence import divergence_curves
 from calcli.figures.drawing import Drawing, View, draw, standard_set
 from calcli.figures.epochs import epochs
 from calcli.figures.ks import ks_graphs
@@ -24,6 +25,7 @@ __all__ = [
     "calibration_map",
     "class_wise",
     "deviation",
+    "divergence_curves",
     "draw",
     "epochs",
     "forest",

@@ -365,3 +365,12 @@ def test_errors_beside_scores_with_the_recalibrator_asked_for(run, two_classes, 
         assert float(row["value"]) == one["value"]
         assert float(row["low"] or "nan") == pytest.approx(one.get("low", math.nan), nan_ok=True)
     assert "low" in json.loads(done.out)["results"][0]["metrics"][name]
+
+
+def test_the_figure_divergence_is_for_two_classes(run, two_classes, sample, tmp_path):
+    asked = ("--figure", "divergence", "--data", "-o", tmp_path / "figures")
+    assert run("plot", two_classes[0], *asked).status == 0
+    (mean,) = [row for row in table(tmp_path / "figures" / "divergence.csv") if row["mean"]]
+    assert float(mean["mean"]) == pytest.approx(1 - two_classes[1].mean())
+    done = run("plot", sample / "iris_logistic_test.csv", *asked[:2], "-o", tmp_path / "other")
+    assert (done.status, "needs 2 classes" in done.err) == (2, True)

@@ -119,6 +119,14 @@ FIGURES: dict[str, FigureKind] = {
             most_systems=COLUMNS,
         ),
         FigureKind(
+            name="divergence",
+            title="Divergences from a fixed posterior",
+            meaning="for two classes: mean distances to one posterior; those of scores are least at the mean",
+            source="Ferrer & Ramos 2024, fig. 4",
+            lens="class-0",
+            most_systems=LINES,
+        ),
+        FigureKind(
             name="temperature",
             title="Log-loss against temperature",
             meaning="log-loss against the temperature of the scores",
