@@ -49,6 +49,13 @@ def benchmark(
         str | None, typer.Option(metavar="LIST", help="Methods, such as temperature,histogram:bins=20.")
     ] = None,
     measuring: Measuring,
+    as_printed: Annotated[
+        bool, typer.Option("--as-printed", help="Tables as in van de Waterlaat 2021: error and accuracy.")
+    ] = False,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=GLOB", help="There, a column of other models' test files. Repeatable."),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Processes at once; one per processor by default.")
     ] = None,
@@ -82,6 +89,8 @@ def benchmark(
             folds=folds,
             methods=items(methods),
             jobs=jobs,
+            as_printed=as_printed,
+            columns=column or (),
             watcher=watcher,
         )
     emit(render(found, format, color=colored(talking.no_color)))

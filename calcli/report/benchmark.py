@@ -7,9 +7,11 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from calcli.core.comparing.selection import relative_change
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, cost, like_best, mean_ranks
+from calcli.report.asprinted import printed_tables
 from calcli.report.numbers import number
 from calcli.report.shown import Column, Mark, Shown, Table
 from calcli.report.wording import NONE
@@ -29,10 +31,22 @@ SETTINGS = ("metrics", "bins", "level", "resamples", "seed", "cluster", "fold_co
 
 @dataclass(frozen=True)
 class BenchmarkReport(Shown):
-    """Calibrators side by side: one table, or with several models a table a metric and mean ranks."""
+    """Calibrators side by side: one table, or with several models a table a metric and mean ranks.
+
+    Attributes
+    ----------
+    trials, settings
+        What was tried, and how.
+    as_printed
+        Whether tables have the form of those of van de Waterlaat 2021.
+    columns
+        Names of those columns that are other models.
+    """
 
     trials: Sequence[Trial]
     settings: Settings
+    as_printed: bool = False
+    columns: Sequence[str] = ()
 
     title = "Benchmark of calibrators"
     schema = "calcli.benchmark/1"
@@ -41,7 +55,10 @@ class BenchmarkReport(Shown):
         """Return the values, the best two marked, and what failed."""
         trials, settings = self.trials, self.settings
         several = len({trial.model for trial in trials}) > 1
-        tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
+        if self.as_printed:
+            tables = printed_tables(trials, settings.metrics, self.columns)
+        else:
+            tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
         failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
         return [*tables, *([Table("Failed", notes=failures)] if failures else [])]
 
@@ -52,7 +69,7 @@ class BenchmarkReport(Shown):
             "settings": {key: getattr(settings, key) for key in SETTINGS},
             "trials": [
                 {key: value for key, value in vars(trial).items() if key != "draws"}
-                | {"fault": trial.fault or None}
+                | {"fault": trial.fault or None, "relative_change": self._relative(trial)}
                 for trial in trials
             ],
             "like_best": {
@@ -64,6 +81,13 @@ class BenchmarkReport(Shown):
             },
             "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
         }
+
+    def _relative(self, trial: Trial) -> dict[str, float]:
+        """Return by what share of its value on the uncalibrated scores each metric changes."""
+        same = (one for one in self.trials if (one.model, one.method) == (trial.model, UNCALIBRATED))
+        before = next(same).values
+        shared = [metric for metric in trial.values if metric in before]
+        return {metric: relative_change(before[metric], trial.values[metric]) for metric in shared}
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for each trial."""

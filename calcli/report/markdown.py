@@ -41,7 +41,7 @@ def _table(table: Table) -> str:
 
 def _marked(cell: str, mark: Mark | None) -> str:
     text = _escaped(cell)
-    return {"best": f"**{text}**", "second": f"<u>{text}</u>", None: text}[mark]
+    return {"best": f"**{text}**", "second": f"<u>{text}</u>", "both": f"**<u>{text}</u>**", None: text}[mark]
 
 
 SPECIAL = re.compile(r"[\\|*<`]|(?<!\w)_|_(?!\w)")  # an underscore within a word is one

@@ -14,7 +14,7 @@ from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.version import __version__
 
 Format = Literal["table", "json", "markdown", "csv", "junit", "github"]
-Mark = Literal["best", "second"]
+Mark = Literal["best", "second", "both"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Table:
     notes
         Sentences to be read with it.
     marks
-        Cells that stand out, by row and column: the best, and the second best.
+        Cells that stand out, by row and column: the best, and the second best; of two rankings, both.
     """
 
     title: str

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods, parse_metrics
+from calcli.core.language.methods import SETS
 from calcli.core.language.progress import Watcher
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, Task, run, task_of
@@ -14,6 +17,9 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.report.benchmark import BenchmarkReport
 from calcli.report.summary import short_names
+from calcli.work.selection import files_of
+
+PRINTED_METRICS = ("ece_l2", "cw_ece_l2")
 
 
 def benchmark_files(
@@ -26,6 +32,8 @@ def benchmark_files(
     folds: int = 0,
     methods: Sequence[str] = (),
     jobs: int | None = None,
+    as_printed: bool = False,
+    columns: Sequence[str] = (),
     watcher: Watcher | None = None,
 ) -> BenchmarkReport:
     """Fit every method to some rows, and judge it on others.
@@ -41,9 +49,12 @@ def benchmark_files(
     folds
         Without `test`: folds of a cross-validation.
     methods
-        In place of the usual ones.
+        In place of the usual ones; or the name of a set of them.
     jobs
         Processes at once; one per processor if None.
+    as_printed, columns
+        Whether to show tables as van de Waterlaat 2021 prints them, and `NAME=GLOB` of their columns for
+        other models: files of the same names as those judged on.
     watcher
         Starts a progress bar.
 
@@ -54,14 +65,49 @@ def benchmark_files(
     UsageError
         If it is not clear what to fit to and what to judge on.
     """
-    calls = parse_methods(methods or DEFAULT_METHODS)
+    if columns and not as_printed:
+        raise UsageError("--column adds a column to the tables of --as-printed; give both")
+    names = [part for name in methods or DEFAULT_METHODS for part in SETS.get(name, (name,))]
+    calls = parse_methods(names)
     risks = [f"bayes_risk:costs={one.name}" for one in settings.costs]
-    measured = parse_metrics(settings.metrics or [*DEFAULT_METRICS, *risks], settings.defaults)
+    usual = [*(PRINTED_METRICS if as_printed else DEFAULT_METRICS), *risks]
+    measured = parse_metrics(settings.metrics or usual, settings.defaults)
     asked = tuple(call.asked for call in measured)
     settings = replace(settings, metrics=asked, resamples=2000, draws=0)
     tasks = _tasks(cal, test, pairs, folds, options, settings)
+    tested = [second for _, second in pairs] if pairs else [test or str(cal)]
+    others = [_column(text, tested) for text in columns]
+    tasks = [
+        replace(task, others={name: rows_of(read(files[n], options)) for name, files in others})
+        for n, task in enumerate(tasks)
+    ]
     watching = {"watch": watcher("methods", len(tasks) * (len(calls) + 1))} if watcher else {}
-    return BenchmarkReport(run(tasks, list(map(str, calls)), settings, jobs, **watching), settings)
+    heads = [name for name, _ in others]
+    trials = run(tasks, [*map(str, calls), *heads], settings, jobs, **watching)
+    return BenchmarkReport(trials, settings, as_printed, heads)
+
+
+def _column(text: str, tested: Sequence[str]) -> tuple[str, list[str]]:
+    """Return name and files of a column, one for each of the files judged on.
+
+    Raises
+    ------
+    UsageError
+        If it is not `NAME=GLOB`, or not one file has the folder and name, or the name, of each of them.
+    """
+    name, equals, pattern = text.partition("=")
+    if not (name and equals and pattern):
+        raise UsageError(f"--column {text}: expected NAME=GLOB, as in CSS='lowest_loss/*.npy'")
+    found = files_of(pattern, "--column")
+    files = []
+    for file in tested:
+        same = [other for other in found if Path(other).name == Path(file).name]
+        if len(same) > 1:
+            same = [other for other in same if Path(other).parent.name == Path(file).parent.name]
+        if len(same) != 1:
+            raise UsageError(f"--column {text}: expected one file called {Path(file).name}, not {len(same)}")
+        files += same
+    return name, files
 
 
 def _tasks(

@@ -77,7 +77,7 @@ def select_files(
     return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs))
 
 
-def files_of(place: str) -> list[str]:
+def files_of(place: str, option: str = "--report-on") -> list[str]:
     """Return the files of predictions in a folder, or those that a pattern names.
 
     Raises
@@ -89,6 +89,6 @@ def files_of(place: str) -> list[str]:
     found = sorted(file for file in glob(pattern) if not LABEL_FILE.fullmatch(Path(file).name))
     if not found:
         raise UsageError(
-            f"--report-on {place}: no such files; expected a folder or a pattern such as 'test/*.npy'"
+            f"{option} {place}: no such files; expected a folder or a pattern such as 'test/*.npy'"
         )
     return found

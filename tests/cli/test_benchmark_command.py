@@ -179,3 +179,75 @@ def test_raw_logits_where_there_are_none(run, sample):
     files = [f"--{part}={sample / f'digits_network_{name}.npy'}" for part, name in PARTS]
     report = json.loads(run("benchmark", *files, "--methods", "platt:input=raw", "-f", "json", "-q").out)
     assert [trial["fault"] for trial in report["trials"]] == [None, None]
+
+
+@pytest.fixture
+def two_models(sample, tmp_path):
+    """Two classifiers of the digits, and other ones of the same names."""
+    for folder, source in (("cifar", "network"), ("woof", "network")):
+        for part in ("calibration", "test"):
+            tmp_path.joinpath(folder, part).mkdir(parents=True, exist_ok=True)
+            scores = np.load(sample / f"digits_{source}_{part}.npy")
+            np.save(tmp_path / folder / part / f"{folder}_net.npy", scores * (1 if folder == "cifar" else 2))
+            labels = np.load(sample / f"digits_{source}_{part}_labels.npy")
+            np.save(tmp_path / folder / part / f"{folder}_net_labels.npy", labels)
+            if part == "test":
+                tmp_path.joinpath("css").mkdir(exist_ok=True)
+                np.save(tmp_path / "css" / f"{folder}_net.npy", scores / 2)
+                np.save(tmp_path / "css" / f"{folder}_net_labels.npy", labels)
+    pairs = []
+    for folder in ("cifar", "woof"):
+        parts = (tmp_path / folder / part for part in ("calibration", "test"))
+        pairs += ["--pair", *(part / f"{folder}_net.npy" for part in parts)]
+    return pairs
+
+
+def test_tables_as_printed(run, two_models, tmp_path):
+    options = ["--methods", "van-de-waterlaat-2021", "--as-printed", "-q", "--jobs", "1"]
+    options += ["--column", f"CSS={tmp_path / 'css' / '*.npy'}"]
+    report = json.loads(run("benchmark", *two_models, *options, "-f", "json").out)
+    trials = {(one["model"], one["method"]): one for one in report["trials"]}
+    page = run("benchmark", *two_models, *options, "-f", "markdown").out
+    assert "## ece\\_l2\n" in page or "## ece_l2\n" in page
+    assert "cw_ece_l2, times 100" in page.replace("\\", "")
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    heads = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    assert heads[:4] == ["classifier", "data set", "uncalibrated", "temperature (keeps accuracy)"]
+    assert heads[4:] == [*PRESET, "CSS"]
+    cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
+    model = next(iter(trials))[0]
+    plain = trials[model, "uncalibrated"]["values"]
+    assert cells[2] == f"{plain['ece_l2']:.3f} ({100 * plain['accuracy']:.1f})"
+    names = ["uncalibrated", "temperature", *PRESET, "CSS"]
+    own = [trials[model, name]["values"] for name in names]
+    for cell, values in zip(cells[3:], own[1:], strict=True):
+        change = 100 * (values["accuracy"] - plain["accuracy"])
+        assert f"{values['ece_l2']:.3f} ({change:+.2f})".replace("-0.00", "+0.00") in cell
+    best = min(range(len(own)), key=lambda n: own[n]["ece_l2"])
+    assert [n for n, cell in enumerate(cells[2:]) if "**" in cell] == [best]
+    top = max(values["accuracy"] for values in own)
+    assert [n for n, cell in enumerate(cells[2:]) if "<u>" in cell] == [
+        n for n, values in enumerate(own) if values["accuracy"] == top
+    ]
+    assert "may be chance" in page
+    assert trials[model, "temperature"]["values"]["accuracy"] == plain["accuracy"]
+    relative = trials[model, "temperature"]["relative_change"]["ece_l2"]
+    assert relative == pytest.approx(own[1]["ece_l2"] / plain["ece_l2"] - 1)
+
+
+PRESET = [
+    "platt:target_smoothing=false:input=raw", "isotonic:smoothing=0:interpolation=steps",
+    "histogram:binning=equal-width:smoothing=0", "beta:constrained=false", "vector:input=raw",
+    "matrix:input=raw",
+]  # fmt: skip
+
+
+def test_columns_that_do_not_fit(run, two_models, tmp_path):
+    done = run("benchmark", *two_models, "--column", "CSS=css/*.npy")
+    assert "give both" in done.err
+    done = run("benchmark", *two_models, "--as-printed", "--column", "CSS")
+    assert "expected NAME=GLOB" in done.err
+    tmp_path.joinpath("css", "woof_net.npy").unlink()
+    done = run("benchmark", *two_models, "--as-printed", "--column", f"CSS={tmp_path / 'css'}")
+    assert (done.status, done.out) == (2, "")
+    assert "expected one file called woof_net.npy, not 0" in done.err

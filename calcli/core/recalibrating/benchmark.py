@@ -54,6 +54,8 @@ class Task:
         Of the rows that are judged, by name: those that settings name.
     logits
         Whether both are raw logits, which some methods need.
+    others
+        The test rows of other models, by the name of their column.
     """
 
     model: str
@@ -64,6 +66,7 @@ class Task:
     fold: Positions | None = None
     columns: Mapping[str, Array] = field(default_factory=dict)
     logits: bool = True
+    others: Mapping[str, LabeledScores] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,7 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
     try:
         log_probs, seconds = _recalibrated(task, method, settings.seed)
         predictions = Predictions(
-            ArrayScores(log_probs, "logits" if method == UNCALIBRATED else "log-probs"),
+            ArrayScores(log_probs, "logits" if _is_as_read(task, method) else "log-probs"),
             task.test.labels,
             task.classes,
             task.test.weights,
@@ -232,10 +235,19 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
     return Trial(task.model, method, values, *seconds, draws=draws)
 
 
+def _is_as_read(task: Task, method: str) -> bool:
+    return method == UNCALIBRATED or method in task.others
+
+
 def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[float, float]]:
     """Return the test rows' log-probabilities, and the time of fitting and of applying."""
     if method == UNCALIBRATED:
         return task.test.scores, (0.0, 0.0)
+    if method in task.others:
+        other = task.others[method]
+        if not np.array_equal(other.labels, task.test.labels):
+            raise UsageError(f"the labels of column {method} are not those of {task.model}")
+        return other.scores, (0.0, 0.0)
     call = parse_method(method)
     if takes_raw(call) and not task.logits:
         raise UsageError(f"{method} takes raw logits, which {task.model} does not have")
