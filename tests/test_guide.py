@@ -51,6 +51,8 @@ def set_stage(folder: Path) -> Path:
     """Put what the examples use into a folder: `calcli`, the sample data, predictions by usual names."""
     sample = folder / "sample_data"
     shutil.copytree(ROOT / "sample_data", sample)
+    for series in ("train", "test"):
+        shutil.copytree(sample / "epochs", folder / series)
     for name, source in COPIES.items():
         shutil.copy(sample / f"{source}.parquet", folder / f"{name}.parquet")
     table = pd.read_parquet(sample / "release_1.parquet")
