@@ -167,7 +167,7 @@ def _error(name: str, error: Error, separator: str) -> str:
 
 
 def _binning(result: Reliability) -> str:
-    return str(result.binned.call.arguments["binning"])
+    return result.binned.call.arguments["binning"]
 
 
 def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) -> None:

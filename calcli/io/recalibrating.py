@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.predictions import Kind, read_through
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.progress import Watch
+from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.io.checks import CheckedScores
 from calcli.io.folder import filled_folder
 from calcli.io.formats import Format, format_of, known_format
@@ -30,8 +30,6 @@ from calcli.io.writing import ARRAYS, PREFIXES, Frame, Writer, open_writer, outp
 
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
 DECISION = "decision"
-
-Watcher = Callable[[int | None], Watch]
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def recalibrate_file(
     target: str,
     options: ReadOptions | None = None,
     wanted: Wanted | None = None,
-    watcher: Watcher = lambda rows: lambda done: None,
+    watcher: Watcher = unwatched,
 ) -> Written:
     """Write a file with the recalibrated scores of another; its other columns are kept.
 
@@ -98,7 +96,7 @@ def recalibrate_file(
     wanted
         What the result is to be: probabilities if None.
     watcher
-        Called with the number of rows, None if not known; returns what is called with the rows done.
+        Starts a progress bar.
 
     Raises
     ------
@@ -113,7 +111,7 @@ def recalibrate_file(
     with _opened(path, target) as (contents, stored, form):
         passage = _prepared(record, contents, stored, form, options, wanted)
         beside = _labels_beside(passage, stored, form, target)
-        watch = watcher(passage.source.scores.shape[0] or None)
+        watch = watcher("rows", passage.source.scores.shape[0] or None)
 
         def write() -> Written:
             with open_writer(target, form, passage.frame) as writer:
@@ -129,7 +127,7 @@ def recalibrate_folder(
     target: str,
     options: ReadOptions | None = None,
     wanted: Wanted | None = None,
-    watcher: Watcher = lambda rows: lambda done: None,
+    watcher: Watcher = unwatched,
 ) -> Written:
     """Write a folder of parts, each with the recalibrated scores of a part of another; all or none appear.
 

@@ -11,7 +11,7 @@ from calcli.core.comparing.comparison import Comparison, Difference, Spread
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
-from calcli.report.evaluation import Digest, input_object
+from calcli.report.evaluation import input_object
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
 from calcli.report.shown import Column, Shown, Table
 from calcli.report.summary import short_names
@@ -54,8 +54,6 @@ class ComparisonReport(Shown):
     selecting
         Whether one of the systems is to be chosen: the ranking comes first in the tables, and differences to
         the baseline are not in them.
-    digest
-        Returns the SHA-256 of some files, for JSON.
     """
 
     comparisons: Sequence[Comparison]
@@ -63,7 +61,6 @@ class ComparisonReport(Shown):
     paired: bool
     unmatched: Sequence[int]
     selecting: bool = False
-    digest: Digest | None = None
 
     title = "Comparison"
     schema = "calcli.comparison/1"
@@ -91,7 +88,7 @@ class ComparisonReport(Shown):
         return {
             "settings": asdict(self.settings),
             "paired": self.paired,
-            "systems": _systems(whole.summaries, self.unmatched, self.digest),
+            "systems": _systems(whole.summaries, self.unmatched),
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "selection": selection_sentence(whole, self._names()),
         }
@@ -273,14 +270,11 @@ class SeedsReport(Shown):
         Of each metric over them.
     settings
         How they were evaluated.
-    digest
-        Returns the SHA-256 of some files, for JSON.
     """
 
     summaries: Sequence[Summary]
     spreads: Sequence[Spread]
     settings: Settings
-    digest: Digest | None = None
 
     title = ComparisonReport.title
     schema = ComparisonReport.schema
@@ -306,7 +300,7 @@ class SeedsReport(Shown):
         """Return settings, systems, and metrics over the seeds."""
         return {
             "settings": asdict(self.settings),
-            "systems": _systems(self.summaries, [0] * len(self.summaries), self.digest),
+            "systems": _systems(self.summaries, [0] * len(self.summaries)),
             "over_seeds": {
                 spread.call.asked: {key: value for key, value in asdict(spread).items() if key != "call"}
                 for spread in self.spreads
@@ -314,12 +308,10 @@ class SeedsReport(Shown):
         }
 
 
-def _systems(
-    summaries: Sequence[Summary], unmatched: Sequence[int], digest: Digest | None
-) -> list[dict[str, Any]]:
+def _systems(summaries: Sequence[Summary], unmatched: Sequence[int]) -> list[dict[str, Any]]:
     return [
         {
-            "input": input_object(summary.input, digest),
+            "input": input_object(summary.input),
             "unmatched_rows": count,
             "metrics": {one.call.asked: one.value for one in summary.estimates.values()},
         }

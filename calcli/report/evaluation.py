@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,9 @@ from calcli.core.evaluating.results import ClassRow, Estimate, Input
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
 from calcli.report.estimates import ends, estimates_table, if_calibrated, of_section, tested_p
+from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
-from calcli.report.numbers import (
-    counted,
-    number,
-    p_value,
-    percent,
-    some,
-)
+from calcli.report.numbers import counted, number, p_value, percent, some
 from calcli.report.recalibration import decision_table, loss_table, parts_of_scores, parts_table
 from calcli.report.shown import Column, Shown, Table, render
 from calcli.report.sidebyside import comparison_tables
@@ -40,8 +35,6 @@ from calcli.report.wording import (
     interval_head,
     unsure,
 )
-
-Digest = Callable[[Sequence[str]], str]
 
 IDEALS = {
     "calibration_in_the_large": "0", "calibration_intercept": "0", "calibration_slope": "1",
@@ -70,14 +63,11 @@ class EvaluationReport(Shown):
         How they were computed.
     per_class
         Whether tables and records have the figures of each class; JSON always has.
-    digest
-        Returns the SHA-256 of some files, for JSON; hashes are null without it.
     """
 
     results: Sequence[Result]
     settings: Settings
     per_class: bool = False
-    digest: Digest | None = None
 
     title = "Calibration report"
     schema = "calcli.report/1"
@@ -108,7 +98,7 @@ class EvaluationReport(Shown):
         return {
             "settings": asdict(self.settings),
             "results": [
-                {**_result(result, self.digest), **_worst(parts if result is whole else ())}
+                {**_result(result), **_worst(parts if result is whole else ())}
                 for whole, parts in with_slices(self.results)
                 for result in (whole, *parts)
             ],
@@ -142,9 +132,9 @@ class EvaluationReport(Shown):
         (folder / "report.md").write_text(page, encoding="utf-8")
 
 
-def _result(result: Result, digest: Digest | None) -> dict[str, Any]:
+def _result(result: Result) -> dict[str, Any]:
     return {
-        "input": input_object(result.input, digest),
+        "input": input_object(result.input),
         "slice": result.slice and asdict(result.slice) | {"compared": is_compared(result)},
         "metrics": {name: _estimate(estimate) for name, estimate in result.metrics.items()},
         "verdict": result.verdict and asdict(result.verdict),
@@ -162,9 +152,9 @@ def _worst(parts: Sequence[Result]) -> dict[str, Any]:
     return {"worst_slices": worst, "slices_ranked_by": ranked_by(parts[0]) if parts else None}
 
 
-def input_object(summary: Input, digest: Digest | None) -> dict[str, Any]:
+def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
-    return asdict(summary) | {"sha256": digest(summary.files) if digest and summary.files else None}
+    return asdict(summary) | {"sha256": sha256(summary.files)}
 
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from calcli.core.language.progress import Watch, Watcher
+from calcli.core.language.progress import Watch, Watcher, unwatched
 
 
 @contextmanager
-def progress(shown: bool) -> Iterator[Watcher | None]:
+def progress(shown: bool) -> Iterator[Watcher]:
     """Give a function that starts a bar: (what, number of rows if known) -> a function of the rows done.
 
     Parameters
@@ -19,7 +19,7 @@ def progress(shown: bool) -> Iterator[Watcher | None]:
         Whether a bar is wanted; none is shown if standard error is not a terminal.
     """
     if not shown or not sys.stderr.isatty():
-        yield None
+        yield unwatched
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

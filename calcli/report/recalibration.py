@@ -60,7 +60,7 @@ def _of_infinite(estimate: Estimate) -> str:
 
 
 def _sentence(estimate: Estimate, classes: int, *, all_right: bool) -> str:
-    method, training = str(estimate.call.arguments["recalibrator"]), estimate.call.arguments["training"]
+    method, training = (estimate.call.arguments[key] for key in ("recalibrator", "training"))
     before, after = estimate.parts["before"], estimate.parts["after"]
     by, score, change = _terms(estimate)
     if isinf(after):
@@ -88,7 +88,7 @@ def _sentence(estimate: Estimate, classes: int, *, all_right: bool) -> str:
 
 def _terms(estimate: Estimate) -> tuple[str, str, str]:
     """Return what recalibrates, the score, and its change, in words."""
-    method = str(estimate.call.arguments["recalibrator"])
+    method = estimate.call.arguments["recalibrator"]
     by = PHRASES.get(method) or f"recalibration by {nested_method(method)}"
     change = f"({estimate.parts['before']:.3f} -> {estimate.parts['after']:.3f})"
     return by, _score_name(estimate.call.whole), change
@@ -119,7 +119,7 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
     for estimate in found:
         arguments, parts = estimate.call.arguments, estimate.parts
         training = {"cross-validation": "", "held-out": ", held-out", "test": ", same rows"}
-        by = f"{arguments['recalibrator']}{training[str(arguments['training'])]}"
+        by = f"{arguments['recalibrator']}{training[arguments['training']]}"
         cells = [NONE] * 4
         if parts:
             before, after = parts["before"], parts["after"]
@@ -127,7 +127,7 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
             cells = [number(before), number(after), number(before - after), share]
         if with_interval:
             cells.append(_share_ends(estimate))
-        rows.append((str(arguments["score"]), by, *cells))
+        rows.append((arguments["score"], by, *cells))
     columns = (Column("", "left"), Column("by", "left"), *map(Column, heads))
     return Table(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(sentences) if rows else ())
 

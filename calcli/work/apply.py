@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from calcli.core.calibrators.record import CalibratorRecord, prior_shift
 from calcli.core.data.predictions import Kind
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import UsageError
-from calcli.core.language.progress import Watcher
+from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.calibrators import load_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.options import ReadOptions
@@ -27,7 +26,7 @@ def apply_file(
     kind: Kind = "probs",
     priors: str | None = None,
     decide: str | None = None,
-    watcher: Watcher | None = None,
+    watcher: Watcher = unwatched,
 ) -> Written:
     """Write a file, or a folder of parts, with the recalibrated scores of another.
 
@@ -59,8 +58,7 @@ def apply_file(
     shift = None if priors is None else prior_shift(record, read_priors(priors))
     costs = None if decide is None else _costs(decide, record)
     recalibrated = recalibrate_folder if Path(file).is_dir() else recalibrate_file
-    bar = [partial(watcher, "rows")] if watcher else []
-    return recalibrated(record, file, output, options, Wanted(kind, shift, costs), *bar)
+    return recalibrated(record, file, output, options, Wanted(kind, shift, costs), watcher)
 
 
 def _costs(text: str, record: CalibratorRecord) -> CostMatrix:

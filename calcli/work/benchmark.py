@@ -10,7 +10,7 @@ from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods, parse_metrics
 from calcli.core.language.methods import SETS
-from calcli.core.language.progress import Watcher
+from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, Task, run, task_of
 from calcli.io.options import ReadOptions
@@ -34,7 +34,7 @@ def benchmark_files(
     jobs: int | None = None,
     as_printed: bool = False,
     columns: Sequence[str] = (),
-    watcher: Watcher | None = None,
+    watcher: Watcher = unwatched,
 ) -> BenchmarkReport:
     """Fit every method to some rows, and judge it on others.
 
@@ -81,9 +81,9 @@ def benchmark_files(
         replace(task, others={name: rows_of(read(files[n], options)) for name, files in others})
         for n, task in enumerate(tasks)
     ]
-    watching = {"watch": watcher("methods", len(tasks) * (len(calls) + 1))} if watcher else {}
+    watch = watcher("methods", len(tasks) * (len(calls) + 1))
     heads = [name for name, _ in others]
-    trials = run(tasks, [*map(str, calls), *heads], settings, jobs, **watching)
+    trials = run(tasks, [*map(str, calls), *heads], settings, jobs, watch)
     return BenchmarkReport(trials, settings, as_printed, heads)
 
 

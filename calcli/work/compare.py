@@ -13,9 +13,8 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
-from calcli.core.language.progress import Watcher
+from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
-from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
@@ -91,7 +90,7 @@ def compare_files(
     select: str | None = None,
     seeds: bool = False,
     by: str | None = None,
-    watcher: Watcher | None = None,
+    watcher: Watcher = unwatched,
 ) -> ComparisonReport | SeedsReport:
     """Compare files; otherwise as `compare`.
 
@@ -133,19 +132,19 @@ def _compared(
     allow_unmatched: bool,
     *,
     selecting: bool = False,
-    watcher: Watcher | None = None,
+    watcher: Watcher = unwatched,
 ) -> ComparisonReport:
     unmatched: Sequence[int] = (0,) * len(systems)
     if plan.paired:
         keep = [name for name in (plan.by, settings.cluster) if name]
         pairing = pair(systems, key, allow_unmatched=allow_unmatched, keep=keep)
         systems, unmatched = pairing.systems, pairing.unmatched
-    watch = watcher("comparing", sum(system.n_rows for system in systems)) if watcher else None
+    watch = watcher("comparing", sum(system.n_rows for system in systems))
     found = tuple(compare_systems(systems, settings, plan, watch))
-    return ComparisonReport(found, settings, plan.paired, unmatched, selecting, sha256)
+    return ComparisonReport(found, settings, plan.paired, unmatched, selecting)
 
 
 def _over_seeds(systems: Sequence[Predictions], settings: Settings) -> SeedsReport:
     settings = replace(settings, resamples=0, draws=0)
     summaries = [evaluate(system, settings).summary for system in systems]
-    return SeedsReport(summaries, over_seeds(summaries), settings, sha256)
+    return SeedsReport(summaries, over_seeds(summaries), settings)

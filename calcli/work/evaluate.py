@@ -19,10 +19,9 @@ from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
 from calcli.core.language.declaring import checked, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES
-from calcli.core.language.progress import Watcher
+from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.io.folder import filled_folder
-from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
 from calcli.io.read import from_arrays, read, read_concat
 from calcli.io.settings import settings_of
@@ -135,7 +134,7 @@ def evaluate(
     evaluation = evaluate_predictions(predictions, settings_of(settings), companions=companions)
     columns = [by] if isinstance(by, str) else by
     results = tuple(_results(predictions, evaluation, columns, companions))
-    return Report(results, evaluation.settings, digest=sha256, evaluation=evaluation)
+    return Report(results, evaluation.settings, evaluation=evaluation)
 
 
 def evaluate_files(
@@ -148,7 +147,7 @@ def evaluate_files(
     companions: Companions | None = None,
     output: Path | None = None,
     per_class: bool = False,
-    watcher: Watcher | None = None,
+    watcher: Watcher = unwatched,
 ) -> EvaluationReport:
     """Read and evaluate each source, the files of one data set, and let go of its rows.
 
@@ -176,14 +175,14 @@ def evaluate_files(
     with filled_folder(output) if output else nullcontext() as folder:
         for name, source in zip((str(Path(name).with_suffix("")) for name in names), sources, strict=True):
             predictions = read_concat(source, options)
-            watch = watcher(name, predictions.n_rows) if watcher else None
+            watch = watcher(name, predictions.n_rows)
             asked = _with_metrics_of(rules, settings, predictions)
             lenses = lenses_of(FIGURES.values(), predictions, "top-1", asked) if folder else ()
             evaluation = evaluate_predictions(predictions, asked, watch, companions, lenses)
             if folder:
                 _draw(evaluation, folder / name if len(sources) > 1 else folder)
             results += _results(predictions, evaluation, by, companions)
-        shown = EvaluationReport(results, settings, per_class, sha256)
+        shown = EvaluationReport(results, settings, per_class)
         if folder:
             shown.write(folder)
     return shown

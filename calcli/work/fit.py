@@ -13,16 +13,16 @@ from calcli.core.language.declaring import checked
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, parse_methods
 from calcli.core.language.methods import METHODS
-from calcli.core.language.progress import Watcher
+from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.fitting import Fit, candidates_for, cross_validated, fits, record_of
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.io import calibrators
-from calcli.io.hashing import sha256
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import Wanted, recalibrate_file
 from calcli.report.fit import FitReport
+from calcli.report.hashing import sha256
 
 AUTO = "auto"
 REDUCED = "reduced"
@@ -36,7 +36,7 @@ def fit_file(
     *,
     candidates: Sequence[str] | None = None,
     lens: str | None = None,
-    watcher: Watcher | None = None,
+    watcher: Watcher = unwatched,
     **settings: Any,
 ) -> FitReport:
     """Fit to a file of predictions.
@@ -67,8 +67,7 @@ def fit_file(
     chosen = FitSettings(**checked(FitSettings, settings | {"reduced": reduced}, "option"))
     calls = _calls(method, candidates, None if reduced else lens, raw=chosen.raw)
     predictions = read(file, options)
-    watching = {"watch": watcher("fits", fits(calls, chosen))} if watcher else {}
-    return FitReport(fit_predictions(predictions, calls, chosen, **watching))
+    return FitReport(fit_predictions(predictions, calls, chosen, watcher("fits", fits(calls, chosen))))
 
 
 def _calls(
@@ -136,8 +135,7 @@ def save_fit(fit: Fit, path: str) -> None:
 
 
 def _record(fit: Fit) -> CalibratorRecord:
-    files = fit.predictions.provenance.files
-    return record_of(fit, sha256(files) if files else None)
+    return record_of(fit, sha256(fit.predictions.provenance.files))
 
 
 def save(

@@ -22,7 +22,7 @@ from calcli.core.language.figures import (
     refuse_more_systems,
     standard_names,
 )
-from calcli.core.language.progress import Watcher
+from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.figures import View, draw, save
 from calcli.io.calibrators import load_calibrator
@@ -51,7 +51,7 @@ def plot_files(
     knots: int = KNOTS,
     format: str = "png",
     data: bool = False,
-    watcher: Watcher | None = None,
+    watcher: Watcher = unwatched,
 ) -> list[str]:
     """Draw figures of files into a folder, side by side on the same scales.
 
@@ -138,14 +138,14 @@ def _evaluations(
     kinds: Sequence[FigureKind],
     drawn: Iterable[FigureKind],
     lens: str,
-    watcher: Watcher | None,
+    watcher: Watcher,
 ) -> dict[str, Evaluation]:
     """Read files and evaluate what figures need of each, by its short name."""
     evaluations = {}
     for name, file in _named(files).items():
         predictions = read(file, options)
         wanted = replace(settings, metrics=metrics_of(kinds, predictions, settings))
-        watch = watcher(name, predictions.n_rows) if watcher else None
+        watch = watcher(name, predictions.n_rows)
         lenses = lenses_of(drawn, predictions, lens, settings)
         evaluations[name] = evaluate(predictions, wanted, watch, companions, lenses)
     return evaluations

@@ -13,7 +13,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metrics
-from calcli.core.language.progress import Watcher
+from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.options import ReadOptions
@@ -29,7 +29,7 @@ def select_files(
     criteria: Sequence[str],
     options: ReadOptions,
     settings: Settings,
-    watcher: Watcher | None = None,
+    watcher: Watcher = unwatched,
 ) -> SelectionReport:
     """Choose the best file by each criterion, and report it on another set.
 
@@ -62,7 +62,7 @@ def select_files(
 
     def estimated(file: str) -> dict[str, Estimate]:
         predictions = read(file, options)
-        watch = watcher(Path(file).name, predictions.n_rows) if watcher else None
+        watch = watcher(Path(file).name, predictions.n_rows)
         return dict(evaluate(predictions, settings, watch).estimates)
 
     found = [estimated(file) for _, file, _ in pairs]

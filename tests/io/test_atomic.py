@@ -16,7 +16,7 @@ import pytest
 from calcli.core.language.errors import InputError
 from calcli.io.atomic import atomic_path
 from calcli.io.frames import to_frame
-from calcli.io.hashing import sha256
+from calcli.report.hashing import sha256
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):

@@ -125,7 +125,7 @@ def test_in_parts_as_at_once(tmp_path, monkeypatch, ending):
     monkeypatch.setattr(recalibrating, "PART_BYTES", 8 * 3 * 7)
     monkeypatch.setattr("calcli.io.formats.csv.STREAMED_BYTES", 500)
     done: list[int] = []
-    recalibrate_file(RECORD, source, str(tmp_path / f"parts{ending}"), watcher=lambda rows: done.append)
+    recalibrate_file(RECORD, source, str(tmp_path / f"parts{ending}"), watcher=lambda what, rows: done.append)
     pd.testing.assert_frame_equal(load(tmp_path / f"parts{ending}"), load(tmp_path / f"whole{ending}"))
     assert len(done) >= 7
     assert done[-1] == 50

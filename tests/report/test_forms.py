@@ -11,7 +11,6 @@ import math
 import pytest
 
 from calcli.core.language.settings import Settings
-from calcli.io.hashing import sha256
 from calcli.report.evaluation import RECORD, EvaluationReport
 from calcli.report.markdown import markdown_text
 from calcli.report.shown import Column, Table, render
@@ -79,11 +78,9 @@ def test_files_carry_their_hash(tmp_path, sure):
     file = tmp_path / "preds.csv"
     file.write_text("label,prob_a,prob_b\na,0.7,0.3\nb,0.6,0.4\n")
     result = summarize(evaluate(read(file)))
-    found = EvaluationReport([result], Settings(), digest=sha256).to_dict()["results"][0]["input"]["sha256"]
+    found = EvaluationReport([result], Settings()).to_dict()["results"][0]["input"]["sha256"]
     assert found == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert (
-        EvaluationReport([sure], Settings(), digest=sha256).to_dict()["results"][0]["input"]["sha256"] is None
-    )
+    assert EvaluationReport([sure], Settings()).to_dict()["results"][0]["input"]["sha256"] is None
 
 
 def test_csv_has_a_line_for_every_number(impossible):

@@ -167,7 +167,7 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
     make = ESTIMATORS.get(call.entry.name, BinnedError)
     if "binning" in arguments:
         least = Recursive(arguments.pop("min_rows"))
-        arguments["binning"] = _binning(call, str(arguments["binning"]), edges or {}, least)
+        arguments["binning"] = _binning(call, arguments["binning"], edges or {}, least)
     if make in (VectorMiscalibration, KernelError) and (call.is_class_wise or call.is_marginal):
         raise UsageError(
             f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "

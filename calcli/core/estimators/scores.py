@@ -91,7 +91,7 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
 
 def _costs(call: MetricExpression, predictions: Predictions, settings: Settings) -> CostMatrix:
     """Return the costs that a metric names, with the decisions of a column where it judges those."""
-    matrix = matrix_of(find_costs(str(call.arguments["costs"]), settings.costs), predictions)
+    matrix = matrix_of(find_costs(call.arguments["costs"], settings.costs), predictions)
     if not call.entry.name.endswith(EXPECTED_COST):
         return matrix
     if settings.decision_column is None:

@@ -33,7 +33,7 @@ def keep_parts(call: MetricExpression, made: Pass) -> None:
     UsageError
         If the lens is another one than class-wise and that of a class, or a region has no one score.
     """
-    bins = int(call.arguments["bins"])
+    bins = call.arguments["bins"]
     if call.lens != CLASS_WISE:
         if not call.lens.startswith("class-"):
             raise UsageError(
@@ -89,7 +89,7 @@ def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:
 
 def _every_class(call: MetricExpression, measured: Measurements, rule: Decomposable) -> BinnedLosses:
     if from_class_sums(call):
-        return binned_losses(measured.class_bins(int(call.arguments["bins"])), rule)
+        return binned_losses(measured.class_bins(call.arguments["bins"]), rule)
     labels, weights = measured.predictions.labels, measured.predictions.weights
     problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(measured.class_probs))
     each = [_one_class(call, problem, rule) for problem in problems]
@@ -99,7 +99,7 @@ def _every_class(call: MetricExpression, measured: Measurements, rule: Decomposa
 def _one_class(call: MetricExpression, problem: Problem, rule: Decomposable) -> BinnedLosses:
     if call.arguments["estimator"] == "kernel":
         return BinnedLosses(*rule.binned(*densities(problem)))
-    bins = problem.bins("equal-width", int(call.arguments["bins"]))
+    bins = problem.bins("equal-width", call.arguments["bins"])
     full = bins.weight > 0
     weight = bins.weight[full]
     return BinnedLosses(

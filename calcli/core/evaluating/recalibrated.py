@@ -231,7 +231,7 @@ class Recalibrations:
         InputError
             If such a file does not fit.
         """
-        method, training = str(call.arguments["recalibrator"]), str(call.arguments["training"])
+        method, training = call.arguments["recalibrator"], call.arguments["training"]
         if method != GIVEN and training == "cross-validation" and not self._folds.any():
             return None
         if (method, training) not in self._done:

@@ -107,7 +107,7 @@ class MetricExpression(Expression[Metric]):
     @property
     def score(self) -> str:
         """The score that it measures a part of, or what recalibration does to."""
-        return str(self.arguments["score"])
+        return self.arguments["score"]
 
     @property
     def unit(self) -> str:

@@ -113,7 +113,7 @@ class DecompositionFamily(Family):
 
 
 def _bins(call: MetricExpression) -> int:
-    return int(call.arguments["bins"])
+    return call.arguments["bins"]
 
 
 def _has_interval(call: MetricExpression) -> bool:

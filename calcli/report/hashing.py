@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Sequence
 
 
-def sha256(files: Sequence[str]) -> str:
-    """Return the SHA-256 of the contents of files, one after the other, in hexadecimal."""
+def sha256(files: Sequence[str]) -> str | None:
+    """Return the SHA-256 of the contents of files, one after the other, in hexadecimal; None of none."""
+    if not files:
+        return None
     whole = hashlib.sha256()
     for name in files:
         with open(name, "rb") as file:
