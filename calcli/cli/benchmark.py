@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from calcli.cli.options import Chosen, Reading, Talking, bundled, option, settings_of
-from calcli.cli.output import colored, emit
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 
@@ -74,7 +73,6 @@ def benchmark(
     calcli benchmark --pair a_val.npy a_test.npy --pair b_val.npy b_test.npy -f markdown
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
-    from calcli.report.shown import render
     from calcli.work.benchmark import benchmark_files
 
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order
@@ -93,7 +91,7 @@ def benchmark(
             columns=column or (),
             watcher=watcher,
         )
-    emit(render(found, format, color=colored(talking.no_color)))
+    talking.show(found, format)
 
 
 def _paired(firsts: Sequence[str], seconds: Sequence[str]) -> list[tuple[str, str]]:

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from calcli.cli.options import Reading, Talking, bundled
-from calcli.cli.output import colored, emit, remark
+from calcli.cli.options import Pairing, Reading, Talking, bundled
+from calcli.cli.output import emit, remark
 from calcli.core.language.errors import UsageError
 
 Format = Literal["table", "json", "markdown", "junit", "github"]
@@ -18,6 +18,7 @@ Format = Literal["table", "json", "markdown", "junit", "github"]
 @bundled
 def check(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Predictions to be judged.")],
+    *,
     reading: Reading,
     talking: Talking,
     policy: Annotated[
@@ -27,18 +28,7 @@ def check(
         str | None,
         typer.Option(metavar="FILE", help="What may not get worse: predictions, or a JSON report of them."),
     ] = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Pair rows by this column, not by their order.")
-    ] = None,
-    allow_unmatched: Annotated[
-        bool, typer.Option("--allow-unmatched", help="Leave out rows that the other file does not have.")
-    ] = False,
-    unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="The baseline holds other cases; a weaker comparison.")
-    ] = False,
-    allow_other_classes: Annotated[
-        bool, typer.Option("--allow-other-classes", help="The baseline may have other classes; unpaired.")
-    ] = False,
+    pairing: Pairing,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 2 if no rule compares with the baseline given.")
     ] = False,
@@ -61,7 +51,6 @@ def check(
     calcli check new.parquet --baseline old.parquet --write junit=check.xml
     calcli check preds.parquet --policy strict.toml --format github
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.report.shown import render
     from calcli.work.check import check_files, write_check
 
     if init:
@@ -73,16 +62,13 @@ def check(
         policy,
         reading.read_options(),
         baseline,
-        key=key,
-        allow_unmatched=allow_unmatched,
-        paired=not unpaired,
-        allow_other_classes=allow_other_classes,
+        **pairing.given(),
         strict=strict,
     )
     write_check(report, targets)
     for warning in dict.fromkeys(warning for one in report.files for warning in one.warnings):
         remark(warning)
-    emit(render(report, format, color=colored(talking.no_color)))
+    talking.show(report, format)
     if report.exit_status:
         raise typer.Exit(report.exit_status)
 

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Clustering, Computing, Reading, Talking, bundled, settings_of
-from calcli.cli.output import colored, emit
+from calcli.cli.options import Clustering, Computing, Pairing, Reading, Talking, bundled, settings_of
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 
@@ -24,18 +23,7 @@ def compare(
     reading: Reading,
     computing: Computing,
     talking: Talking,
-    key: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Pair rows by this column, not by their order.")
-    ] = None,
-    allow_unmatched: Annotated[
-        bool, typer.Option("--allow-unmatched", help="Leave out rows that not all files have.")
-    ] = False,
-    unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="The files hold different cases; a weaker comparison.")
-    ] = False,
-    allow_other_classes: Annotated[
-        bool, typer.Option("--allow-other-classes", help="Compare systems with other classes, unpaired.")
-    ] = False,
+    pairing: Pairing,
     margin: Annotated[
         list[str] | None,
         typer.Option(metavar="METRIC=X", help="A difference that does not matter. Repeatable."),
@@ -69,17 +57,16 @@ def compare(
     calcli compare val/*.npy --select accuracy,log_loss --report-on 'test/*.npy'
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
-    from calcli.report.shown import render
     from calcli.work.compare import compare_files
     from calcli.work.selection import select_files
 
     settings = settings_of(computing, clustering)
-    if unpaired and key is not None:
-        raise UsageError(f"--key {key} pairs rows and --unpaired does not; leave one out")
+    if pairing.unpaired and pairing.key is not None:
+        raise UsageError(f"--key {pairing.key} pairs rows and --unpaired does not; leave one out")
     if report_on is not None:
         if select is None:
             raise UsageError("--report-on reports what --select METRIC chose; give both")
-        if key is not None or unpaired or by is not None or seeds or margin:
+        if pairing.key is not None or pairing.unpaired or by is not None or seeds or margin:
             raise UsageError(
                 "--report-on compares no rows; leave out --key, --unpaired, --by, --seeds, --margin"
             )
@@ -87,21 +74,18 @@ def compare(
             chosen = select_files(
                 files, report_on, items(select), reading.read_options(), settings, watcher=watcher
             )
-        emit(render(chosen, format, color=colored(talking.no_color)))
+        talking.show(chosen, format)
         return
     with progress(shown=not talking.quiet) as watcher:
         found = compare_files(
             files,
             reading.read_options(),
             settings,
-            key=key,
-            allow_unmatched=allow_unmatched,
-            paired=not unpaired,
-            allow_other_classes=allow_other_classes,
+            **pairing.given(),
             margins=margin or (),
             select=select,
             seeds=seeds,
             by=by,
             watcher=watcher,
         )
-    emit(render(found, format, color=colored(talking.no_color)))
+    talking.show(found, format)

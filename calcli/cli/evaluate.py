@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from calcli.cli.options import Computing, Reading, Recalibrating, Showing, Testing, bundled, settings_of
-from calcli.cli.output import colored, emit, remark
+from calcli.cli.output import remark
 
 
 @bundled
@@ -47,13 +47,14 @@ def evaluate(
     calcli evaluate - --format json < preds.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
-    from calcli.report.shown import render
-    from calcli.work.evaluate import broken, evaluate_files, read_failures
+    from calcli.work.evaluate import broken, evaluate_files, read_companions, read_failures
 
     settings = settings_of(computing, testing, recalibrating)
     rules = read_failures(fail_if or (), settings)
     options = reading.read_options()
-    companions = recalibrating.companions(options)
+    companions = read_companions(
+        recalibrating.calibration_data, recalibrating.calibration_labels, recalibrating.posteriors, options
+    )
     with progress(shown=not showing.quiet) as watcher:
         shown = evaluate_files(
             [files] if concat else [[file] for file in files],
@@ -66,7 +67,7 @@ def evaluate(
             per_class=showing.per_class,
             watcher=watcher,
         )
-    emit(render(shown, showing.format, color=colored(showing.no_color)))
+    showing.show(shown, showing.format)
     if showing.format == "csv" and not showing.quiet:
         for result in shown.results:
             for warning in result.warnings:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from calcli.cli.options import NoColor
 from calcli.cli.output import colored, emit
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
@@ -25,9 +26,7 @@ def explain(
         ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
-    no_color: Annotated[
-        bool, typer.Option("--no-color", help="No bold text; also if NO_COLOR is set.")
-    ] = False,
+    no_color: NoColor = False,
 ) -> None:
     """Explain a metric, calibrator or figure: formula, range, source, what it misses.
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from calcli.cli.options import NoColor
 from calcli.cli.output import colored, emit
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
@@ -22,9 +23,7 @@ def guide(
             autocompletion=lambda incomplete: [page for page in PAGES if page.startswith(incomplete)],
         ),
     ] = None,
-    no_color: Annotated[
-        bool, typer.Option("--no-color", help="No bold text; also if NO_COLOR is set.")
-    ] = False,
+    no_color: NoColor = False,
 ) -> None:
     """Read the manual; Markdown where standard output is not a terminal.
 

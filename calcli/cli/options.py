@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from typer import Option
 
+from calcli.cli.output import colored, emit
 from calcli.core.language.declaring import Setting, declared
 from calcli.core.language.settings import LOSS_RESAMPLES, FitSettings, Settings
 from calcli.io.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
-    from calcli.core.evaluating.recalibrated import Companions
+    from calcli.report.shown import Format, Shown
 
+NoColor = Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
 
 
@@ -175,18 +177,6 @@ class Recalibrating(Chosen):
             given["loss_resamples"] = LOSS_RESAMPLES
         return given
 
-    def companions(self, options: ReadOptions) -> Companions:
-        """Read the files that are needed beside those that are evaluated.
-
-        Raises
-        ------
-        InputError
-            If one cannot be read.
-        """
-        from calcli.work.evaluate import read_companions
-
-        return read_companions(self.calibration_data, self.calibration_labels, self.posteriors, options)
-
 
 @dataclass(frozen=True)
 class Fitting(Chosen):
@@ -201,11 +191,44 @@ class Fitting(Chosen):
 
 
 @dataclass(frozen=True)
+class Pairing:
+    """Which rows of several files are the same cases."""
+
+    key: Annotated[
+        str | None, Option(metavar="COLUMN", help="Pair rows by this column, not by their order.")
+    ] = None
+    allow_unmatched: Annotated[
+        bool, Option("--allow-unmatched", help="Leave out rows that not all files have.")
+    ] = False
+    unpaired: Annotated[
+        bool, Option("--unpaired", help="The files hold different cases; a weaker comparison.")
+    ] = False
+    allow_other_classes: Annotated[
+        bool, Option("--allow-other-classes", help="Compare systems with other classes, unpaired.")
+    ] = False
+
+    def given(self) -> dict[str, Any]:
+        """Return what was said, by keyword."""
+        return {
+            "key": self.key,
+            "allow_unmatched": self.allow_unmatched,
+            "paired": not self.unpaired,
+            "allow_other_classes": self.allow_other_classes,
+        }
+
+
+@dataclass(frozen=True)
 class Talking:
     """How much is said beside the results, and how."""
 
     quiet: Quiet = False
-    no_color: Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")] = False
+    no_color: NoColor = False
+
+    def show(self, found: Shown, format: Format) -> None:
+        """Write results to standard output."""
+        from calcli.report.shown import render
+
+        emit(render(found, format, color=colored(self.no_color)))
 
 
 @dataclass(frozen=True)

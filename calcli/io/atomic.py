@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and folders of them that appear together."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from calcli.core.language.errors import InputError
 
 STREAMS = {1: "standard output", 2: "standard error"}
+AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, and what to do about it
 
 
 @contextmanager
@@ -47,11 +48,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _told(path: str | Path) -> Iterator[None]:
+def _told(path: str | Path, what: str = "", mend: str = "choose another place") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}; choose another place") from error
+        raise InputError(f"{path} cannot be written{what}: {error.strerror or error}; {mend}") from error
 
 
 def _followed(path: str | Path) -> tuple[Path, os.stat_result | None]:
@@ -103,3 +104,48 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+@contextmanager
+def filled_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder to fill; its files move to `path` when the block ends.
+
+    They vanish if the block is left otherwise. Files of the same names are replaced as `atomic_path` does,
+    others stay.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be made or written to, or is `-`.
+    """
+    if str(path) == "-":
+        raise InputError("-o - asks for several files on standard output; expected the name of a folder")
+    with ExitStack() as made:
+        home = Path(os.path.realpath(path))
+        with _told(path, *AS_FOLDER):
+            _make(home, made)
+            temporary = Path(tempfile.mkdtemp(prefix=".calcli-", dir=home))
+        try:
+            yield temporary
+            _move(temporary, path, made)
+        finally:
+            shutil.rmtree(temporary)
+        made.pop_all()
+
+
+def _make(folder: Path, made: ExitStack) -> None:
+    missing = [part for part in (folder, *folder.parents) if not part.is_dir()]
+    for part in reversed(missing):
+        part.mkdir(exist_ok=True)
+        made.callback(part.rmdir)
+
+
+def _move(filled: Path, path: Path, made: ExitStack) -> None:
+    with ExitStack() as moved:  # all have a place before one of them is there
+        for file in sorted(filled.rglob("*")):
+            target = path / file.relative_to(filled)
+            if file.is_dir():
+                with _told(target, *AS_FOLDER):
+                    _make(target, made)
+            else:
+                shutil.move(file, moved.enter_context(atomic_path(target)))

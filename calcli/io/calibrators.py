@@ -55,7 +55,8 @@ def save_calibrator(record: CalibratorRecord, path: str | Path) -> None:
 
 def calibrator_text(record: CalibratorRecord) -> str:
     """Return a calibrator as JSON text."""
-    document = _document(record) | {"parameters": _encoded(record.calibrator.parameters)}
+    arrays = _arrays(record.calibrator.parameters)
+    document = _document(record) | {"parameters": {name: _encoded(array) for name, array in arrays.items()}}
     return _pretty(document) + "\n"
 
 
@@ -154,11 +155,7 @@ def _arrays(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     return {name: np.asarray(value) for name, value in parameters.items()}
 
 
-def _encoded(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
-    return {name: _encoded_array(array) for name, array in _arrays(parameters).items()}
-
-
-def _encoded_array(array: Array) -> Any:
+def _encoded(array: Array) -> Any:
     if array.size <= READABLE:
         return json_value(array.tolist())
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))

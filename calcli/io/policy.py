@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import nearest_name, parse_metric
 from calcli.core.language.settings import Settings
 from calcli.io.settings import settings_of
+from calcli.io.smallfiles import opened
 
 COUNT = whole()
 OF_ALL = {one.key: name for name, one in declared(Settings).items() if one.in_policies}
@@ -35,20 +35,12 @@ def read_policy(path: str | Path) -> Policy:
     InputError
         If there is no such file, it is not TOML, or a rule is wrong; all wrong rules are named.
     """
-    try:
-        if str(path) == "-":
-            path = "standard input"
-            table = tomllib.load(sys.stdin.buffer)
-        else:
-            with open(path, "rb") as file:
-                table = tomllib.load(file)
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{path}: no such file; write a first policy with calcli check --init FILE"
-        ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not TOML: {error}") from error
-    return parse_policy(table, str(path))
+    name = "standard input" if str(path) == "-" else str(path)
+    with opened(path, "; write a first policy with calcli check --init FILE") as file:
+        try:
+            return parse_policy(tomllib.load(file), name)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"{name} is not TOML: {error}") from error
 
 
 def parse_policy(table: Mapping[str, Any], path: str) -> Policy:

@@ -16,8 +16,8 @@ from calcli.core.data.predictions import Kind, read_through
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.progress import Watch, Watcher, unwatched
+from calcli.io.atomic import filled_folder
 from calcli.io.checks import CheckedScores
-from calcli.io.folder import filled_folder
 from calcli.io.formats import Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.kinds import judge_kind

@@ -12,6 +12,7 @@ from calcli.core.data.slices import Slice
 from calcli.core.estimators.interval import Interval
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric
+from calcli.io.smallfiles import opened
 
 SCHEMA = "calcli.report/1"
 START = 100  # bytes within which a report names its schema
@@ -33,26 +34,22 @@ def read_report(path: str | Path) -> StoredReport:
     InputError
         If it is not such a report, of another version, or on several data sets.
     """
-    try:
-        if str(path) == "-":
-            path, report = "standard input", json.load(sys.stdin.buffer)
-        else:
-            with open(path, encoding="utf-8") as file:
-                report = json.load(file)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
+    name = "standard input" if str(path) == "-" else str(path)
+    with opened(path) as file:
+        try:
+            report = json.load(file)
+        except ValueError as error:
+            raise InputError(f"{name} is not JSON: {error}") from error
     found = report.get("schema") if isinstance(report, dict) else None
     if found != SCHEMA:
         raise InputError(
-            f"{path} is not a report with schema {SCHEMA} (found {found!r}); write one with calcli "
+            f"{name} is not a report with schema {SCHEMA} (found {found!r}); write one with calcli "
             "evaluate FILE --format json"
         )
     try:
-        return _stored(report["results"], report["settings"], str(path))
+        return _stored(report["results"], report["settings"], name)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} is a damaged report ({type(error).__name__}: {error})") from error
+        raise InputError(f"{name} is a damaged report ({type(error).__name__}: {error})") from error
 
 
 def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) -> StoredReport:

@@ -1,16 +1,37 @@
-"""Small files with something for every class: CSV, JSON or TOML."""
+"""Small files: something for every class in CSV, JSON or TOML, a policy, a report."""
 
 from __future__ import annotations
 
 import csv
 import json
+import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from calcli.core.language.errors import InputError
 
 ENDINGS = (".csv", ".json", ".toml")
+
+
+@contextmanager
+def opened(path: str | Path, mend: str = "") -> Iterator[BinaryIO]:
+    """Open a file, or standard input if the path is `-`.
+
+    Raises
+    ------
+    InputError
+        If there is no such file; what to do about it is to be said behind.
+    """
+    if str(path) == "-":
+        yield sys.stdin.buffer
+        return
+    if not Path(path).exists():
+        raise InputError(f"{path}: no such file{mend}")
+    with open(path, "rb") as file:
+        yield file
 
 
 def is_small_file(text: str) -> bool:

@@ -21,7 +21,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
-from calcli.io.folder import filled_folder
+from calcli.io.atomic import filled_folder
 from calcli.io.options import ReadOptions
 from calcli.io.read import from_arrays, read, read_concat
 from calcli.io.settings import settings_of
@@ -60,7 +60,7 @@ class Report(EvaluationReport):
         """
         from calcli.io.frames import to_frame
 
-        return to_frame(list(replace(self, per_class=per_class).records()))
+        return to_frame(replace(self, per_class=per_class).records())
 
     def __repr__(self) -> str:
         read = self.results[0].input

@@ -25,8 +25,8 @@ from calcli.core.language.figures import (
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.figures import View, draw, save
+from calcli.io.atomic import filled_folder
 from calcli.io.calibrators import load_calibrator
-from calcli.io.folder import filled_folder
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.report.shown import csv_text
