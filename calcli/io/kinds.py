@@ -10,7 +10,7 @@ from calcli.core.data.logspace import as_floats
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
-from calcli.io.source import StoredScores
+from calcli.io.source import Source
 
 FIRST_LOOK = 1 << 18  # elements of the first block, by which the kind of scores is judged
 TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
@@ -23,21 +23,15 @@ REASONS: dict[Kind, str] = {
 }
 
 
-def judge_kind(
-    scores: StoredScores, named: Kind | None, named_reason: str, options: ReadOptions, name: str
-) -> tuple[Kind, bool, str]:
-    """Return the kind of the scores, whether that is certain, and why it is so.
+def judge_kind(source: Source, options: ReadOptions) -> tuple[Kind, bool, str]:
+    """Return the kind of scores, whether that is certain, and why it is so.
 
     Parameters
     ----------
-    scores
+    source
         Their first rows are read if nothing else tells.
-    named, named_reason
-        What the names of the columns say.
     options
         What the user said.
-    name
-        Of the file, for messages.
 
     Raises
     ------
@@ -46,8 +40,9 @@ def judge_kind(
     """
     if options.kind != "auto":
         return options.kind, True, "as given"
-    if named is not None:
-        return named, True, named_reason
+    if source.kind is not None:
+        return source.kind, True, source.kind_reason
+    scores, name = source.scores, source.place.name
     first = next(scores.blocks(max(1, FIRST_LOOK // scores.shape[1])), None)
     if first is None:
         raise InputError(f"{name} has no rows; expected at least one")

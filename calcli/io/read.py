@@ -224,17 +224,17 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     if swapped:
         classes, matched = classes[::-1], 1 - matched
     weights = None if found.weights is None else _checked_weights(found.weights, rows, place)
-    scores, notes = found.scores, [*found.notes]
+    notes = [*found.notes]
     if options.limit is not None and options.limit < rows:
         if options.limit < 1:
             raise UsageError(f"--limit {options.limit}: expected at least 1 row")
-        scores = JoinedScores((scores,), options.limit)
+        found = replace(found, scores=JoinedScores((found.scores,), options.limit))
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
     if options.renormalize:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
-    kind, sure, reason = judge_kind(scores, found.kind, found.kind_reason, options, place.name)
+    kind, sure, reason = judge_kind(found, options)
     understood = Predictions(
-        CheckedScores(scores, kind, reason, sure, classes, place, options.renormalize, swapped),
+        CheckedScores(found.scores, kind, reason, sure, classes, place, options.renormalize, swapped),
         matched[: options.limit],
         classes,
         None if weights is None else weights[: options.limit],

@@ -213,7 +213,7 @@ def _prepared(
     by_rank = ranked if ranked and len(ranked.ranks) > 1 and not arrays else None
     others, before = source.others([*source.columns, *(by_rank.ranks if by_rank else ())])
     classes, notes = _classes(record, source.classes, width, options, name)
-    kind, sure, reason = judge_kind(source.scores, source.kind, source.kind_reason, options, name)
+    kind, sure, reason = judge_kind(source, options)
     record.refuse_kind(kind, name)
     names = by_rank.suffixes if by_rank else record.classes
     names = tuple(PREFIXES[wanted.kind] + suffix for suffix in names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -12,10 +12,16 @@ from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.report.annotations import annotations_text
 from calcli.report.junit import junit_text
 from calcli.report.numbers import counted, number, span, spread
-from calcli.report.shown import Column, Shown, Table
+from calcli.report.shown import Column, Shown, Table, table_of
 from calcli.report.wording import NONE
 
-COLUMNS = (Column("rule", "left"), Column("value"), Column("limit"), Column("left"), Column("result", "left"))
+RESULTS = {"passed": "passed", "warning": "WARNING", "failed": "FAILED", "not judged": "NOT JUDGED"}
+CELLS: dict[Column, Callable[[Outcome], str]] = {
+    Column("value"): lambda one: _number(one.value),
+    Column("limit"): lambda one: _number(one.limit),
+    Column("left"): lambda one: NONE if math.isnan(one.left) else f"{one.left:+.4f}",
+    Column("result", "left"): lambda one: RESULTS[one.result],
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,20 +94,8 @@ def _results(one: Checked) -> str:
 
 
 def _table(one: Checked) -> Table:
-    rows = [
-        (
-            outcome.rule.title,
-            _number(outcome.value),
-            _number(outcome.limit),
-            NONE if math.isnan(outcome.left) else f"{outcome.left:+.4f}",
-            RESULTS[outcome.result],
-        )
-        for outcome in one.outcomes
-    ]
-    return Table(one.path, COLUMNS, tuple(rows), (*_notes(one), verdict_sentence(one)))
-
-
-RESULTS = {"passed": "passed", "warning": "WARNING", "failed": "FAILED", "not judged": "NOT JUDGED"}
+    outcomes = ((outcome.rule.title, outcome) for outcome in one.outcomes)
+    return table_of(one.path, outcomes, CELLS, (*_notes(one), verdict_sentence(one)), head="rule")
 
 
 def _number(value: float) -> str:

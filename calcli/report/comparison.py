@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
 from calcli.report.evaluation import input_object
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
-from calcli.report.shown import Column, Shown, Table
+from calcli.report.shown import Column, Shown, Table, table_of
 from calcli.report.summary import short_names
 from calcli.report.wording import NONE, assumed_bins, interval_head, unsure
 
@@ -106,35 +106,21 @@ class ComparisonReport(Shown):
 
 def _pair(whole: Comparison, names: Sequence[str]) -> Table:
     found = whole.differences[0]
-    columns = (
-        Column("", "left"),
-        Column("baseline"),
-        Column("candidate"),
-        Column("change"),
-        Column("in percent", optional=True),
-        Column(interval_head(found.values())),
-        Column("p"),
-        Column("verdict", "left"),
-    )
-    rows = [
-        (
-            metric,
-            number(one.baseline),
-            number(one.candidate),
-            signed(one),
-            _relative(one),
-            ends(one),
-            shown_p(one.p_value),
-            _verdict(one),
-        )
-        for metric, one in found.items()
-    ]
+    cells: dict[Column, Callable[[Difference], str]] = {
+        Column("baseline"): lambda one: number(one.baseline),
+        Column("candidate"): lambda one: number(one.candidate),
+        Column("change"): signed,
+        Column("in percent", optional=True): _relative,
+        Column(interval_head(found.values())): ends,
+        Column("p"): lambda one: shown_p(one.p_value),
+        Column("verdict", "left"): _verdict,
+    }
     rows_used = whole.summaries[0].input.rows, whole.summaries[1].input.rows
     read = [
         f"{role}: {name}, {counted(n, 'row')}"
         for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
     ]
-    return Table(f"{names[1]} against {names[0]}", columns, tuple(rows), tuple(read))
+    return table_of(f"{names[1]} against {names[0]}", found.items(), cells, read)
 
 
 def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -> Table:
@@ -282,19 +268,15 @@ class SeedsReport(Shown):
     def tables(self) -> list[Table]:
         """Return a row for each metric."""
         names = short_names([one.input.path for one in self.summaries])
-        columns = (Column("", "left"), Column("mean"), Column("sd"), Column("least"), Column("greatest"))
-        rows = [
-            (
-                spread.call.asked,
-                number(spread.mean),
-                NONE if math.isnan(spread.sd) else to_decimals(spread.sd, decimals(spread.mean)),
-                number(spread.least),
-                number(spread.greatest),
-            )
-            for spread in self.spreads
-        ]
+        found = ((spread.call.asked, spread) for spread in self.spreads)
+        cells: dict[Column, Callable[[Spread], str]] = {
+            Column("mean"): lambda one: number(one.mean),
+            Column("sd"): lambda one: NONE if math.isnan(one.sd) else to_decimals(one.sd, decimals(one.mean)),
+            Column("least"): lambda one: number(one.least),
+            Column("greatest"): lambda one: number(one.greatest),
+        }
         note = f"sd is that between seeds of one model (divisor n - 1): {', '.join(names)}."
-        return [Table(f"{counted(len(names), 'seed')} of one model", columns, tuple(rows), (note,))]
+        return [table_of(f"{counted(len(names), 'seed')} of one model", found, cells, (note,))]
 
     def content(self) -> dict[str, Any]:
         """Return settings, systems, and metrics over the seeds."""

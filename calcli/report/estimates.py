@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from calcli.core.evaluating.results import Estimate
 from calcli.report.numbers import decimals, number, p_value, span, spread, to_decimals
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, Table, table_of
 from calcli.report.wording import NONE, SD, SD_UNDEFINED, interval_head
 
 
@@ -19,7 +19,7 @@ def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estim
 def estimates_table(
     title: str,
     found: Mapping[str, Estimate],
-    cells: Mapping[Column, Callable[[Estimate], str]],
+    cells: dict[Column, Callable[[Estimate], str]],
     notes: Iterable[str] = (),
 ) -> Table:
     """Return a row for each estimate: its value, the standard deviation where there are some, and more.
@@ -40,9 +40,7 @@ def estimates_table(
     if deviations:
         columns[Column("sd")] = _deviation
         notes = [*notes, SD, *([SD_UNDEFINED] if any(map(math.isnan, deviations)) else [])]
-    columns |= cells
-    rows = tuple((name, *(text(one) for text in columns.values())) for name, one in found.items())
-    return Table(title, (Column("", "left"), *columns), rows, tuple(notes))
+    return table_of(title, found.items(), columns | cells, notes)
 
 
 def _deviation(one: Estimate) -> str:

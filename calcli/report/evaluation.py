@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
 from calcli.report.numbers import counted, number, p_value, percent, some
 from calcli.report.recalibration import decision_table, loss_table, parts_of_scores, parts_table
-from calcli.report.shown import Column, Shown, Table, render
+from calcli.report.shown import Column, Shown, Table, render, table_of
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
 from calcli.report.summary import Result, short_names
@@ -283,20 +283,25 @@ def _classics(result: Result) -> Table:
 
 
 def _per_class(result: Result, name: str) -> Table:
-    heads = ["rows", "frequency", "mean prob", "recall", "ece"]
-    losses = (Column("calibration loss", optional=True), Column("refinement loss", optional=True))
     tested = any(row.if_calibrated for row in result.per_class)
-    rows = []
-    for row in result.per_class:
-        recall = number(row.recall) if row.rows else "no rows"
-        cells = [f"{row.rows:,}", number(row.frequency), number(row.mean_prob), recall, number(row.ece)]
-        if row.if_calibrated is not None:
-            p = row.if_calibrated.corrected_p
-            cells.append("too few rows" if p is None else p_value(p))
-        rows.append((row.name, *cells, number(row.calibration_loss), number(row.refinement_loss)))
+    cells: dict[Column, Callable[[ClassRow], str]] = {
+        Column("rows"): lambda row: f"{row.rows:,}",
+        Column("frequency"): lambda row: number(row.frequency),
+        Column("mean prob"): lambda row: number(row.mean_prob),
+        Column("recall"): lambda row: number(row.recall) if row.rows else "no rows",
+        Column("ece"): lambda row: number(row.ece),
+        **({Column("p"): _class_p} if tested else {}),
+        Column("calibration loss", optional=True): lambda row: number(row.calibration_loss),
+        Column("refinement loss", optional=True): lambda row: number(row.refinement_loss),
+    }
+    rows = ((row.name, row) for row in result.per_class)
     title = f"Classes of {name}" if name else "Classes"
-    columns = (Column("class", "left"), *map(Column, [*heads, "p"] if tested else heads), *losses)
-    return Table(title, columns, tuple(rows), tuple(_class_notes(result) if tested else ()))
+    return table_of(title, rows, cells, _class_notes(result) if tested else (), head="class")
+
+
+def _class_p(row: ClassRow) -> str:
+    p = row.if_calibrated.corrected_p if row.if_calibrated else None
+    return "too few rows" if p is None else p_value(p)
 
 
 def _class_notes(result: Result) -> list[str]:

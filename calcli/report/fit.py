@@ -146,27 +146,18 @@ def _candidates(fit: Fit) -> Table:
 
 
 def _effect(fit: Fit) -> Table:
-    columns = [Column("", "left"), Column("before"), Column("after")]
-    if fit.cross_validated is not None:
-        columns.append(Column("cross-validated"))
-    columns.append(Column("better", "left"))
-    rows = []
-    for name, before in fit.before.items():
-        values = [before, fit.after[name]]
-        if fit.cross_validated is not None:
-            values.append(fit.cross_validated[name])
-        rows.append((name, *map(number, values), BETTER[name]))
-    notes = []
+    judged = {"before": fit.before, "after": fit.after}
     if fit.cross_validated is None:
-        notes.append(f"{FLATTERED} Not cross-validated, as asked.")
+        notes = [f"{FLATTERED} Not cross-validated, as asked."]
     else:
-        notes.append(
-            f"{FLATTERED} cross-validated: on rows that no fit has seen, {fit.settings.folds} folds."
-        )
+        judged["cross-validated"] = fit.cross_validated
+        notes = [f"{FLATTERED} cross-validated: on rows that no fit has seen, {fit.settings.folds} folds."]
+    columns = (Column("", "left"), *map(Column, judged), Column("better", "left"))
+    rows = [(name, *(number(found[name]) for found in judged.values()), BETTER[name]) for name in fit.before]
     if fit.gain is not None:
         notes.append(_gain(fit.gain, fit.settings.score))
     notes.append(_changes(fit))
-    return Table("What it does", tuple(columns), tuple(rows), tuple(notes))
+    return Table("What it does", columns, tuple(rows), tuple(notes))
 
 
 def _gain(gain: PairedDifference, score: str) -> str:

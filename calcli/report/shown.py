@@ -6,15 +6,16 @@ import csv
 import io
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.version import __version__
 
 Format = Literal["table", "json", "markdown", "csv", "junit", "github"]
 Mark = Literal["best", "second", "both"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,33 @@ class Table:
     rows: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
     marks: Mapping[tuple[int, int], Mark] = field(default_factory=dict)
+
+
+def table_of(
+    title: str,
+    found: Iterable[tuple[str, T]],
+    cells: Mapping[Column, Callable[[T], str]],
+    notes: Iterable[str] = (),
+    *,
+    head: str = "",
+) -> Table:
+    """Return a row for each thing, behind its name, and a column for each of its cells.
+
+    Parameters
+    ----------
+    title
+        Of the table.
+    found
+        Things with their names.
+    cells
+        Columns, each with what makes its cell.
+    notes
+        Sentences below the table.
+    head
+        Of the column of names.
+    """
+    rows = tuple((name, *(text(one) for text in cells.values())) for name, one in found)
+    return Table(title, (Column(head, "left"), *cells), rows, tuple(notes))
 
 
 class Shown(ABC):
