@@ -111,7 +111,7 @@ def test_resamples_are_divided_by_the_decision_that_is_best_in_the_sample():
     assert set(most) == {0, 1, 2}  # each resample by itself would decide otherwise
     expected = [1 - hit[units].mean() for units in drawn] / np.mean(labels[drawn] != 0, axis=1)
     assert scoring.normalized_error_rate(means) == pytest.approx(expected, abs=1e-12)
-    assert scoring.normalized_bayes_risk(means, costs) == pytest.approx(expected, abs=1e-12)
+    assert scoring.normalized_risk(means, costs) == pytest.approx(expected, abs=1e-12)
 
 
 def test_deals_keep_the_mean_and_its_spread(monkeypatch):
