@@ -35,8 +35,7 @@ def read_policy(path: str | Path) -> Policy:
     InputError
         If there is no such file, it is not TOML, or a rule is wrong; all wrong rules are named.
     """
-    name = "standard input" if str(path) == "-" else str(path)
-    with opened(path, "; write a first policy with calcli check --init FILE") as file:
+    with opened(path, "; write a first policy with calcli check --init FILE") as (file, name):
         try:
             return parse_policy(tomllib.load(file), name)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -54,7 +54,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
     UsageError
         If an option does not fit it.
     """
-    return _read([path], str(path), options or ReadOptions())
+    return read_concat([path], options)
 
 
 def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None) -> Predictions:
@@ -62,7 +62,25 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
     if len(paths) > 1 and "-" in map(str, paths):
         raise UsageError("- (standard input) cannot be joined with files; give files only, or - alone")
     name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    return _read(paths, name, options or ReadOptions())
+    options = options or ReadOptions()
+    if [str(path) for path in paths] == ["-"]:
+        with spooled() as (path, form):
+            found = form.module.open_file(path, STDIN).held().find(options)
+        return understand(replace(found, files=()), name, options)
+    files = [file for path in paths for file in parts_of(Path(path), options)]
+    forms = [known_format(file) for file in files]
+    parts = [form.module.open_file(file, str(file)) for form, file in zip(forms, files, strict=True)]
+    first = {part.what: file for part, file in zip(reversed(parts), reversed(files), strict=True)}
+    if len(first) > 1:
+        raise InputError(
+            f"{first['arrays']} holds arrays and {first['a table']} a table; parts of one data set "
+            "must be alike"
+        )
+    if "arrays" in first and options.label_column is not None:
+        raise UsageError(
+            f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
+        )
+    return understand(type(parts[0]).find_in_all(parts, options), name, options)
 
 
 def from_arrays(
@@ -121,27 +139,6 @@ def from_arrays(
     return understand(
         found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize)
     )
-
-
-def _read(paths: Sequence[str | Path], name: str, options: ReadOptions) -> Predictions:
-    if [str(path) for path in paths] == ["-"]:
-        with spooled() as (path, form):
-            found = form.module.open_file(path, STDIN).held().find(options)
-        return understand(replace(found, files=()), name, options)
-    files = [file for path in paths for file in parts_of(Path(path), options)]
-    forms = [known_format(file) for file in files]
-    parts = [form.module.open_file(file, str(file)) for form, file in zip(forms, files, strict=True)]
-    first = {part.what: file for part, file in zip(reversed(parts), reversed(files), strict=True)}
-    if len(first) > 1:
-        raise InputError(
-            f"{first['arrays']} holds arrays and {first['a table']} a table; parts of one data set "
-            "must be alike"
-        )
-    if "arrays" in first and options.label_column is not None:
-        raise UsageError(
-            f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
-        )
-    return understand(type(parts[0]).find_in_all(parts, options), name, options)
 
 
 @contextmanager

@@ -34,8 +34,7 @@ def read_report(path: str | Path) -> StoredReport:
     InputError
         If it is not such a report, of another version, or on several data sets.
     """
-    name = "standard input" if str(path) == "-" else str(path)
-    with opened(path) as file:
+    with opened(path) as (file, name):
         try:
             report = json.load(file)
         except ValueError as error:

@@ -17,8 +17,8 @@ ENDINGS = (".csv", ".json", ".toml")
 
 
 @contextmanager
-def opened(path: str | Path, mend: str = "") -> Iterator[BinaryIO]:
-    """Open a file, or standard input if the path is `-`.
+def opened(path: str | Path, mend: str = "") -> Iterator[tuple[BinaryIO, str]]:
+    """Give an open file, or standard input if the path is `-`, and what to call it.
 
     Raises
     ------
@@ -26,12 +26,12 @@ def opened(path: str | Path, mend: str = "") -> Iterator[BinaryIO]:
         If there is no such file; what to do about it is to be said behind.
     """
     if str(path) == "-":
-        yield sys.stdin.buffer
+        yield sys.stdin.buffer, "standard input"
         return
     if not Path(path).exists():
         raise InputError(f"{path}: no such file{mend}")
     with open(path, "rb") as file:
-        yield file
+        yield file, str(path)
 
 
 def is_small_file(text: str) -> bool:
