@@ -47,14 +47,12 @@ def evaluate(
     calcli evaluate - --format json < preds.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
-    from calcli.work.evaluate import broken, evaluate_files, read_companions, read_failures
+    from calcli.work.evaluate import broken, evaluate_files, read_failures
 
     settings = settings_of(computing, testing, recalibrating)
     rules = read_failures(fail_if or (), settings)
     options = reading.read_options()
-    companions = read_companions(
-        recalibrating.calibration_data, recalibrating.calibration_labels, recalibrating.posteriors, options
-    )
+    companions = recalibrating.companions(options)
     with progress(shown=not showing.quiet) as watcher:
         shown = evaluate_files(
             [files] if concat else [[file] for file in files],

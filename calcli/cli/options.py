@@ -17,6 +17,7 @@ from calcli.core.language.settings import LOSS_RESAMPLES, FitSettings, Settings
 from calcli.io.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
+    from calcli.core.evaluating.recalibrated import Companions
     from calcli.report.shown import Format, Shown
 
 NoColor = Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")]
@@ -176,6 +177,18 @@ class Recalibrating(Chosen):
         if (self.calibration_loss_interval or self.retrain) and not given["loss_resamples"]:
             given["loss_resamples"] = LOSS_RESAMPLES
         return given
+
+    def companions(self, options: ReadOptions) -> Companions:
+        """Read the files that are needed beside those that are evaluated.
+
+        Raises
+        ------
+        InputError
+            If one cannot be read.
+        """
+        from calcli.work.evaluate import read_companions
+
+        return read_companions(self.calibration_data, self.calibration_labels, self.posteriors, options)
 
 
 @dataclass(frozen=True)
