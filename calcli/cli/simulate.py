@@ -74,6 +74,9 @@ def simulate(
             "--exact", help="table-1 to top-1: rows that have exactly the frequencies of the table."
         ),
     ] = False,
+    label_noise: Annotated[
+        float, typer.Option("--label-noise", metavar="P", help="Share of labels replaced by other ones.")
+    ] = 0.0,
     quiet: Quiet = False,
 ) -> None:
     """Simulate predictions of known truth.
@@ -97,7 +100,14 @@ def simulate(
     from calcli.work.simulate import simulate_file
 
     simulation, written = simulate_file(
-        system, output, posteriors, rows=rows, seed=seed, exact=exact, parameters=parameters.given()
+        system,
+        output,
+        posteriors,
+        rows=rows,
+        seed=seed,
+        exact=exact,
+        label_noise=label_noise,
+        parameters=parameters.given(),
     )
     if written and not quiet:
         n, k = simulation.scores.shape

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from calcli.core.data.simulation import Simulation
+from calcli.core.data.simulation import Simulation, mislabeled
 from calcli.core.data.simulation import simulate as simulate_system
 from calcli.core.language.errors import UsageError
 
 
 def simulate(
-    system: str, *, rows: int | None = None, seed: int = 0, exact: bool = False, **parameters: float
+    system: str,
+    *,
+    rows: int | None = None,
+    seed: int = 0,
+    exact: bool = False,
+    label_noise: float = 0.0,
+    **parameters: float,
 ) -> Simulation:
     """Simulate predictions of known truth, as `calcli simulate` does.
 
@@ -24,6 +30,8 @@ def simulate(
         Of the draws.
     exact : bool
         Whether to return the rows that have exactly the frequencies of a table.
+    label_noise : float
+        Share of the labels that are replaced by those of other classes, any of them as often.
     **parameters
         Of the system: `classes`, `prior`, `variance`, `scale`, `wrong_prior`, `intercept`, `slope`.
 
@@ -37,7 +45,10 @@ def simulate(
     UsageError
         If there is no such system, or it has no such parameter or value.
     """
-    return simulate_system(system, parameters, rows, seed, exact=exact)
+    simulation = simulate_system(system, parameters, rows, seed, exact=exact)
+    if exact and label_noise:
+        raise UsageError("--exact has the frequencies of a table; leave out --label-noise")
+    return mislabeled(simulation, label_noise, seed) if label_noise else simulation
 
 
 def simulate_file(
@@ -48,6 +59,7 @@ def simulate_file(
     rows: int | None = None,
     seed: int = 0,
     exact: bool = False,
+    label_noise: float = 0.0,
     parameters: Mapping[str, float],
 ) -> tuple[Simulation, tuple[str, ...]]:
     """Simulate predictions and write them; otherwise as `simulate`.
@@ -65,5 +77,5 @@ def simulate_file(
 
     if posteriors == output:
         raise UsageError(f"--posteriors and --output are both {output}; expected two places")
-    simulation = simulate(system, rows=rows, seed=seed, exact=exact, **parameters)
+    simulation = simulate(system, rows=rows, seed=seed, exact=exact, label_noise=label_noise, **parameters)
     return simulation, write_simulation(simulation, output, posteriors)

@@ -217,6 +217,28 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 ROWS = 10_000
 
 
+def mislabeled(simulation: Simulation, share: float, seed: int) -> Simulation:
+    """Return a simulation in which so many labels are those of another class, any of them as often.
+
+    What is calibrated by the true labels is not by these (van de Waterlaat 2021, section 4.7); posteriors are
+    those of the labels as they are.
+
+    Raises
+    ------
+    UsageError
+        If that is no share.
+    """
+    if not 0 <= share <= 1:
+        raise UsageError(f"--label-noise is {share:g}; expected a share of the labels, from 0 to 1")
+    rng = generator(seed, Stream.SIMULATION, 1)
+    rows, classes = simulation.posteriors.shape
+    wrong = rng.random(rows) < share
+    other = (simulation.labels + rng.integers(1, classes, rows)) % classes
+    kept = (1 - share) * simulation.posteriors
+    posteriors = kept + share * (1 - simulation.posteriors) / (classes - 1)
+    return simulation._replace(labels=np.where(wrong, other, simulation.labels), posteriors=posteriors)
+
+
 def simulate(
     system: str, parameters: Mapping[str, Any], rows: int | None = None, seed: int = 0, *, exact: bool = False
 ) -> Simulation:

@@ -3,6 +3,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 from scipy.stats import multivariate_normal, norm
 
+from calcli import simulate
 from calcli.core.data.simulation import (
     TABLES,
     gaussian_classes,
@@ -10,6 +11,7 @@ from calcli.core.data.simulation import (
     three_class_population,
     three_classes,
 )
+from calcli.core.language.errors import UsageError
 
 
 def normalized_scores(simulation):
@@ -181,3 +183,22 @@ def test_seeds_decide(draw):
     assert np.array_equal(first.scores, again.scores)
     assert np.array_equal(first.labels, again.labels)
     assert not np.array_equal(first.labels, other.labels)
+
+
+def test_mislabeled_rows():
+    """Where a fifth of the labels is wrong, p is right with 0.8 p + 0.1 (1 - p) of three classes."""
+    plain = simulate("cal", classes=3, rows=200_000)
+    noisy = simulate("cal", classes=3, rows=200_000, label_noise=0.2)
+    np.testing.assert_array_equal(noisy.scores, plain.scores)
+    changed = noisy.labels != plain.labels
+    assert changed.mean() == pytest.approx(0.2, abs=0.005)
+    away = np.bincount((noisy.labels - plain.labels)[changed] % 3)
+    assert away[1] == pytest.approx(away[2], rel=0.03)
+    np.testing.assert_allclose(noisy.posteriors, 0.8 * plain.posteriors + 0.1 * (1 - plain.posteriors))
+    np.testing.assert_allclose(noisy.posteriors.sum(1), 1)
+    sure = noisy.posteriors[:, 0] > 0.75
+    assert (noisy.labels[sure] == 0).mean() == pytest.approx(noisy.posteriors[sure, 0].mean(), abs=0.005)
+    with pytest.raises(UsageError, match="--label-noise is 2"):
+        simulate("cal", label_noise=2)
+    with pytest.raises(UsageError, match="leave out --label-noise"):
+        simulate("table-1", exact=True, label_noise=0.1)
