@@ -118,6 +118,8 @@ def test_decisions_and_recalibration_are_those_of_the_command(capsys):
         (lambda: calcli.read(CANCER, label="y"), "unknown option label; expected some of labels"),
         (lambda: calcli.evaluate(calcli.read(CANCER), [0, 1]), "labels and classes of their own"),
         (lambda: calcli.evaluate([[0.5, 0.5]], [0], metrics="ecee"), "did you mean 'ece'"),
+        (lambda: calcli.compare(np.eye(2), np.eye(2)), "expected predictions, as read.* not ndarray"),
+        (lambda: calcli.check(str(CANCER), {"rules": []}), "expected predictions, as read.* not str"),
     ],
 )
 def test_wrong_calls_are_told(call, message):

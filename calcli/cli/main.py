@@ -101,7 +101,8 @@ def _sentence(fault: Exception) -> str:
         return str(fault)
     if isinstance(fault, USAGE_ERROR):
         command = fault.ctx.command_path if fault.ctx else "calcli"  # type: ignore[attr-defined]
-        return f"{fault.format_message()} ({command} --help says more)"  # type: ignore[attr-defined]
+        message = fault.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
+        return f"{message} ({command} --help says more)"
     if isinstance(fault, OSError):
         return f"{fault.filename or 'a file'}: {fault.strerror or fault}"
     if isinstance(fault, MemoryError):

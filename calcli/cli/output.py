@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
 from calcli.core.language.errors import InputError
 
@@ -20,14 +21,17 @@ def emit(text: str) -> None:
         raise InputError(f"standard output cannot be written: {error.strerror}") from error
 
 
-def silence() -> None:
-    """Let nothing more be written to a standard output that nobody reads."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def silence(stream: TextIO | None = None) -> None:
+    """Let nothing more be written to a stream that nobody reads, standard output unless told otherwise."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
 def remark(text: str) -> None:
-    """Tell the user something beside the results."""
-    print(f"calcli: {text}", file=sys.stderr)
+    """Tell the user something beside the results; the exit status stays what it is if nobody reads on."""
+    try:
+        print(f"calcli: {text}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        silence(sys.stderr)
 
 
 def colored(no_color: bool) -> bool:

@@ -67,7 +67,7 @@ def kind_of(block: Floats) -> Kind:
             return "probs"
         if block.shape[1] == 1:
             return "logits"
-        if mostly_distributions(block):
+        if mostly_distributions(block) or nearly_distributions(block):
             return "probs"
         if block.max() <= 0 and sums_to_one(np.exp(block)).all():
             return "log-probs"
@@ -77,6 +77,12 @@ def kind_of(block: Floats) -> Kind:
 def mostly_distributions(block: Floats) -> bool:
     """Return whether most rows of several scores sum to one, which logits do not."""
     return block.shape[1] > 1 and float(sums_to_one(block).mean()) > 0.5
+
+
+def nearly_distributions(block: Floats) -> bool:
+    """Return whether most rows of several scores, none negative, sum to one within a tenth; logits do not."""
+    sums = block @ np.ones(block.shape[1], block.dtype)
+    return block.shape[1] > 1 and bool(block.min() >= 0) and float((np.abs(sums - 1) <= 0.1).mean()) > 0.5
 
 
 def percentages(block: Floats) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from calcli.core.comparing.baseline import Against, StoredReport
 from calcli.core.comparing.checking import check as check_predictions
 from calcli.core.comparing.policy import Checked, Policy
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import Predictions, require_predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import CalcliError
 from calcli.io.atomic import atomic_path
@@ -54,7 +54,10 @@ def check(
     ------
     InputError
         If the policy is not valid, or baseline and predictions do not fit together.
+    UsageError
+        If these are no predictions.
     """
+    require_predictions(predictions)
     rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(policy)
     against = None
     if baseline is not None:

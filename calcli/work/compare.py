@@ -9,7 +9,7 @@ from typing import Any
 from calcli.core.comparing.comparison import Plan, over_seeds, parse_margins
 from calcli.core.comparing.comparison import compare as compare_systems
 from calcli.core.comparing.pairing import pair, require_same_classes
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import Predictions, require_predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
@@ -72,6 +72,7 @@ def compare(
         raise UsageError("compare takes a baseline and at least one candidate")
     plan = Plan(paired and not allow_other_classes, margins, rank_by, by)
     systems = (baseline, *candidates)
+    require_predictions(*systems)
     if not allow_other_classes:
         require_same_classes(systems)
     return _compared(systems, settings_of(settings), plan, key, allow_unmatched)

@@ -130,7 +130,12 @@ def save_fit(fit: Fit, path: str) -> None:
     ------
     InputError
         If it cannot be written.
+    UsageError
+        If it would replace the predictions.
     """
+    for file in fit.predictions.provenance.files:
+        if Path(path).exists() and Path(file).exists() and Path(path).samefile(file):
+            raise UsageError(f"-o {path} would replace the predictions; expected another file")
     calibrators.save_calibrator(_record(fit), path)
 
 

@@ -142,6 +142,22 @@ def test_a_reader_that_has_seen_enough_is_no_error(sample):
             assert process.wait() == 0
 
 
+@pytest.mark.parametrize(("file", "status"), [("iris_logistic_test.csv", 1), ("missing.csv", 2)])
+def test_the_exit_status_stays_when_nobody_reads_on(sample, file, status):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "calcli", "evaluate", str(sample / file), "--metrics", "accuracy"]
+    done = subprocess.run([*command, "--fail-if", "accuracy>0"], stdout=writing, stderr=writing)
+    os.close(writing)
+    assert done.returncode == status
+
+
+def test_a_word_that_is_no_choice_is_told_plainly(run):
+    done = run("simulate", "foo")
+    assert done.status == 2
+    assert "Invalid value for 'SYSTEM': 'foo' is not one of 'cal', 'mcs'" in done.err
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
 def test_a_full_disk_is_told(sample):
     with open("/dev/full", "w") as full:

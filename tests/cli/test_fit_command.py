@@ -337,3 +337,10 @@ def test_the_expression_overrides_the_input(run, digits, sample, tmp_path):
         assert file["input"] == ("raw" if method.endswith("raw") else "log-probs")
     done = run("fit", sample / "digits_forest_calibration.parquet", "-m", "platt:input=raw")
     assert "needs logits" in sentence(done)
+
+
+def test_the_calibrator_does_not_replace_the_predictions(run, preds):
+    before = preds.read_bytes()
+    done = run("fit", preds, "-m", "temperature", "--folds", 0, "-o", preds)
+    assert done == (2, "", f"calcli: -o {preds} would replace the predictions; expected another file\n")
+    assert preds.read_bytes() == before

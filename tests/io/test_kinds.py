@@ -109,3 +109,11 @@ def test_fits_read_scores_again_that_turn_out_to_be_logits(monkeypatch):
     monkeypatch.setattr("calcli.io.kinds.FIRST_LOOK", 2)
     scores = np.concatenate([[[0.5, 0.5], [0.25, 0.75]], np.tile([[3.0, -1.0]], (40, 1))])
     np.testing.assert_array_equal(rows_of(from_arrays(scores, np.zeros(42, int))).scores, scores)
+
+
+@pytest.mark.parametrize("total", [0.95, 1.02])
+def test_probabilities_that_miss_their_sum_are_no_logits_even_above_one(total):
+    scores = np.concatenate([random_probs().scores, [[1.0, 0.0, 0.0]]]) * total
+    with pytest.raises(InputError, match="row 0 has probabilities that sum to"):
+        scores_of(from_arrays(scores, np.zeros(41, int)))
+    assert from_arrays([[1.5, 0.2], [0.3, 1.9], [2.0, 0.1]], [0, 1, 0]).kind == "logits"

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.language.errors import InputError, ReadAgain
+from calcli.core.language.errors import InputError, ReadAgain, UsageError
 
 Kind = Literal["logits", "log-probs", "probs"]
 T = TypeVar("T")
@@ -190,3 +190,10 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
     raise InputError(
         f"{path} has {found} where {owner} has {expected}; systems with other classes do another task{mend}"
     )
+
+
+def require_predictions(*systems: object) -> None:
+    """Raise a UsageError if anything else was given as predictions."""
+    for given in systems:
+        if not isinstance(given, Predictions):
+            raise UsageError(f"expected predictions, as read(path) returns them, not {type(given).__name__}")

@@ -201,6 +201,8 @@ def _parse(
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or key not in arguments:
+            if key in arguments:
+                raise UsageError(f"{entry.kind} {text.strip()!r}: {key} has no value; expected {key}=VALUE")
             takes = ", ".join(arguments) or "none"
             hint = HINTS.get(key, "")
             raise UsageError(f"{entry.kind} {name!r} has no argument {pair!r}; it takes: {takes}{hint}")

@@ -98,6 +98,7 @@ def test_any_setting_prints_back_to_itself(bins, smoothing):
         ("Platt", "unknown method 'Platt', did you mean 'platt'"),
         ("xyz", "unknown method 'xyz'; `calcli explain`"),
         ("histogram:bin=3", "'histogram' has no argument 'bin=3'; it takes: lens, keep_top, ranks, bins"),
+        ("histogram:bins", "'histogram:bins': bins has no value; expected bins=VALUE"),
         ("temperature:x=3", "'temperature' has no argument 'x=3'; it takes: score"),
         ("histogram:bins=many", "bins must be a whole number of at least 1, not 'many'"),
         ("platt:target_smoothing=yes", "target_smoothing must be true or false, not 'yes'"),
