@@ -181,17 +181,19 @@ def test_rows_that_are_repeated_as_a_cluster_prove_no_more(predict, systems, met
 
 def test_every_metric_is_tested(systems, binary):
     several = [name for name, metric in METRICS.items() if metric.family.name != "classical"]
-    several = [name for name in several if name != "beta_score"]
-    settings = replace(SETTINGS, metrics=tuple(several), draws=9, resamples=20)
-    (found,) = compare(systems[::2], settings, Plan())
+    of_two = ("beta_score", "normalized_beta_score", "cllr", "min_cllr")
+    several = [name for name in several if name not in of_two]
+    settings = replace(SETTINGS, metrics=tuple(several), draws=9, resamples=20, decision_column="by")
+    decided = [replace(one, columns={"by": np.resize(one.classes, one.n_rows)}) for one in systems[::2]]
+    decided[1] = replace(decided[1], columns={"by": decided[1].columns["by"][::-1]})
+    (found,) = compare(decided, settings, Plan())
     untested = [name for name, one in found.differences[0].items() if one.verdict == "untested"]
     assert untested == []
     rng = np.random.default_rng(5)
     labels = rng.integers(0, 2, 80)
     pair = [binary(rng.beta(1 + 2 * labels, 2), labels) for _ in range(2)]
-    settings = replace(
-        settings, metrics=(*(n for n, m in METRICS.items() if m.family.name == "classical"), "beta_score")
-    )
+    classical = [name for name, metric in METRICS.items() if metric.family.name == "classical"]
+    settings = replace(settings, metrics=(*classical, *of_two))
     for paired in (True, False):
         (found,) = compare(pair, settings, Plan(paired))
         assert not [name for name, one in found.differences[0].items() if math.isnan(one.p_value)]
