@@ -19,6 +19,7 @@ from calcli.cli.guide import guide
 from calcli.cli.output import remark, silence
 from calcli.cli.plot import plot
 from calcli.cli.simulate import simulate
+from calcli.cli.study import study
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
@@ -45,6 +46,7 @@ app.command(epilog=f"Figures: {', '.join(FIGURES)}.\n\n{EXIT_STATUSES}")(plot)
 app.command(epilog=EXIT_STATUSES)(compare)
 app.command(epilog=EXIT_STATUSES)(check)
 app.command(epilog=EXIT_STATUSES)(simulate)
+app.command(epilog=EXIT_STATUSES)(study)
 app.command(epilog=EXIT_STATUSES)(benchmark)
 app.command(epilog=EXIT_STATUSES)(explain)
 app.command(epilog=EXIT_STATUSES)(guide)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Kind
 from calcli.core.data.simulation import Simulation
-from calcli.io.atomic import atomic_path
+from calcli.io.formats.npy import labels_file
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
 
 
@@ -57,6 +56,4 @@ def _write(
     files.enter_context(open_writer(target, form, frame)).write(labels, scores)
     if form.name != "npy":
         return () if target == "-" else (target,)
-    beside = Path(target).with_name(f"{Path(target).stem}_labels.npy")
-    np.save(files.enter_context(atomic_path(beside)), simulation.labels)
-    return target, str(beside)
+    return target, str(labels_file(Path(target)))

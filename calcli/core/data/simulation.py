@@ -240,7 +240,13 @@ def mislabeled(simulation: Simulation, share: float, seed: int) -> Simulation:
 
 
 def simulate(
-    system: str, parameters: Mapping[str, Any], rows: int | None = None, seed: int = 0, *, exact: bool = False
+    system: str,
+    parameters: Mapping[str, Any],
+    rows: int | None = None,
+    seed: int = 0,
+    *,
+    exact: bool = False,
+    part: tuple[int, ...] = (),
 ) -> Simulation:
     """Simulate one of `SYSTEMS`.
 
@@ -256,6 +262,8 @@ def simulate(
         Of the source of chance.
     exact
         Whether to return the rows that have the exact frequencies of a table, in place of random ones.
+    part
+        Numbers of one of many data sets of a seed.
 
     Raises
     ------
@@ -277,7 +285,7 @@ def simulate(
         if name in ("intercept", "slope") and not np.isfinite(value):
             raise UsageError(f"{option} is {value:g}; expected a finite number")
     if not exact:
-        rng = generator(seed, Stream.SIMULATION)
+        rng = generator(seed, Stream.SIMULATION, *part)
         return SYSTEMS[system](ROWS if rows is None else rows, rng=rng, **parameters)
     if system not in TABLES:
         raise UsageError(f"--exact is for {', '.join(TABLES)}, not for {system}; leave it out")

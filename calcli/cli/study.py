@@ -1,0 +1,70 @@
+"""`calcli study`: how far estimates of calibration errors are from the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from calcli.cli.options import Quiet, bundled
+from calcli.cli.output import colored, emit
+from calcli.cli.simulate import Parameters, System
+from calcli.core.language.declaring import items
+from calcli.core.language.errors import UsageError
+
+Format = Literal["table", "json", "markdown", "csv"]
+
+
+@bundled
+def study(
+    *,
+    system: Annotated[
+        System, typer.Argument(metavar="SYSTEM", help="What is simulated; see calcli simulate.")
+    ],
+    metrics: Annotated[
+        list[str], typer.Option(metavar="LIST", help="Calibration errors, such as ece:bins=10,cw_ece.")
+    ],
+    rows: Annotated[
+        str, typer.Option(metavar="N,N", help="Sizes of the data sets, such as 100,1000,10000.")
+    ] = "100,1000,10000",
+    series: Annotated[int, typer.Option(metavar="N", min=2, help="Data sets of each size.")] = 1000,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
+    parameters: Parameters,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it: .png, .svg or .pdf.")
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No bold text; also if NO_COLOR is set.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare estimates of calibration errors with their true values, on simulated data.
+
+    Shows the 5% quantile, mean and 95% quantile of estimate minus truth over many data sets of each size.
+
+    \b
+    calcli study mixture --metrics ece:lens=class-1:bins=10 --series 100
+    calcli study mixture --intercept 1 --slope 1 --metrics ece:lens=class-1:bins=10 -o study.png
+    """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.report.progress import progress
+    from calcli.report.shown import render
+    from calcli.work.study import study_system
+
+    try:
+        sizes = [int(text) for text in items(rows)]
+    except ValueError:
+        raise UsageError(f"--rows {rows}: expected whole numbers, such as 100,1000,10000") from None
+    with progress(shown=not quiet) as watcher:
+        report = study_system(
+            system,
+            [name for text in metrics for name in items(text)],
+            rows=sizes,
+            series=series,
+            seed=seed,
+            parameters=parameters.given(),
+            output=output,
+            watcher=watcher,
+        )
+    emit(render(report, format, color=colored(no_color)))

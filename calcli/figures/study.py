@@ -1,0 +1,38 @@
+"""Estimates minus truth against the number of rows, a panel a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from calcli.core.evaluating.study import Deviation
+from calcli.figures.style import MUTED, SERIES, is_leftmost, panels, short, styled
+
+
+@styled
+def deviations(found: Sequence[Deviation]) -> Figure:
+    """Draw mean and 5% to 95% band of estimate minus truth (Vaicenavicius et al. 2019, fig. 6).
+
+    Parameters
+    ----------
+    found
+        By metric and number of rows.
+    """
+    metrics = list(dict.fromkeys(one.metric for one in found))
+    figure, stacks = panels(len(metrics), heights=(1,), height=2.7)
+    for (axes,), metric in zip(stacks, metrics, strict=True):
+        own = sorted((one for one in found if one.metric == metric), key=lambda one: one.rows)
+        rows = [one.rows for one in own]
+        ends = [one.low for one in own], [one.high for one in own]
+        axes.axhline(0, color=MUTED, linewidth=0.8, dashes=(4, 2))
+        axes.vlines(rows, *ends, color=SERIES[0], linewidth=3, alpha=0.3, label="5% to 95%")
+        axes.plot(rows, [one.mean for one in own], color=SERIES[0], marker="o", markersize=4, label="mean")
+        axes.set_title(f"{short(metric, 34)}\ntrue value {own[0].truth:.4f}", loc="left", fontsize=7)
+        axes.set(xscale="log", xlabel="Rows")
+        axes.set_xticks(rows, [f"{n:,}" for n in rows])
+        axes.minorticks_off()
+        if is_leftmost(axes):
+            axes.set_ylabel("Estimate − truth")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure

@@ -1,0 +1,54 @@
+"""A study of estimators: how far they are from the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from calcli.core.evaluating.study import Deviation
+from calcli.report.shown import Column, Shown, Table
+
+
+@dataclass(frozen=True)
+class StudyReport(Shown):
+    """What a study found.
+
+    Attributes
+    ----------
+    system
+        What was simulated.
+    found
+        By metric and number of rows.
+    series
+        Data sets behind each.
+    """
+
+    title: ClassVar[str] = "Study of estimators"
+    schema: ClassVar[str] = "calcli.study/1"
+
+    system: str
+    found: tuple[Deviation, ...]
+    series: int
+
+    def tables(self) -> list[Table]:
+        """Return the differences, a row a metric and size."""
+        columns = (Column("", "left"), *map(Column, ("rows", "true", "5%", "mean", "95%")))
+        rows = [
+            (one.metric, f"{one.rows:,}", f"{one.truth:.4f}", *map("{:+.4f}".format, apart))
+            for one in self.found
+            for apart in [(one.low, one.mean, one.high)]
+        ]
+        notes = (
+            f"{self.series:,} data sets of each size. Above 0 the estimate is too large; of many rows fixed "
+            "bins show at most the truth.",
+        )
+        return [Table(f"Estimate minus truth: {self.system}", columns, tuple(rows), notes)]
+
+    def content(self) -> dict[str, Any]:
+        """Return all numbers."""
+        return {"system": self.system, "series": self.series, "results": [asdict(one) for one in self.found]}
+
+    def records(self) -> Iterable[Mapping[str, Any]]:
+        """Return a record for each metric and size."""
+        return [asdict(one) for one in self.found]

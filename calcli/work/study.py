@@ -1,0 +1,59 @@
+"""Studies of estimators on simulated data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from calcli.core.data.simulation import ROWS
+from calcli.core.evaluating.study import study
+from calcli.core.language.errors import UsageError
+from calcli.core.language.progress import Watcher
+from calcli.report.study import StudyReport
+
+
+def study_system(
+    system: str,
+    metrics: Sequence[str],
+    *,
+    rows: Sequence[int] = (ROWS,),
+    series: int = 1000,
+    seed: int = 0,
+    parameters: Mapping[str, float],
+    output: Path | None = None,
+    watcher: Watcher | None = None,
+) -> StudyReport:
+    """Estimate calibration errors of simulated data sets, and compare them with their true values.
+
+    Parameters
+    ----------
+    system, parameters
+        What is simulated.
+    metrics
+        Calibration errors, as expressions.
+    rows, series
+        Sizes of the data sets, and how many there are of each.
+    seed
+        Of all of them.
+    output
+        A file for the figure; its ending says the format.
+    watcher
+        Starts a progress bar.
+
+    Raises
+    ------
+    InputError
+        If the figure cannot be written.
+    UsageError
+        If a system, a metric or a number makes no sense.
+    """
+    if not rows or min(rows) < 1:
+        raise UsageError("--rows: expected whole numbers of at least 1, such as 100,1000,10000")
+    watch = watcher("data sets", len(rows) * series) if watcher else None
+    report = StudyReport(system, tuple(study(system, parameters, metrics, rows, series, seed, watch)), series)
+    if output is not None:
+        from calcli.figures.output import save
+        from calcli.figures.study import deviations
+
+        save(deviations(report.found), output)
+    return report

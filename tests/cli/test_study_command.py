@@ -1,0 +1,44 @@
+"""`calcli study`: tables, JSON, the figure, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_table_json_and_figure(run, tmp_path):
+    call = [
+        "study",
+        "mixture",
+        "--metrics",
+        "ece:lens=class-1:bins=10,ks",
+        "--rows",
+        "100,400",
+        "--series",
+        "5",
+    ]
+    done = run(*call, "-o", tmp_path / "study.png", "--format", "json", "--quiet")
+    assert (done.status, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert found["schema"] == "calcli.study/1"
+    assert [(one["metric"], one["rows"]) for one in found["results"]] == [
+        ("ece:lens=class-1:bins=10", 100), ("ece:lens=class-1:bins=10", 400), ("ks", 100), ("ks", 400)
+    ]  # fmt: skip
+    assert (tmp_path / "study.png").stat().st_size > 5000
+    text = run(*call, "--quiet").out
+    for one in found["results"]:
+        assert f"{one['mean']:+.4f}" in text
+    assert run(*call, "--quiet", "--format", "csv").out.splitlines()[0] == "metric,rows,truth,low,mean,high"
+
+
+def test_wrong_calls(run):
+    assert (
+        "--rows ten: expected whole numbers"
+        in run("study", "mixture", "--metrics", "ece", "--rows", "ten").err
+    )
+    assert (
+        "--rows: expected whole numbers of at least 1"
+        in run("study", "mixture", "--metrics", "ece", "--rows", "0").err
+    )
+    done = run("study", "mixture", "--metrics", "log_loss", "--rows", "10", "--series", "2", "--quiet")
+    assert done.status == 2
+    assert "log_loss: no true value of it is known" in done.err

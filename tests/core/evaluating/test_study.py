@@ -1,0 +1,112 @@
+"""Studies of estimators against those of Vaicenavicius et al. 2019, and true values against integrals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.simulation import simulate
+from calcli.core.evaluating.study import study
+from calcli.core.evaluating.truth import true_error
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
+
+TEN = "expected_miscalibration:binning=equal-width:bins=10"
+
+
+def truth(metric, system, parameters=None, rows=200_000, **others):
+    simulation = simulate(system, parameters or {}, rows, **others)
+    classes = tuple(map(str, range(simulation.scores.shape[1])))
+    predictions = Predictions(ArrayScores(simulation.scores, simulation.kind), simulation.labels, classes)
+    groups = {"two": {"0": "a", "1": "b", "2": "b"}} if len(classes) == 3 else {}
+    return true_error(parse_metric(metric), predictions, simulation.posteriors, Settings(groups=groups))
+
+
+def integral(function):
+    """Return the expectation over the feature of the mixture."""
+
+    def integrand(x):
+        return function(x) * (stats.norm.pdf(x, 1) + stats.norm.pdf(x, -1)) / 2
+
+    return integrate.quad(integrand, -9, 9, limit=200)[0]
+
+
+def test_the_true_miscalibration_of_the_mixture_is_the_integral():
+    wrong = {"intercept": 1.0, "slope": 1.0}
+
+    def gap(x):
+        return np.abs(special.expit(-2 * x) - special.expit(1 + x))
+
+    tv = integral(gap)
+    assert tv == pytest.approx(0.56, abs=0.005)  # as printed in section 5.1
+    for metric in ("expected_miscalibration", "ece:lens=class-1", "cw_ece"):
+        assert truth(metric, "mixture", wrong) == pytest.approx(tv, abs=0.002)
+    euclidean = truth("expected_miscalibration:distance=euclidean", "mixture", wrong)
+    assert euclidean == pytest.approx(2**0.5 * tv, abs=0.003)
+    square = integral(lambda x: gap(x) ** 2)
+    assert truth("ece_l2:lens=class-0", "mixture", wrong) ** 2 == pytest.approx(square, abs=0.003)
+    kl = integral(
+        lambda x: (
+            special.rel_entr(special.expit(-2 * x), special.expit(1 + x))
+            + special.rel_entr(special.expit(2 * x), special.expit(-1 - x))
+        )
+    )
+    assert truth("expected_miscalibration:distance=kl", "mixture", wrong) == pytest.approx(kl, rel=0.01)
+
+
+def test_calibrated_models_have_no_true_miscalibration():
+    for metric in (TEN, "ks", "cw_ece", "expected_miscalibration:distance=hellinger"):
+        assert truth(metric, "mixture") == pytest.approx(0, abs=1e-12)
+        constant = truth(metric, "mixture", {"slope": 0.0})
+        assert constant == pytest.approx(0, abs=0.005)  # the mean posterior of equal predictions
+
+
+def test_true_values_of_table_1():
+    """Every class and the most probable one are calibrated, the vectors are not: rows of table 1 by hand."""
+    found = {
+        metric: truth(metric, "table-1", exact=True, rows=None)
+        for metric in (
+            "ece",
+            "cw_ece",
+            "ks",
+            "expected_miscalibration",
+            "worst_miscalibration",
+            "ece:lens=two",
+        )
+    }
+    vectors = {"expected_miscalibration": 0.1, "worst_miscalibration": 0.1}
+    expected = {"ece": 0, "cw_ece": 0, "ks": 0, "ece:lens=two": 0, **vectors}
+    assert found == pytest.approx(expected, abs=1e-12)
+    largest = truth("expected_miscalibration:lens=largest-2", "table-1", exact=True, rows=None)
+    assert largest == pytest.approx(0, abs=1e-12)  # the three largest are .6, .3 and .1 in every row
+
+
+def test_estimates_of_few_rows_are_too_large_for_the_calibrated_mixture():
+    found = study("mixture", {}, [TEN], [100, 1000, 10_000], 20)
+    expected = {100: 0.084, 1000: 0.026, 10_000: 0.0085}
+    for one in found:
+        assert one.truth == pytest.approx(0, abs=1e-12)
+        assert one.mean == pytest.approx(expected[one.rows], rel=0.15)
+        assert one.low < one.mean < one.high
+
+
+def test_fixed_bins_of_many_rows_show_at_most_the_truth():
+    """Theorem 2, where gaps of opposite sign share a bin."""
+    wrong = {"intercept": 0.0, "slope": -4.0}
+    (one,) = study("mixture", wrong, ["ece:lens=class-1:bins=1"], [20_000], 10)
+    assert one.truth > 0.05
+    assert one.high < 0
+
+
+def test_what_has_no_true_value_is_refused():
+    for metric in (
+        "smooth_ece",
+        "ece:lens=marginal",
+        "ece:region=0.5..1",
+        "cw_ece:weights=inverse-frequency",
+    ):
+        with pytest.raises(UsageError, match="no true value of it is known"):
+            truth(metric, "table-1")
