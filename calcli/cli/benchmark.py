@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from calcli.cli.options import Chosen, Reading, Talking, bundled, option, settings_of
-from calcli.core.language.declaring import items
+from calcli.core.language.declaring import some_items
 from calcli.core.language.errors import UsageError
 
 Format = Literal["table", "json", "markdown", "csv"]
@@ -85,7 +85,7 @@ def benchmark(
             reading.read_options(),
             settings_of(measuring),
             folds=folds,
-            methods=items(methods),
+            methods=some_items("--methods", methods) or (),
             jobs=jobs,
             as_printed=as_printed,
             columns=column or (),

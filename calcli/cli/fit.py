@@ -9,7 +9,7 @@ import typer
 
 from calcli.cli.options import Fitting, Reading, Talking, bundled
 from calcli.cli.output import colored, emit, remark
-from calcli.core.language.declaring import items
+from calcli.core.language.declaring import some_items
 
 
 @bundled
@@ -91,7 +91,7 @@ def fit(
             file,
             reading.read_options(),
             method,
-            candidates=None if candidates is None else items(candidates),
+            candidates=some_items("--candidates", candidates),
             lens=lens,
             watcher=watcher,
             raw=input == "raw",

@@ -65,6 +65,8 @@ def test_every_command_has_help_with_an_example(run, command):
         (["evaluate", "x.npy", "--kind", "odds"], "'odds' is not one of"),
         (["evaluate", "x.npy", "--level", "95"], "--level is 95; expected a number between 0 and 1"),
         (["evaluate", "x.npy", "--metrics", ""], "--metrics is empty; leave it out"),
+        (["fit", "x.npy", "-m", "auto", "--candidates", ","], "--candidates is empty; leave it out"),
+        (["benchmark", "--cal", "x.npy", "--methods", ","], "--methods is empty; leave it out"),
         (["evaluate", "x.npy", "--metrics", "ecee,brierr"], "'ece'.*'brier'"),
         (["evaluate", "x.npy", "--fail-if", "log_loss=1"], "'log_loss=1' is not a limit"),
         (["evaluate", "x.npy"], "x.npy: no such file"),

@@ -127,9 +127,7 @@ class Setting:
         if value is None and self.default is None:
             return None
         if isinstance(value, str) and self.values.several and spelling != "key":
-            value = items(value) if self.values.several == "commas" else (value,)
-            if not value:
-                raise UsageError(f"{called} is empty; leave it out")
+            value = some_items(called, value) if self.values.several == "commas" else (value,)
         return self.values.checked(called, value)
 
 
@@ -278,3 +276,16 @@ def documented(owner: type[Any] | None = None, *names: str) -> Callable[[F], F]:
 def items(text: str | None) -> tuple[str, ...]:
     """Return the items of a list separated by commas."""
     return tuple(item.strip() for item in (text or "").split(",") if item.strip())
+
+
+def some_items(called: str, text: str | None) -> tuple[str, ...] | None:
+    """Return the items of a list as it is `called`; None if it was not given.
+
+    Raises
+    ------
+    UsageError
+        If it is empty.
+    """
+    if text is not None and not items(text):
+        raise UsageError(f"{called} is empty; leave it out")
+    return None if text is None else items(text)
