@@ -75,7 +75,7 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
     """
     columns = 2 if len(results) == 4 else 4 if len(results) % 4 == 0 else min(len(results), 3)
     rows = math.ceil(len(results) / columns)
-    figure = new_figure(PANEL_WIDTH * columns + 0.4, 2.95 * rows + 0.15)
+    figure = new_figure(PANEL_WIDTH * columns + 0.4, 3.05 * rows + 0.2)
     grid = figure.subplots(rows, columns, squeeze=False)
     scale = PowerNorm(0.5, 0, max(float(result.share.max()) for result in results.values()))
     for axes in list(grid.flat)[len(results) :]:
@@ -96,13 +96,13 @@ def _triangle(axes: Axes, result: Simplex) -> None:
     axes.plot(*outline.T, color=MUTED, linewidth=0.8)
     lines = [border @ CORNERS for border in result.borders]
     axes.add_collection(LineCollection(lines, colors=GRID, linewidths=0.6, zorder=0))
-    axes.text(0.5, -0.11, result.binned, ha="center", va="top", fontsize=6, color=MUTED)
+    axes.text(0.5, -0.1, result.binned, ha="center", va="top", fontsize=6, color=MUTED)
     places = (("left", "top", (0, -5)), ("right", "top", (0, -5)), ("center", "bottom", (0, 4)))
     for name, corner, (ha, va, offset) in zip(result.names, CORNERS, places, strict=True):
         axes.annotate(
             short(name, 18), corner, offset, textcoords="offset points", ha=ha, va=va, fontsize=7, color=INK
         )
-    axes.set(xlim=(-0.03, 1.03), ylim=(-0.09, CORNERS[2, 1] + 0.09), aspect="equal")
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.15, CORNERS[2, 1] + 0.09), aspect="equal")
     axes.axis("off")
 
 
