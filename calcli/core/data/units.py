@@ -55,7 +55,12 @@ class Units:
     @cached_property
     def of_row(self) -> Positions:
         """(rows,) the unit of each row."""
-        return np.resize(np.arange(self.number), self.rows) if self.codes is None else self.codes
+        return self.cells(1) if self.codes is None else self.codes
+
+    def cells(self, size: int) -> Positions:
+        """Return the first of the `size` cells that the unit of each row has in a table, (rows,)."""
+        first = np.arange(self.number) * size
+        return np.resize(first, self.rows) if self.codes is None else first[self.codes]
 
     def within(self, inside: Array) -> Units:
         """Return the units of the rows in a mask, under the numbers that they have."""

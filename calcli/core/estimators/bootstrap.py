@@ -157,7 +157,8 @@ class _ClassSums:
         self._n_classes = n_classes
         self._table: Floats | None = None
         if not units.single:
-            cells = units.of_row * n_classes + labels
+            cells = units.cells(n_classes)
+            cells += labels
             table = np.bincount(cells, weights, units.number * n_classes).reshape(-1, n_classes)
             # counts are exact in single precision, and the product is twice as fast
             self._table = table.astype(np.float32 if weights is None else np.float64)

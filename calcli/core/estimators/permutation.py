@@ -224,7 +224,7 @@ def _of_equal_mass(cells: Bins, bins: int, whole: bool) -> Bins:
 def _unit_sums(side: Side, index: Positions, cells: int) -> Doubles:
     """Return (units, 3, cells) sums of weight, score and outcome."""
     units = side.units.number
-    place = side.units.of_row * cells
+    place = side.units.cells(cells)
     place += index
     weights = np.ones(len(place)) if side.weights is None else side.weights
     sums = [
