@@ -66,8 +66,19 @@ def fit_file(
     reduced = lens == REDUCED
     chosen = FitSettings(**checked(FitSettings, settings | {"reduced": reduced}, "option"))
     calls = _calls(method, candidates, None if reduced else lens, raw=chosen.raw)
+    _refuse_idle(method, chosen)
     predictions = read(file, options)
     return FitReport(fit_predictions(predictions, calls, chosen, watcher("fits", fits(calls, chosen))))
+
+
+def _refuse_idle(method: str, chosen: FitSettings) -> None:
+    """Raise a UsageError for settings that would change nothing."""
+    if method != AUTO and chosen.score != FitSettings.score:
+        raise UsageError(
+            f"--score {chosen.score} is for -m auto, which chooses by it, not for -m {method}; leave it out"
+        )
+    if chosen.min_rows != FitSettings.min_rows and not chosen.per_predicted_class:
+        raise UsageError(f"--min-rows {chosen.min_rows} is for --per-predicted-class; give both, or neither")
 
 
 def _calls(
