@@ -13,35 +13,55 @@ if TYPE_CHECKING:
     from calcli.core.calibrators.bbq import BBQ as BBQ
     from calcli.core.calibrators.histogram import Histogram as Histogram
     from calcli.core.calibrators.histogram import ScalingBinning as ScalingBinning
+    from calcli.core.calibrators.isotonic import CenteredIsotonic as CenteredIsotonic
     from calcli.core.calibrators.isotonic import Isotonic as Isotonic
     from calcli.core.calibrators.logistic import Beta as Beta
     from calcli.core.calibrators.logistic import Platt as Platt
     from calcli.core.calibrators.odir import Dirichlet as Dirichlet
     from calcli.core.calibrators.odir import MatrixODIR as MatrixODIR
+    from calcli.core.calibrators.quadratic import Quadratic as Quadratic
     from calcli.core.calibrators.reduced import Reduced as Reduced
     from calcli.core.calibrators.softmax import BiasOnly as BiasOnly
     from calcli.core.calibrators.softmax import DPAffine as DPAffine
     from calcli.core.calibrators.softmax import MatrixScaling as MatrixScaling
     from calcli.core.calibrators.softmax import VectorScaling as VectorScaling
     from calcli.core.calibrators.spline import Spline as Spline
+    from calcli.core.calibrators.structured import SMS as SMS
+    from calcli.core.calibrators.structured import SVS as SVS
+    from calcli.core.calibrators.structured import BentDP as BentDP
+    from calcli.core.calibrators.structured import BentTemperature as BentTemperature
+    from calcli.core.calibrators.structured import StructuredScaling as StructuredScaling
     from calcli.core.calibrators.temperature import EnsembleTemperature as EnsembleTemperature
     from calcli.core.calibrators.temperature import Temperature as Temperature
+    from calcli.core.calibrators.temperature import TemperatureMix as TemperatureMix
+    from calcli.core.calibrators.vectorhistogram import VectorHistogram as VectorHistogram
+    from calcli.core.calibrators.vennabers import VennAbers as VennAbers
     from calcli.core.calibrators.wrappers import PerPredictedClass as PerPredictedClass
     from calcli.core.calibrators.wrappers import PreserveTop1 as PreserveTop1
     from calcli.report.check import CheckReport as CheckReport
     from calcli.report.comparison import ComparisonReport as ComparisonReport
     from calcli.work.check import check as check
     from calcli.work.compare import compare as compare
-    from calcli.work.evaluate import Report as Report
+    from calcli.work.draw import plot as plot
     from calcli.work.evaluate import evaluate as evaluate
     from calcli.work.fit import load as load
     from calcli.work.fit import save as save
+    from calcli.work.learn import Fitted as Fitted
+    from calcli.work.learn import fit as fit
     from calcli.work.read import read as read
+    from calcli.work.report import Report as Report
     from calcli.work.simulate import simulate as simulate
+    from calcli.work.state import State as State
 
 _HOMES = {name: f"calcli.work.{name}" for name in ("check", "compare", "evaluate", "read", "simulate")}
+_HOMES |= {"Fitted": "calcli.work.learn", "fit": "calcli.work.learn", "plot": "calcli.work.draw"}
 _HOMES |= {"CheckReport": "calcli.report.check", "ComparisonReport": "calcli.report.comparison"}
-_HOMES |= {"Report": "calcli.work.evaluate", "load": "calcli.work.fit", "save": "calcli.work.fit"}
+_HOMES |= {
+    "Report": "calcli.work.report",
+    "State": "calcli.work.state",
+    "load": "calcli.work.fit",
+    "save": "calcli.work.fit",
+}
 for _method in METHODS.values():
     _module, _class = _method.where.split(":")
     _HOMES[_class] = f"calcli.core.calibrators.{_module}"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn import metrics
 
@@ -95,16 +96,14 @@ def test_settings_are_those_of_the_command(capsys):
 def test_decisions_and_recalibration_are_those_of_the_command(capsys):
     other = CANCER.replace("test", "calibration")
     options = ("--costs", "abstain:0.1,balanced", "--priors", "0.3,0.7", "--calibration-data", other)
-    assert (
-        status_of(["evaluate", CANCER, "--format", "json", "--resamples", "0", "--draws", "0", *options]) == 0
-    )
+    assert status_of(["evaluate", CANCER, "--format", "json", "--draws", "0", *options]) == 0
     expected = json.loads(capsys.readouterr().out)["results"][0]
     report = calcli.evaluate(
         calcli.read(CANCER),
         costs="abstain:0.1,balanced",
         priors="0.3,0.7",
         calibration_data=calcli.read(other),
-        resamples=0,
+        no_intervals=True,
         draws=0,
     )
     assert report.to_dict()["results"][0] == expected
@@ -118,8 +117,9 @@ def test_decisions_and_recalibration_are_those_of_the_command(capsys):
         (lambda: calcli.read(CANCER, label="y"), "unknown option label; expected some of labels"),
         (lambda: calcli.evaluate(calcli.read(CANCER), [0, 1]), "labels and classes of their own"),
         (lambda: calcli.evaluate([[0.5, 0.5]], [0], metrics="ecee"), "did you mean 'ece'"),
-        (lambda: calcli.compare(np.eye(2), np.eye(2)), "expected predictions, as read.* not ndarray"),
-        (lambda: calcli.check(str(CANCER), {"rules": []}), "expected predictions, as read.* not str"),
+        (lambda: calcli.compare(np.eye(2), np.eye(2)), "labels are missing"),
+        (lambda: calcli.evaluate(pd.DataFrame({"p": [0.5]}), [0]), "label_column="),
+        (lambda: calcli.evaluate(np.eye(2), [0, 1], label_column="y"), "label_column= is for tables"),
     ],
 )
 def test_wrong_calls_are_told(call, message):
@@ -130,7 +130,7 @@ def test_wrong_calls_are_told(call, message):
 def test_there_is_nothing_else():
     calibrators = [method.where.split(":")[1] for method in METHODS.values()]
     functions = ["Report", "__version__", "evaluate", "figures", "load", "read", "save", "simulate"]
-    functions += ["CheckReport", "ComparisonReport", "check", "compare"]
+    functions += ["CheckReport", "ComparisonReport", "Fitted", "State", "check", "compare", "fit", "plot"]
     assert dir(calcli) == sorted([*functions, *calibrators])
     with pytest.raises(AttributeError, match="fit_all"):
         calcli.fit_all  # noqa: B018
@@ -181,11 +181,11 @@ def test_groups_and_edges_as_on_the_command_line_or_as_mappings():
     probs, labels = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
     metrics = ["expected_miscalibration:lens=pair:min_rows=50", "ece:binning=mine"]
     as_text = calcli.evaluate(
-        probs, labels, metrics=metrics, groups="pair=0+1,2", edges=["mine=0,0.5,1"], resamples=0
+        probs, labels, metrics=metrics, groups="pair=0+1,2", edges=["mine=0,0.5,1"], no_intervals=True
     )
     as_mapping = calcli.evaluate(
         probs, labels, metrics=metrics, groups={"pair": {"0": "a", "1": "a", "2": "b"}},
-        edges={"mine": np.array([0, 0.5, 1])}, resamples=0,
+        edges={"mine": np.array([0, 0.5, 1])}, no_intervals=True,
     )  # fmt: skip
     found = [{name: e.value for name, e in one.results[0].metrics.items()} for one in (as_text, as_mapping)]
     assert found[0] == found[1]
@@ -209,7 +209,7 @@ def test_simulated_predictions_know_their_truth():
     assert calcli.simulate("table-1", exact=True).scores.shape == (60, 3)
     for system, parameters, said in [
         ("mcx", {}, "unknown system 'mcx', did you mean 'mc"),
-        ("mixture", {"slope": float("nan")}, "--slope is nan; expected a finite number"),
+        ("mixture", {"slope": float("nan")}, "slope is nan; expected a finite number"),
     ]:
         with pytest.raises(UsageError, match=said):
             calcli.simulate(system, **parameters)
@@ -230,3 +230,87 @@ def test_functions_document_what_they_take_return_and_raise(name):
     documented = {named.strip(" *") for head in heads for named in head.split(",")}
     taken = inspect.signature(function).parameters.values()
     assert documented >= {parameter.name for parameter in taken if parameter.kind != parameter.VAR_KEYWORD}
+
+
+FEW = {"resamples": 20, "draws": 19}
+
+
+class Tensor:
+    """An array on the processor that speaks DLPack alone."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __dlpack__(self, **options):
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.values.__dlpack_device__()
+
+
+def test_files_tables_arrays_and_tensors_are_the_same_predictions(arrays):
+    probs, labels = arrays
+    frame = pd.read_csv(CANCER)
+    numbers = (labels == "malignant").astype(int)
+    expected = calcli.evaluate(calcli.read(CANCER), **FEW).results[0].metrics
+    for given in (
+        calcli.evaluate(CANCER, **FEW),
+        calcli.evaluate(Path(CANCER), **FEW),
+        calcli.evaluate(frame, label_column="label", scores="prob_*", **FEW),
+        calcli.evaluate(pa.Table.from_pandas(frame), **FEW),
+        calcli.evaluate(scores=probs, labels=numbers, **FEW),
+        calcli.evaluate(Tensor(probs), Tensor(numbers), **FEW),
+    ):
+        assert {name: found.value for name, found in given.results[0].metrics.items()} == pytest.approx(
+            {name: found.value for name, found in expected.items()}, abs=1e-12
+        )
+
+
+def test_a_report_gives_each_estimate_by_its_name():
+    report = calcli.evaluate(CANCER, metrics="ece,ece:bins=5,log_loss", **FEW)
+    assert report["ece:bins=5"] is report.results[0].metrics["ece:bins=5"]
+    assert report["ece:bins=15"] is report["ece"]
+    assert len(repr(report["log_loss"])) < 100
+    with pytest.raises(KeyError, match="brier was not computed"):
+        report["brier"]
+
+
+def test_slices_of_a_data_frame():
+    frame = pd.read_csv(CANCER).assign(half=lambda table: np.where(table.index % 2, "odd", "even"))
+    report = calcli.evaluate(frame, by="half", metrics="accuracy", **FEW)
+    assert [str(result.slice) for result in report.results[1:]] == ["half=even", "half=odd"]
+
+
+def test_reports_are_saved_in_the_form_of_their_ending(tmp_path):
+    report = calcli.evaluate(CANCER, metrics="accuracy,ece", **FEW)
+    for ending in ("html", "json", "md", "csv", "txt"):
+        report.save(tmp_path / f"report.{ending}")
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8")) == report.to_dict()
+    assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="reports are written as"):
+        report.save(tmp_path / "report.doc")
+    assert not (tmp_path / "report.doc").exists()
+
+
+def test_notebooks_show_figures_and_tables():
+    report = calcli.evaluate(CANCER, metrics="accuracy,ece", **FEW)
+    assert report.plot()._repr_png_().startswith(b"\x89PNG")
+    assert calcli.plot({"a": CANCER, "b": CANCER}, figure="ks", **FEW).tables
+    assert "<td" in report._repr_html_()
+
+
+def test_a_fit_in_python_is_that_of_the_commands(tmp_path):
+    other, target = CANCER.replace("test", "calibration"), tmp_path / "calibrated.csv"
+    fitted = calcli.fit(pd.read_csv(other), method="beta")
+    fitted.save(tmp_path / "cal.json")
+    assert status_of(["fit", other, "-m", "beta", "-q", "-o", str(tmp_path / "c.json")]) == 0
+    assert status_of(["apply", str(tmp_path / "c.json"), CANCER, "-q", "-o", str(target)]) == 0
+    expected = pd.read_csv(target)[["prob_benign", "prob_malignant"]].to_numpy()
+    frame = pd.read_csv(CANCER)
+    for data in (CANCER, frame, frame[["prob_benign", "prob_malignant"]].to_numpy()):
+        np.testing.assert_allclose(fitted.apply(data), expected, atol=1e-9)
+    loaded = calcli.load(tmp_path / "cal.json")
+    assert loaded.get_params() == fitted.calibrator.get_params()

@@ -20,7 +20,16 @@ ROOMS = {
     "figures": {"core", "figures"},
     "guide": {"guide"},
     "work": {"core", "io", "report", "figures", "work"},
-    "cli": {"core.language", "io.options", "io.settings", "work", "report", "guide", "cli"},
+    "cli": {
+        "core.language",
+        "io.options",
+        "io.settings",
+        "io.namedsystems",
+        "work",
+        "report",
+        "guide",
+        "cli",
+    },
 }
 LAYERS = (  # of core: a sub-room imports itself and those before it
     "language",

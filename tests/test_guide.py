@@ -27,6 +27,7 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 from calcli.guide import PAGES, summary
+from calcli.io.layouts import LAYOUTS
 from calcli.io.options import ReadOptions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -148,6 +149,9 @@ def tables() -> dict[str, str]:
         "figures": markdown("| figure | what it shows | source |", *figures),
         "settings": markdown("| keyword | option | key of a policy | default | what it says |", *settings),
         "reading": markdown("| keyword | option | default | what it says |", *reading),
+        "layouts": markdown(
+            "| layout | scores | labels |", *((one.name, one.scores, one.labels) for one in LAYOUTS)
+        ),
         "pages": markdown("| page | |", *pages),
         "exit statuses": markdown("| exit status | |", *STATUSES.items()),
     }
@@ -183,7 +187,12 @@ def test_commands_in_the_tables_of_the_works_run(tmp_path):
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_name_options_that_there_are(name):
     commands = [get_command(app), *get_command(app).commands.values()]
-    options = {option for command in commands for parameter in command.params for option in parameter.opts}
+    options = {
+        option
+        for command in commands
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", DOCUMENTS[name].read_text(encoding="utf-8"))
     assert not set(named) - options - {"--help"}
 

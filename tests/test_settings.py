@@ -28,7 +28,7 @@ WRONG = [
     ("bins", 100_001, "100001; expected a whole number from 1 to 100000"),
     ("level", 95, "95; expected a number between 0 and 1, such as 0.95"),
     ("level", 0, "0; expected a number between 0 and 1, such as 0.95"),
-    ("resamples", -1, "-1; expected a whole number of at least 0"),
+    ("draws", -1, "-1; expected a whole number of at least 0"),
     ("draws", -1, "-1; expected a whole number of at least 0"),
     ("seed", -1, "-1; expected a whole number of at least 0"),
     ("clip", 1, "1; expected a small probability, such as 1e-12"),
@@ -96,6 +96,11 @@ def test_wrong_options_of_reading_are_told(name, value, message):
         read_options({name: value})
 
 
+def test_weights_of_thresholds_are_checked():
+    with pytest.raises(CalcliError, match=r"^threshold_weights mine: entry 2 is 1; expected two columns"):
+        settings_of({"threshold_weights": {"mine": [(0, 1), 1]}})
+
+
 def test_nothing_given_is_the_default():
     assert settings_of({}) == Settings()
     assert settings_of({}, "key", Settings(draws=7)) == Settings(draws=7)
@@ -117,6 +122,7 @@ def test_text_stands_for_lists_and_objects():
             "priors": "0.2,0.8",
             "groups": "kind=cat+dog,cow",
             "edges": {"mine": np.array([0, 0.5, 1])},
+            "threshold_weights": {"mine": np.array([[0, 1], [1, 2]])},
         }
     )
     assert found.metrics == ("ece", "log_loss")
@@ -124,6 +130,7 @@ def test_text_stands_for_lists_and_objects():
     assert found.priors == Priors((0.2, 0.8))
     assert found.groups == {"kind": {"cat": "cat+dog", "dog": "cat+dog", "cow": "cow"}}
     assert found.edges == {"mine": (0, 0.5, 1)}
+    assert found.threshold_weights == {"mine": ((0, 1), (1, 2))}
     again = {"costs": list(found.costs), "priors": found.priors, "groups": found.groups}
     assert settings_of(asdict(found) | again) == found
     assert read_options({"classes": "cat,dog"}).classes == ("cat", "dog")

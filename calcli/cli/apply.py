@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Quiet, ReadingScores, bundled
+from calcli.cli.bundles import bundled
+from calcli.cli.options import Quiet, ReadingScores
 from calcli.cli.output import remark, silence
 
 
@@ -87,5 +88,6 @@ def apply(
     if not quiet:
         for note in written.notes:
             remark(note)
-        changed = f"the predicted class changed in {written.changed_rows:,}"
-        remark(f"{counted(written.rows, 'row')} recalibrated; {changed}")
+        changed = written.changed_rows
+        of_classes = "" if changed is None else f"; the predicted class changed in {changed:,}"
+        remark(f"{counted(written.rows, 'row')} recalibrated{of_classes}")

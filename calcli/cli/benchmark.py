@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from calcli.cli.options import Chosen, Reading, Talking, bundled, option, settings_of
+from calcli.cli.bundles import bundled
+from calcli.cli.options import Chosen, Paging, Reading, among, option, settings_of
 from calcli.core.language.declaring import some_items
 from calcli.core.language.errors import UsageError
+from calcli.core.language.metrics import METRICS
 
 Format = Literal["table", "json", "markdown", "csv"]
 
@@ -19,10 +21,11 @@ Format = Literal["table", "json", "markdown", "csv"]
 class Measuring(Chosen):
     """What the methods are judged by."""
 
-    metrics: Any = option("metrics", help="Metrics in place of the usual ones.")
+    metrics: Any = option("metrics", help="Metrics in place of the usual ones.", completion=among(METRICS))
     bins: Any = option("bins")
     seed: Any = option("seed", help="Seed of the folds and of the tests.")
     costs: Any = option("costs")
+    threshold_weights: Any = option("threshold_weights")
     priors: Any = option("priors")
     shift_to_priors: Any = option("shift_to_priors")
     cluster: Any = option("cluster")
@@ -55,12 +58,19 @@ def benchmark(
         list[str] | None,
         typer.Option(metavar="NAME=GLOB", help="There, a column of other models' test files. Repeatable."),
     ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Fit to random subsets of --cal, such as 50,100,200 rows."),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="--sizes: subsets of each size; 10 by default.")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Processes at once; one per processor by default.")
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
     reading: Reading,
-    talking: Talking,
+    paging: Paging,
 ) -> None:
     """Try every calibrator: fit to some rows, judge on others.
 
@@ -70,14 +80,17 @@ def benchmark(
     \b
     calcli benchmark --cal val.parquet --test test.parquet
     calcli benchmark --cal preds.csv --folds 5 --methods temperature,dp,isotonic
+    calcli benchmark --cal val.parquet --test test.parquet --sizes 100,200,400 --repeats 20
     calcli benchmark --pair a_val.npy a_test.npy --pair b_val.npy b_test.npy -f markdown
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.work.benchmark import benchmark_files
 
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order
+    if repeats is not None and sizes is None:
+        raise UsageError("--repeats is for --sizes; give both, or neither")
     pairs = _paired(pair or (), seconds or ())
-    with progress(shown=not talking.quiet) as watcher:
+    with progress(shown=not paging.quiet) as watcher:
         found = benchmark_files(
             cal,
             test,
@@ -89,9 +102,26 @@ def benchmark(
             jobs=jobs,
             as_printed=as_printed,
             columns=column or (),
+            sizes=_sizes(sizes),
+            **({} if repeats is None else {"repeats": repeats}),
             watcher=watcher,
         )
-    talking.show(found, format)
+    paging.page(found)
+    paging.show(found, format)
+
+
+def _sizes(text: str | None) -> list[int]:
+    """Return the numbers of `--sizes`.
+
+    Raises
+    ------
+    UsageError
+        If they are not whole numbers.
+    """
+    try:
+        return [int(item) for item in some_items("--sizes", text) or ()]
+    except ValueError:
+        raise UsageError(f"--sizes {text}: expected whole numbers, such as 50,100,200") from None
 
 
 def _paired(firsts: Sequence[str], seconds: Sequence[str]) -> list[tuple[str, str]]:

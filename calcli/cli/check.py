@@ -8,7 +8,8 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from calcli.cli.options import Pairing, Reading, Talking, bundled
+from calcli.cli.bundles import bundled
+from calcli.cli.options import Paging, Pairing, Reading, ReadingSystems
 from calcli.cli.output import emit, remark
 from calcli.core.language.errors import UsageError
 
@@ -19,8 +20,8 @@ Format = Literal["table", "json", "markdown", "junit", "github"]
 def check(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Predictions to be judged.")],
     *,
-    reading: Reading,
-    talking: Talking,
+    reading: ReadingSystems,
+    paging: Paging,
     policy: Annotated[
         str, typer.Option("--policy", "-p", metavar="FILE", help="The rules, in TOML; - for standard input.")
     ] = "calcli.toml",
@@ -34,6 +35,9 @@ def check(
     ] = False,
     init: Annotated[
         bool, typer.Option("--init", help="Write a first policy, with limits that the file passes today.")
+    ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show all of many files, not only those that failed.")
     ] = False,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
     write: Annotated[
@@ -54,21 +58,26 @@ def check(
     from calcli.work.check import check_files, write_check
 
     if init:
-        _write_first_policy(files, policy, reading, with_baseline=baseline is not None, quiet=talking.quiet)
+        _write_first_policy(files, policy, reading, with_baseline=baseline is not None, quiet=paging.quiet)
         return
     targets = [_target(text) for text in write or ()]
     report = check_files(
-        files,
+        reading.files(files),
         policy,
         reading.read_options(),
         baseline,
         **pairing.given(),
         strict=strict,
+        details=details,
     )
     write_check(report, targets)
+    paging.page(report)
+    if format in ("junit", "github") and not paging.quiet:
+        for sentence in report.reading():
+            remark(sentence)
     for warning in dict.fromkeys(warning for one in report.files for warning in one.warnings):
         remark(warning)
-    talking.show(report, format)
+    paging.show(report, format)
     if report.exit_status:
         raise typer.Exit(report.exit_status)
 
@@ -93,9 +102,10 @@ def _write_first_policy(
         remark(f"wrote {path}; judge files by it with calcli check FILE --policy {path}{against}")
 
 
-def _target(text: str) -> tuple[Format, str]:
+def _target(text: str) -> tuple[Format | Literal["html"], str]:
     form, _, path = text.partition("=")
-    for known in get_args(Format):
+    known: Format | Literal["html"]
+    for known in (*get_args(Format), "html"):
         if form == known and path == "-":
             raise UsageError(f"--write {text}: standard output has one form; choose it with --format {form}")
         if form == known and path:

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Clustering, Computing, Pairing, Reading, Talking, bundled, settings_of
+from calcli.cli.bundles import bundled
+from calcli.cli.options import Clustering, Computing, Paging, Pairing, ReadingSystems, settings_of
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 
@@ -20,9 +21,9 @@ def compare(
         typer.Argument(metavar="BASELINE CANDIDATE", help="Predictions of two or more systems."),
     ],
     *,
-    reading: Reading,
+    reading: ReadingSystems,
     computing: Computing,
-    talking: Talking,
+    paging: Paging,
     pairing: Pairing,
     margin: Annotated[
         list[str] | None,
@@ -47,7 +48,7 @@ def compare(
 ) -> None:
     """Say whether systems differ, beyond chance.
 
-    Rows are paired. Scores get differences with paired bootstrap intervals, calibration errors a paired
+    Rows are paired. Scores get differences with paired intervals, calibration errors a paired
     permutation test. Several candidates are ranked, with the set that cannot be told from the best.
 
     \b
@@ -61,24 +62,25 @@ def compare(
     from calcli.work.selection import select_files
 
     settings = settings_of(computing, clustering)
-    if pairing.unpaired and pairing.key is not None:
+    if pairing.paired is False and pairing.key is not None:
         raise UsageError(f"--key {pairing.key} pairs rows and --unpaired does not; leave one out")
     if report_on is not None:
         if select is None:
             raise UsageError("--report-on reports what --select METRIC chose; give both")
-        if pairing.key is not None or pairing.unpaired or by is not None or seeds or margin:
+        if pairing.key is not None or pairing.paired is False or by is not None or seeds or margin:
             raise UsageError(
                 "--report-on compares no rows; leave out --key, --unpaired, --by, --seeds, --margin"
             )
-        with progress(shown=not talking.quiet) as watcher:
+        with progress(shown=not paging.quiet) as watcher:
             chosen = select_files(
                 files, report_on, items(select), reading.read_options(), settings, watcher=watcher
             )
-        talking.show(chosen, format)
+        paging.page(chosen)
+        paging.show(chosen, format)
         return
-    with progress(shown=not talking.quiet) as watcher:
+    with progress(shown=not paging.quiet) as watcher:
         found = compare_files(
-            files,
+            reading.files(files),
             reading.read_options(),
             settings,
             **pairing.given(),
@@ -88,4 +90,5 @@ def compare(
             by=by,
             watcher=watcher,
         )
-    talking.show(found, format)
+    paging.page(found)
+    paging.show(found, format)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from calcli.cli.options import Computing, Reading, Recalibrating, Showing, Testing, bundled, settings_of
+from calcli.cli.bundles import bundled
+from calcli.cli.options import Computing, ReadingSystems, Recalibrating, Showing, Testing, settings_of
 from calcli.cli.output import remark
 
 
@@ -16,12 +17,14 @@ def evaluate(
         list[str],
         typer.Argument(metavar="FILE", help="Predictions: files, folders of parts, or - for standard input."),
     ],
-    reading: Reading,
+    reading: ReadingSystems,
     computing: Computing,
     testing: Testing,
     recalibrating: Recalibrating,
     showing: Showing,
-    concat: Annotated[bool, typer.Option("--concat", help="Take all files for one data set.")] = False,
+    diagram: Annotated[
+        bool, typer.Option("--diagram", help="Add a reliability diagram in characters.")
+    ] = False,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -29,6 +32,16 @@ def evaluate(
             help="Also report on each value of this column, or predicted-class. Repeatable.",
         ),
     ] = None,
+    save_state: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.calcli", help="Also keep what later reports need, in place of the rows."),
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="METRIC", help="Order several files by this metric, the best first.")
+    ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show all of many files, not only those that failed.")
+    ] = False,
     fail_if: Annotated[
         list[str] | None,
         typer.Option(metavar="LIMIT", help="Exit with status 1 if 'log_loss>0.5', say, holds. Repeatable."),
@@ -36,7 +49,7 @@ def evaluate(
 ) -> None:
     """Say how good predicted probabilities are.
 
-    Scores with bootstrap intervals, a verdict on the confidence, and calibration errors beside what they
+    Scores with intervals, a verdict on the confidence, and calibration errors beside what they
     would be if the probabilities were calibrated. Several files are shown side by side, a row each.
 
     \b
@@ -47,31 +60,41 @@ def evaluate(
     calcli evaluate - --format json < preds.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
-    from calcli.work.evaluate import broken, evaluate_files, read_failures
+    from calcli.work.evaluate import evaluate_files, read_failures
+    from calcli.work.idle import idle_options
 
     settings = settings_of(computing, testing, recalibrating)
     rules = read_failures(fail_if or (), settings)
     options = reading.read_options()
     companions = recalibrating.companions(options)
+    for sentence in () if showing.quiet else idle_options(settings, companions, rules):
+        remark(sentence)
     with progress(shown=not showing.quiet) as watcher:
         shown = evaluate_files(
-            [files] if concat else [[file] for file in files],
+            reading.concatenated(files) if options.concat else [[file] for file in reading.files(files)],
             options,
             settings,
             rules=rules,
             by=by or (),
             companions=companions,
             output=showing.output,
+            html=showing.html,
             per_class=showing.per_class,
+            diagram=diagram,
+            state=save_state,
+            sort=sort,
+            details=details,
             watcher=watcher,
         )
     showing.show(shown, showing.format)
     if showing.format == "csv" and not showing.quiet:
+        for sentence in shown.reading():
+            remark(sentence)
         for result in shown.results:
             for warning in result.warnings:
                 remark(f"{result.input.path}: {warning.message}")
-    sentences = broken(shown.results, rules)
-    for sentence in sentences:
+    sentences = [sentence for found in shown.failures.values() for sentence in found]
+    for sentence in [one.reason for one in shown.unread] + sentences:
         remark(sentence)
-    if sentences:
-        raise typer.Exit(1)
+    if sentences or shown.unread:
+        raise typer.Exit(1 if sentences else 2)

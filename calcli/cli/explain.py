@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import NoColor
+from calcli.cli.options import NoColor, among
 from calcli.cli.output import colored, emit
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
@@ -20,20 +20,21 @@ def explain(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[METRIC|METHOD|FIGURE]",
+            metavar="[METRIC|METHOD|FIGURE|OPTION]",
             help="What to explain; all in one line each if left out.",
-            autocompletion=lambda incomplete: [name for name in NAMES if name.startswith(incomplete)],
+            autocompletion=among(NAMES),
         ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
     no_color: NoColor = False,
 ) -> None:
-    """Explain a metric, calibrator or figure: formula, range, source, what it misses.
+    """Explain a metric, calibrator, figure or option: formula, range, source, what it misses.
 
     \b
     calcli explain
     calcli explain ks
     calcli explain temperature
+    calcli explain nll
     calcli explain preserve-top1
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.explain import Explanation

@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Fitting, Reading, Talking, bundled
+from calcli.cli.bundles import bundled
+from calcli.cli.options import Fitting, Paging, Reading, among
 from calcli.cli.output import colored, emit, remark
 from calcli.core.language.declaring import some_items
+from calcli.core.language.methods import METHODS
 
 
 @bundled
@@ -28,6 +30,7 @@ def fit(
             "-m",
             metavar="METHOD",
             help="auto, or a method as listed below; with settings as in histogram:bins=20.",
+            autocompletion=among(("auto", *METHODS)),
         ),
     ],
     output: Annotated[
@@ -44,7 +47,11 @@ def fit(
         typer.Option("--format", "-f", help="Form of the results on standard output."),
     ] = "table",
     candidates: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Methods for auto to choose from, separated by commas.")
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Methods for auto to choose from, separated by commas; pool is that of the others.",
+        ),
     ] = None,
     lens: Annotated[
         str | None,
@@ -52,6 +59,12 @@ def fit(
             metavar="LENS",
             help="What methods of one score act on: class-wise, top-1; spline also within-top-2 ... Or "
             "reduced, for any method: on the confidence, as two classes, right and wrong.",
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Settings of methods as a work has them; there is van-de-waterlaat-2021."
         ),
     ] = None,
     input: Annotated[
@@ -68,12 +81,13 @@ def fit(
     ] = None,
     fitting: Fitting,
     reading: Reading,
-    talking: Talking,
+    paging: Paging,
 ) -> None:
     """Learn a recalibration.
 
     Shows what was learned, and what it does to log-loss, Brier score, calibration error and accuracy, on the
-    rows of the fit and on rows not seen. auto takes the simplest method that is as good as the best.
+    rows of the fit and on rows not seen. auto takes the simplest method that is as good as the best, or
+    a pool of several where that is better still.
 
     \b
     calcli fit val.parquet -m temperature -o cal.json
@@ -86,25 +100,28 @@ def fit(
     from calcli.report.shown import render
     from calcli.work.fit import calibrator_text, fit_file, save_fit, write_cross_validated
 
-    with progress(shown=not talking.quiet) as watcher:
+    with progress(shown=not paging.quiet) as watcher:
         found = fit_file(
             file,
             reading.read_options(),
             method,
             candidates=some_items("--candidates", candidates),
             lens=lens,
+            preset=preset,
+            output=output,
             watcher=watcher,
             raw=input == "raw",
             **fitting.given(),
         )
     if cross_validated is not None:
         notes = write_cross_validated(found.fit, file, cross_validated, reading.read_options())
-        for note in () if talking.quiet else notes:
+        for note in () if paging.quiet else notes:
             remark(note)
-    shown = render(found, format, color=output != "-" and colored(talking.no_color))
+    paging.page(found)
+    shown = render(found, format, color=output != "-" and colored(paging.no_color))
     if output == "-":
         emit(calibrator_text(found.fit))
-        if not talking.quiet:
+        if not paging.quiet:
             sys.stderr.write(shown)
         return
     if output is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from calcli.cli.options import NoColor
+from calcli.cli.options import NoColor, among
 from calcli.cli.output import colored, emit
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
@@ -20,7 +20,7 @@ def guide(
         typer.Argument(
             metavar="[PAGE]",
             help="What to read; all pages in one line each if left out.",
-            autocompletion=lambda incomplete: [page for page in PAGES if page.startswith(incomplete)],
+            autocompletion=among(PAGES),
         ),
     ] = None,
     no_color: NoColor = False,

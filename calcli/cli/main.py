@@ -16,6 +16,9 @@ from calcli.cli.evaluate import evaluate
 from calcli.cli.explain import explain
 from calcli.cli.fit import fit
 from calcli.cli.guide import guide
+from calcli.cli.help import GroupedHelp
+from calcli.cli.inspect import inspect
+from calcli.cli.merge import merge
 from calcli.cli.output import remark, silence
 from calcli.cli.plot import plot
 from calcli.cli.simulate import simulate
@@ -39,17 +42,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXIT_STATUSES,
 )
-app.command(epilog=f"Metrics: {', '.join(METRICS)}.\n\n{EXIT_STATUSES}")(evaluate)
-app.command(epilog=f"Methods: {', '.join(METHODS)}.\n\n{EXIT_STATUSES}")(fit)
-app.command(epilog=EXIT_STATUSES)(apply)
-app.command(epilog=f"Figures: {', '.join(FIGURES)}.\n\n{EXIT_STATUSES}")(plot)
-app.command(epilog=EXIT_STATUSES)(compare)
-app.command(epilog=EXIT_STATUSES)(check)
-app.command(epilog=EXIT_STATUSES)(simulate)
-app.command(epilog=EXIT_STATUSES)(study)
-app.command(epilog=EXIT_STATUSES)(benchmark)
-app.command(epilog=EXIT_STATUSES)(explain)
-app.command(epilog=EXIT_STATUSES)(guide)
+app.command(cls=GroupedHelp, epilog=f"Metrics: {', '.join(METRICS)}.\n\n{EXIT_STATUSES}")(evaluate)
+app.command(cls=GroupedHelp, epilog=f"Methods: {', '.join(METHODS)}.\n\n{EXIT_STATUSES}")(fit)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(apply)
+app.command(cls=GroupedHelp, epilog=f"Figures: {', '.join(FIGURES)}.\n\n{EXIT_STATUSES}")(plot)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(compare)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(check)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(inspect)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(merge)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(simulate)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(study)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(benchmark)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(explain)
+app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(guide)
 
 
 def _version(asked: bool) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from typer import Option
+from typer import BadParameter, Option
 
 from calcli.cli.output import colored, emit
 from calcli.core.language.declaring import Setting, declared
+from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import LOSS_RESAMPLES, FitSettings, Settings
 from calcli.io.options import ReadOptions, read_options
 
@@ -24,7 +23,34 @@ NoColor = Annotated[bool, Option("--no-color", help="No bold text; also if NO_CO
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
 
 
-def option(name: str, owner: type[Any] = Settings, help: str = "") -> Any:
+def _page(path: Path | None) -> Path | None:
+    if str(path) == "-":
+        raise BadParameter("a page is a file of its own; give a name such as report.html")
+    return path
+
+
+Html = Annotated[
+    Path | None,
+    Option("--html", metavar="FILE", callback=_page, help="Also write all of it as one page of HTML."),
+]
+
+
+def among(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return what completes a name, also the last one of a list."""
+
+    def completed(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [before + comma + name for name in names if name.startswith(last)]
+
+    return completed
+
+
+def option(
+    name: str,
+    owner: type[Any] = Settings,
+    help: str = "",
+    completion: Callable[[str], list[str]] | None = None,
+) -> Any:
     """Return the field of a bundle that is the option of a setting, with a meaning of its own if given."""
     said = declared(owner)[name]
     shown = said.default if isinstance(said.default, bool | int | float | str) else None
@@ -33,7 +59,7 @@ def option(name: str, owner: type[Any] = Settings, help: str = "") -> Any:
     words = [help or said.help, *(["Repeatable."] if said.values.several == "repeated" else [])]
     # their limits are the declaration's, so that it says what is wrong; typer would show them in these words
     text = " ".join(words) + (f"  [{'; '.join(notes)}]" if notes else "")
-    form = Option(said.option, metavar=said.metavar, help=text, show_default=False)
+    form = Option(said.option, metavar=said.metavar, help=text, show_default=False, autocompletion=completion)
     return field(default=shown, metadata={"setting": said, "option": Annotated[_type(said), form]})
 
 
@@ -49,7 +75,9 @@ def _type(said: Setting) -> Any:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A bundle with options of settings."""
+    """A bundle with options of settings; help has them below its heading."""
+
+    heading: ClassVar[str] = ""
 
     def given(self) -> dict[str, Any]:
         """Return the values of settings, by keyword, of those that have one."""
@@ -62,11 +90,17 @@ class Chosen:
 class ReadingScores(Chosen):
     """How the scores in files are to be understood."""
 
+    heading = "Reading"
+
     scores: Any = option("scores", ReadOptions)
     kind: Any = option("kind", ReadOptions)
     classes: Any = option("classes", ReadOptions)
     positive: Any = option("positive", ReadOptions)
     renormalize: Any = option("renormalize", ReadOptions)
+    per_character: Any = option("per_character", ReadOptions)
+    class_axis: Any = option("class_axis", ReadOptions)
+    confidence: Any = option("confidence", ReadOptions)
+    against_rest: Any = option("against_rest", ReadOptions)
 
     def read_options(self) -> ReadOptions:
         """Return them as the reader wants them.
@@ -85,25 +119,57 @@ class Reading(ReadingScores):
 
     labels: Any = option("labels", ReadOptions)
     label_column: Any = option("label_column", ReadOptions)
-    against_rest: Any = option("against_rest", ReadOptions)
+    correct: Any = option("correct", ReadOptions)
     weights: Any = option("weights", ReadOptions)
+    ignore_label: Any = option("ignore_label", ReadOptions)
+    drop_missing: Any = option("drop_missing", ReadOptions)
     limit: Any = option("limit", ReadOptions)
+    concat: Any = option("concat", ReadOptions)
+
+
+@dataclass(frozen=True)
+class ReadingSystems(Reading):
+    """How files of predictions are to be understood, each perhaps of several systems."""
+
+    system: Any = option("system", ReadOptions)
+
+    def concatenated(self, files: Sequence[str]) -> list[list[str]]:
+        """Return all files as one data set, of each system one."""
+        own = len(self.system or [""])
+        found = self.files(files)
+        return [found[n::own] for n in range(own)]
+
+    def files(self, files: Iterable[str]) -> list[str]:
+        """Return a path for each system in each file, or the files.
+
+        Raises
+        ------
+        UsageError
+            If other options choose the scores.
+        """
+        from calcli.io.namedsystems import files_of_systems
+
+        return files_of_systems(files, self.read_options())
 
 
 @dataclass(frozen=True)
 class Computing(Chosen):
     """What is to be computed, and how."""
 
-    metrics: Any = option("metrics")
+    heading = "What is computed"
+
+    metrics: Any = option("metrics", completion=among(METRICS))
     bins: Any = option("bins")
     min_rows: Any = option("min_rows")
     level: Any = option("level")
-    resamples: Any = option("resamples")
+    no_intervals: Any = option("no_intervals")
     draws: Any = option("draws")
     seed: Any = option("seed")
     precision: Any = option("precision")
+    rows: Any = option("rows")
     class_groups: Any = option("groups")
     edges: Any = option("edges")
+    threshold_weights: Any = option("threshold_weights")
     costs: Any = option("costs")
     decision_column: Any = option("decision_column")
     clip: Any = option("clip")
@@ -112,11 +178,19 @@ class Computing(Chosen):
 
 
 @dataclass(frozen=True)
-class Testing(Chosen):
+class Simulating(Chosen):
+    """How data sets are simulated for tests."""
+
+    resample_predictions: Any = option("resample_predictions")
+
+
+@dataclass(frozen=True)
+class Testing(Simulating):
     """What is tested, and found out about the spread."""
 
+    heading = "Tests and spread"
+
     test: Any = option("test")
-    resample_predictions: Any = option("resample_predictions")
     sd: Any = option("sd")
 
 
@@ -124,12 +198,16 @@ class Testing(Chosen):
 class Clustering(Chosen):
     """Which rows depend on each other."""
 
+    heading = "Dependent rows"
+
     cluster: Any = option("cluster")
 
 
 @dataclass(frozen=True)
 class Recalibrating(Chosen):
     """How to find out what a recalibration would win back."""
+
+    heading = "What a recalibration would win back"
 
     recalibrator: Any = option("recalibrator")
     calibration_data: Annotated[
@@ -156,7 +234,10 @@ class Recalibrating(Chosen):
     fold_column: Any = option("fold_column")
     posteriors: Annotated[
         str | None,
-        Option(metavar="FILE", help="Calibrated posteriors of the same rows, for recalibrator=given."),
+        Option(
+            metavar="FILE",
+            help="True posteriors of the same rows: true errors, --test against them, recalibrator=given.",
+        ),
     ] = None
 
     def given(self) -> dict[str, Any]:
@@ -186,7 +267,7 @@ class Recalibrating(Chosen):
         InputError
             If one cannot be read.
         """
-        from calcli.work.evaluate import read_companions
+        from calcli.work.companions import read_companions
 
         return read_companions(self.calibration_data, self.calibration_labels, self.posteriors, options)
 
@@ -195,11 +276,15 @@ class Recalibrating(Chosen):
 class Fitting(Chosen):
     """How a recalibration is fitted."""
 
+    heading = "Fitting"
+
     score: Any = option("score", FitSettings)
+    quick: Any = option("quick", FitSettings)
     per_predicted_class: Any = option("per_predicted_class", FitSettings)
     min_rows: Any = option("min_rows", FitSettings)
     preserve_top1: Any = option("preserve_top1", FitSettings)
     folds: Any = option("folds", FitSettings)
+    fold_column: Any = option("fold_column", FitSettings)
     seed: Any = option("seed", FitSettings)
 
 
@@ -207,15 +292,23 @@ class Fitting(Chosen):
 class Pairing:
     """Which rows of several files are the same cases."""
 
+    heading: ClassVar[str] = "Pairing rows"
+
     key: Annotated[
         str | None, Option(metavar="COLUMN", help="Pair rows by this column, not by their order.")
     ] = None
     allow_unmatched: Annotated[
         bool, Option("--allow-unmatched", help="Leave out rows that not all files have.")
     ] = False
-    unpaired: Annotated[
-        bool, Option("--unpaired", help="The files hold different cases; a weaker comparison.")
-    ] = False
+    paired: Annotated[
+        bool | None,
+        Option(
+            "--paired/--unpaired",
+            help="Unpaired: the files hold different cases; a weaker comparison. Paired: refuse states of "
+            "different rows, in place of comparing them unpaired.",
+            show_default=False,
+        ),
+    ] = None
     allow_other_classes: Annotated[
         bool, Option("--allow-other-classes", help="Compare systems with other classes, unpaired.")
     ] = False
@@ -225,7 +318,7 @@ class Pairing:
         return {
             "key": self.key,
             "allow_unmatched": self.allow_unmatched,
-            "paired": not self.unpaired,
+            "paired": self.paired,
             "allow_other_classes": self.allow_other_classes,
         }
 
@@ -233,6 +326,8 @@ class Pairing:
 @dataclass(frozen=True)
 class Talking:
     """How much is said beside the results, and how."""
+
+    heading: ClassVar[str] = "Output"
 
     quiet: Quiet = False
     no_color: NoColor = False
@@ -245,7 +340,21 @@ class Talking:
 
 
 @dataclass(frozen=True)
-class Showing(Talking):
+class Paging(Talking):
+    """How results are shown, also on a page for a browser."""
+
+    html: Html = None
+
+    def page(self, found: Shown) -> None:
+        """Write results as a page, if one is asked for."""
+        if self.html is not None:
+            from calcli.work.page import write_page
+
+            write_page(found, self.html)
+
+
+@dataclass(frozen=True)
+class Showing(Paging):
     """How results are shown."""
 
     format: Annotated[
@@ -254,7 +363,9 @@ class Showing(Talking):
     ] = "table"
     output: Annotated[
         Path | None,
-        Option("--output", "-o", metavar="DIR", help="Also write report.json, report.md and figures there."),
+        Option(
+            "--output", "-o", metavar="DIR", help="Also write figures there, and report.json, .md and .html."
+        ),
     ] = None
     per_class: Annotated[bool, Option("--per-class", help="Add a table of the classes.")] = False
 
@@ -273,37 +384,3 @@ def settings_of(*bundles: Chosen) -> Settings:
 
     given = {name: value for bundle in bundles for name, value in bundle.given().items()}
     return settings.settings_of(given, "option")
-
-
-def bundled(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take bundles of options: each field of a bundle becomes an option of its own."""
-    parameters: list[inspect.Parameter] = []
-    bundles: dict[str, type[Any]] = {}
-    hints = get_type_hints(command, include_extras=True)
-    for name, parameter in inspect.signature(command).parameters.items():
-        if not is_dataclass(hints[name]):
-            parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
-            continue
-        bundles[name] = hints[name]
-        types = get_type_hints(hints[name], include_extras=True)
-        parameters += [
-            inspect.Parameter(
-                one.name,
-                parameter.KEYWORD_ONLY,
-                default=one.default,
-                annotation=one.metadata.get("option", types[one.name]),
-            )
-            for one in fields(hints[name])
-        ]
-
-    @functools.wraps(command)
-    def with_options(**values: Any) -> None:
-        gathered = {
-            name: bundle(**{one.name: values.pop(one.name) for one in fields(bundle)})
-            for name, bundle in bundles.items()
-        }
-        command(**values, **gathered)
-
-    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_options

@@ -8,11 +8,27 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Computing, Quiet, Reading, Recalibrating, bundled, settings_of
-from calcli.cli.output import emit
-from calcli.core.language.declaring import items
+from calcli.cli.bundles import bundled
+from calcli.cli.options import (
+    Computing,
+    Html,
+    Quiet,
+    ReadingSystems,
+    Recalibrating,
+    Simulating,
+    among,
+    settings_of,
+)
+from calcli.cli.output import emit, remark
+from calcli.core.language.declaring import items, some_items
+from calcli.core.language.errors import UsageError
+from calcli.core.language.figures import FIGURES, USUAL
 
 Format = Literal["png", "svg", "pdf"]
+LENSES = (
+    "top-1", "top-2", "top-3", "within-top-2", "within-top-3", "class-0", "class-1", "class-wise", "marginal",
+    "largest-2",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -21,11 +37,20 @@ class Looking:
 
     figure: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAMES", help="Figures in place of the standard set. Repeatable, or a list."),
+        typer.Option(
+            metavar="NAMES",
+            help="Figures in place of the standard set. Repeatable, or a list.",
+            autocompletion=among(FIGURES),
+        ),
     ] = None
     lens: Annotated[
-        str, typer.Option(metavar="LENS", help="Such as class-1, within-top-2, class-wise; simplex: groups.")
-    ] = "top-1"
+        str,
+        typer.Option(
+            metavar="LENS",
+            help="class-1 (two classes), top-1 (more), class-wise, ...; simplex: groups.",
+            autocompletion=among(LENSES),
+        ),
+    ] = USUAL
     region: Annotated[
         str, typer.Option(metavar="LOW..HIGH", help="Only rows whose score lies there, as in 0.9..1.")
     ] = "all"
@@ -47,26 +72,51 @@ class Looking:
     smooth: Annotated[
         str, typer.Option(metavar="FILTER", help="epochs: lines by savgol:11, moving:3 or the like.")
     ] = "none"
-    knots: Annotated[int, typer.Option(metavar="N", min=4, help="ks: knots of the spline in its slopes.")] = 6
+    p_values: Annotated[
+        bool, typer.Option("--p-values", help="epochs: calibration errors are followed by their p-values.")
+    ] = False
+    seeds: Annotated[
+        bool, typer.Option("--seeds", help="epochs: folders are runs of one model, drawn with their mean.")
+    ] = False
+    select: Annotated[
+        str | None, typer.Option(metavar="METRIC", help="epochs: mark what this metric chooses.")
+    ] = None
+    select_on: Annotated[
+        str | None, typer.Option(metavar="DIR|GLOB", help="epochs: the files on which --select chooses.")
+    ] = None
+    knots: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=4, help="ks: knots of the spline in its slopes; 6 by default."),
+    ] = None
+    compare_bins: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help="reliability, deviation: a panel for each number of bins, such as 5,15,30."
+        ),
+    ] = None
 
 
 @bundled
 def plot(
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(metavar="FILE", help="Predictions: files, folders of parts, or - for standard input."),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write the figures to.")
-    ],
+    ] = None,
+    *,
     looking: Looking,
-    reading: Reading,
+    reading: ReadingSystems,
     computing: Computing,
+    simulating: Simulating,
     recalibrating: Recalibrating,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the figures.")] = "png",
     data: Annotated[
-        bool, typer.Option("--data", help="Also write the numbers in each figure, as CSV.")
+        bool, typer.Option("--data", help="Also write the numbers in each figure as CSV, and its caption.")
     ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="The folder to write the figures to."),
+    ] = None,
+    html: Html = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw figures.
@@ -82,19 +132,24 @@ def plot(
     calcli plot train/* test/* --figure epochs --smooth savgol:11 -o figures
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
+    calcli plot preds.parquet --figure reliability --compare-bins 5,15,30,60 -o figures
     calcli plot a.csv b.csv --figure scores --metrics normalized_brier,ece -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
+    from calcli.work.idle import idle_options
     from calcli.work.plot import plot_files
 
-    settings, options = settings_of(computing, recalibrating), reading.read_options()
+    settings, options = settings_of(computing, simulating, recalibrating), reading.read_options()
+    companions = recalibrating.companions(options)
+    for sentence in () if quiet else idle_options(settings, companions, ()):
+        remark(sentence)
     with progress(shown=not quiet) as watcher:
         written = plot_files(
-            files,
+            reading.files(files or ()),
             output,
             options,
             settings,
-            companions=recalibrating.companions(options),
+            companions=companions,
             figures=[name for text in looking.figure or () for name in items(text)],
             lens=looking.lens,
             region=looking.region,
@@ -104,8 +159,32 @@ def plot(
             panels=[items(text) for text in looking.panel or ()],
             smooth=looking.smooth,
             knots=looking.knots,
+            p_values=looking.p_values,
+            seeds=looking.seeds,
+            select=looking.select,
+            select_on=looking.select_on,
+            bins=_numbers(looking.compare_bins),
             format=format,
             data=data,
+            html=html,
             watcher=watcher,
+            remark=(lambda text: None) if quiet else remark,
         )
-    emit("".join(f"{output / file}\n" for file in written))
+    emit("".join(f"{output / file}\n" for file in written if output))
+
+
+def _numbers(text: str | None) -> list[int]:
+    """Return the numbers of bins in a list.
+
+    Raises
+    ------
+    UsageError
+        If they are not whole numbers of at least 1.
+    """
+    try:
+        found = [int(item) for item in some_items("--compare-bins", text) or ()]
+    except ValueError:
+        found = [0]
+    if any(number < 1 for number in found):
+        raise UsageError(f"--compare-bins {text}: expected whole numbers, such as 5,15,30,60")
+    return found

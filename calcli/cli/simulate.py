@@ -7,10 +7,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Quiet, bundled
+from calcli.cli.bundles import bundled
+from calcli.cli.options import Quiet
 from calcli.cli.output import remark
 
-System = Literal["cal", "mcs", "mcp", "mcps", "mixture", "table-1", "table-2", "thesis-2.3", "top-1"]
+System = Literal[
+    "cal", "mcs", "mcp", "mcps", "mixture", "answers", "table-1", "table-2", "thesis-2.3", "top-1"
+]
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,12 @@ class Parameters:
         typer.Option(metavar="P", help="mcp, mcps: taken for the prior of the last class; 0.9 by default."),
     ] = None
     intercept: Annotated[
-        float | None, typer.Option(metavar="X", help="mixture: of the model's log-odds; 0 by default.")
+        float | None,
+        typer.Option(metavar="X", help="mixture, answers: of the log-odds; 0 or 0.5 by default."),
     ] = None
     slope: Annotated[
-        float | None, typer.Option(metavar="X", help="mixture: of the model's log-odds; -2 by default.")
+        float | None,
+        typer.Option(metavar="X", help="mixture, answers: of the log-odds; -2 or 1.5 by default."),
     ] = None
 
     def given(self) -> dict[str, int | float]:
@@ -87,6 +92,7 @@ def simulate(
     mcp        the same with wrong priors, as if trained on other data
     mcps       both
     mixture    logistic model of two Gaussians (Vaicenavicius et al. 2019)
+    answers    right or wrong, with the confidence a model states
     table-1    three classes: right for each class, but no vector is (ibid.)
     table-2    three classes: right for the most probable class only (ibid.)
     thesis-2.3 three classes: the same (van de Waterlaat 2021, table 2.3)
@@ -111,4 +117,5 @@ def simulate(
     )
     if written and not quiet:
         n, k = simulation.scores.shape
-        remark(f"{n:,} rows of {k} classes in {', '.join(written)}")
+        what = f"{n:,} answers" if simulation.of_answers else f"{n:,} rows of {k} classes"
+        remark(f"{what} in {', '.join(written)}")

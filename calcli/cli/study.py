@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import Quiet, bundled
+from calcli.cli.bundles import bundled
+from calcli.cli.options import Quiet
 from calcli.cli.output import colored, emit
 from calcli.cli.simulate import Parameters, System
 from calcli.core.language.declaring import items

@@ -7,10 +7,11 @@ from calcli.figures.class_wise import class_wise
 from calcli.figures.corp import reliability_curve
 from calcli.figures.deviation import deviation
 from calcli.figures.divergence import divergence_curves
-from calcli.figures.drawing import Drawing, View, draw, standard_set
+from calcli.figures.drawing import Drawing, View, draw, standard_drawings, standard_set
 from calcli.figures.epochs import epochs
 from calcli.figures.ks import ks_graphs
 from calcli.figures.output import save
+from calcli.figures.refinement import refinement_curves
 from calcli.figures.rejection import rejection_curves
 from calcli.figures.reliability import reliability
 from calcli.figures.risk import risk_curves
@@ -18,6 +19,7 @@ from calcli.figures.scores import score_bars
 from calcli.figures.simplex import simplex
 from calcli.figures.slices import forest
 from calcli.figures.temperature import temperature_curve
+from calcli.figures.weighted_risk import weighted_risks
 
 __all__ = [
     "Drawing",
@@ -30,6 +32,7 @@ __all__ = [
     "epochs",
     "forest",
     "ks_graphs",
+    "refinement_curves",
     "rejection_curves",
     "reliability",
     "reliability_curve",
@@ -37,6 +40,8 @@ __all__ = [
     "save",
     "score_bars",
     "simplex",
+    "standard_drawings",
     "standard_set",
     "temperature_curve",
+    "weighted_risks",
 ]

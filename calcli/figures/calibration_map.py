@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from calcli.core.curves.calibration_maps import SPREAD, CalibrationMap
+from calcli.core.curves.calibration_maps import BINS, SPREAD, CalibrationMap, from_log_odds, log_odds
 from calcli.core.curves.calibration_maps import calibration_map as map_of
+from calcli.core.curves.reliability import FEW_ROWS
+from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import require_classes
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, classes_of
-from calcli.figures.style import BAR, MUTED, OVER, UNDER, is_leftmost, panels, styled, unit_square, wrapped
+from calcli.figures.naming import wrapped
+from calcli.figures.style import BAR, FAINT, MUTED, OVER, UNDER, is_leftmost, panels, styled, unit_square
 from calcli.figures.wording import words
+
+TICKS = (0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
@@ -35,7 +42,22 @@ def make(evaluations: Evaluations, view: View) -> Made:
             require_classes(predictions, record.classes, name)
             record.refuse_kind(predictions.kind, predictions.provenance.path)
             results[f"{name} on {system}"] = map_of(record.calibrator, predictions, raw=record.raw)
-    return calibration_map(results, classes_of(evaluations)), results
+    return calibration_map(results, classes_of(evaluations)), results, caption(results)
+
+
+def caption(results: Mapping[str, CalibrationMap]) -> str:
+    """Say what is drawn."""
+    first = next(iter(results.values()))
+    scaled = ", both in log-odds" if first.lens == "class-1" else ""
+    looked, thinned = f"{first.bins.count.sum():,}", ""
+    if first.bins.count.sum() < first.all_rows:
+        thinned = f" of {first.all_rows:,}, evenly thinned"
+    return (
+        f"Line: the score ({first.lens}) after calibration against the score before{scaled}. Circles: "
+        f"observed frequencies in {BINS} bins of equal width there, their area by the number of rows, faint "
+        f"where they are fewer than {FEW_ROWS}; of {looked} rows{thinned}. Gray: "
+        f"{SPREAD:.0%} of the rows of about that score, where the map is none of the score alone."
+    )
 
 
 @styled
@@ -54,7 +76,8 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
     """
     figure, stacks = panels(len(results), heights=(1,), height=3.6)
     for (axes,), (name, result) in zip(stacks, results.items(), strict=True):
-        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, dashes=(4, 2))
+        ends = _ends(result) if result.lens == "class-1" else (0, 1)
+        axes.plot(ends, ends, color=MUTED, linewidth=0.8, dashes=(4, 2))
         if np.any(result.high > result.low):
             axes.fill_between(
                 result.before, result.low, result.high, color=BAR, linewidth=0, label=f"{SPREAD:.0%} of rows"
@@ -62,14 +85,11 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
         axes.plot(
             result.before, result.after, color=UNDER, linewidth=1.6, label="after calibration", clip_on=False
         )
-        filled = result.bins.weight > 0
-        weight = result.bins.weight[filled]
-        axes.scatter(
-            result.bins.score[filled] / weight, result.bins.outcome[filled] / weight,
-            s=6 + 60 * weight / weight.sum(), facecolor="none", edgecolor=OVER, linewidth=0.9, clip_on=False,
-            label="observed in the data", zorder=3,
-        )  # fmt: skip
-        unit_square(axes)
+        _circles(axes, result)
+        if result.lens == "class-1":
+            _log_odds(axes, result)
+        else:
+            unit_square(axes)
         axes.set_title(wrapped(name), loc="left")
         axes.set_xlabel(f"{words(result.lens, classes).score}, before")
         if is_leftmost(axes):
@@ -77,3 +97,41 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
     handles, labels = stacks[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
     return figure
+
+
+def _circles(axes: Axes, result: CalibrationMap) -> None:
+    bins, total = result.bins, result.bins.weight.sum()
+    solid = (bins.count > 0) & ~result.thin
+    for chosen, alpha in ((solid, 1.0), (result.thin, FAINT)):
+        weight = bins.weight[chosen]
+        score = np.clip(bins.score[chosen] / weight, result.before[0], result.before[-1])
+        axes.scatter(
+            score, _inside(bins.outcome[chosen] / weight, result),
+            s=6 + 60 * weight / total, facecolor="none", edgecolor=OVER, linewidth=0.9, clip_on=False,
+            alpha=alpha, label="observed in the data" if chosen is solid else None, zorder=3,
+        )  # fmt: skip
+
+
+def _inside(frequency: Doubles, result: CalibrationMap) -> Doubles:
+    """Return frequencies that an axis of log-odds can show: 0 and 1 at its ends."""
+    return frequency if result.lens == "top-1" else np.clip(frequency, *_ends(result))
+
+
+def _ends(result: CalibrationMap) -> tuple[float, float]:
+    values = np.concatenate([result.before, result.after])
+    reach = np.abs(log_odds(values)).max() + 0.5
+    return float(from_log_odds(-reach)), float(from_log_odds(reach))
+
+
+def _log_odds(axes: Axes, result: CalibrationMap) -> None:
+    """Let both axes be even in log-odds, in which the scores of two classes crowd less."""
+    low, high = _ends(result)
+    wide = [t for t in TICKS if low <= t <= high]
+    for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
+        scale("logit")
+        axis.set_major_locator(FixedLocator(wide))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(
+            FuncFormatter(lambda t, _: f"{t:g}" if t <= 0.5 else f"{1 - round(1 - t, 9):.9g}")
+        )
+    axes.set(xlim=(low, high), ylim=(low, high))

@@ -10,18 +10,37 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from calcli.core.curves.reliability import BAND
-from calcli.core.curves.unbinned import Curve, corp_curve
+from calcli.core.curves.reliability import BAND, FEW_ROWS
+from calcli.core.curves.unbinned import SHARES, TICKS, WIDE_GAP, Curve, corp_curve
+from calcli.core.data.binning import equal_width_edges
 from calcli.core.data.streams import Stream, generator
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
-from calcli.figures.style import BAR, INK, MUTED, UNDER, Look, is_leftmost, panels, short, styled, unit_square
+from calcli.figures.naming import titles
+from calcli.figures.style import (
+    BAR,
+    INK,
+    MUTED,
+    UNDER,
+    Look,
+    distribution,
+    is_leftmost,
+    panels,
+    styled,
+    unit_square,
+)
 from calcli.figures.wording import words
 
 CURVE: Look = {"color": UNDER, "linewidth": 1.6}
+UNTOLD: Look = {"color": UNDER, "linewidth": 0.9, "linestyle": (0, (1, 1.5))}
+NOTE: Look = {
+    "fontsize": 6.5,
+    "linespacing": 1.35,
+    "bbox": {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1},
+}
 IDEAL: Look = {"color": MUTED, "linewidth": 0.8, "linestyle": (0, (4, 2))}
-TICK = 0.028  # height of a raw datum
+HEIGHT = 0.028  # of the tick of a row
 CURVE_DRAWS = 199  # simulated curves behind a band
 MANY_POINTS = 4000  # above which vector formats keep a curve as an image
 
@@ -41,15 +60,38 @@ def make_curves(kind: Callable[..., Curve], evaluations: Evaluations, view: View
     results = through_lens(compute, evaluations, view)
     ends = np.concatenate([end for curve in results.values() for end in (curve.score, curve.frequency)])
     figure = reliability_curve(results, classes_of(evaluations))
-    return zoomed(figure, view, (ends.min(), ends.max())), results
+    seed = next(iter(evaluations.values())).settings.seed
+    return zoomed(figure, view, (ends.min(), ends.max())), results, caption(results, seed)
+
+
+def caption(results: Mapping[str, Curve], seed: int) -> str:
+    """Say what is drawn."""
+    first = next(iter(results.values()))
+    made = f"isotonic regression (CORP), dotted across gaps of more than {WIDE_GAP:g} without rows"
+    if first.bandwidth is not None:
+        made = (
+            "a Gaussian kernel over the log-odds of the score that smooths the gap, its bandwidth by "
+            f"leave-one-out cross-validation of the Brier score; dotted where it holds under {FEW_ROWS} rows"
+        )
+    thinned = (
+        f"some rows, at most {TICKS} each" if first.rows > len(first.misses) + len(first.hits) else "rows"
+    )
+    found = ", ".join(f"{name}: smooth ECE {result.error:.4f}" for name, result in results.items())
+    return (
+        f"Line: observed frequency against score ({first.lens}) by {made}. Gray: the middle {BAND:.0%} of "
+        f"{CURVE_DRAWS} such curves of outcomes drawn from the scores, point by point (seed {seed}). Ticks: "
+        f"{thinned}, evenly thinned, with the outcome above and without it below. Bottom: share of the "
+        f"rows in {SHARES} bins. {found}."
+    )
 
 
 @styled
 def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ()) -> Figure:
     """Draw isotonic (CORP) or kernel reliability curves side by side.
 
-    The gray band holds 90% of the curves that calibrated scores would give, point by point. Ticks are raw
-    data: rows with the outcome above, without it below.
+    The gray band holds 90% of the curves that calibrated scores would give, point by point. Where no rows
+    tell it, the curve is dotted. Ticks are raw data: rows with the outcome above, without it below. At the
+    bottom is the distribution of the scores.
 
     Parameters
     ----------
@@ -58,18 +100,24 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
     classes
         Class names, for the axes of class lenses.
     """
-    figure, stacks = panels(len(results), heights=(1,), height=3.5)
-    for (axes,), (name, result) in zip(stacks, results.items(), strict=True):
+    figure, stacks = panels(len(results), heights=(3.1, 0.7), height=4.1)
+    names, tallest = titles(results), max(result.share.max() for result in results.values())
+    for (axes, below), (name, result) in zip(stacks, results.items(), strict=True):
         _curve(axes, result)
-        axes.set_title(short(name), loc="left")
+        distribution(below, equal_width_edges(len(result.share)), result.share, tallest)
+        axes.set_title(names[name], loc="left")
+        axes.tick_params(labelbottom=False)
         text = words(result.lens, classes)
-        axes.set_xlabel(text.score)
+        below.set_xlabel(text.score)
         if is_leftmost(axes):
             axes.set_ylabel(text.frequency)
+            below.set_ylabel("Share of rows")
     made = "isotonic (CORP)" if result.bandwidth is None else "kernel"
     handles = [
         Line2D([], [], label=f"{text.overall}, {made}", **CURVE),
         Patch(facecolor=BAR, label=f"{BAND:.0%} if calibrated"),
+        Line2D([], [], label="no rows to tell", **UNTOLD),
+        Line2D([], [], label="some rows", marker="|", linestyle="", color=INK, markersize=5),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
     return figure
@@ -81,13 +129,18 @@ def _curve(axes: Axes, result: Curve) -> None:
     width = 5 if single else 1.5  # a single score has a band without a width of its own
     axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=width, rasterized=many)
     axes.plot([0, 1], [0, 1], **IDEAL)
-    marker: Look = {"marker": "o", "markersize": 3} if single else {}
-    axes.plot(result.score, result.frequency, **CURVE, **marker, rasterized=many, clip_on=False)
+    axes.plot(result.score, result.frequency, **UNTOLD, rasterized=many, clip_on=False)
+    told = np.where(result.told, result.frequency, np.nan)
+    axes.plot(result.score, told, **CURVE, rasterized=many, clip_on=False)
+    beside = np.pad(result.told, 1)
+    alone = result.told & ~beside[:-2] & ~beside[2:]  # of which a line shows nothing
+    axes.plot(result.score[alone], told[alone], color=UNDER, marker="o", markersize=2.5, linestyle="")
     inside = axes.get_xaxis_transform()  # at the edges, whatever part is shown
     ticks: Look = {"color": INK, "linewidth": 0.4, "alpha": 0.6, "transform": inside}
-    axes.vlines(result.hits, 1 - TICK, 1, **ticks)
-    axes.vlines(result.misses, 0, TICK, **ticks)
+    axes.vlines(result.hits, 1 - HEIGHT, 1, **ticks)
+    axes.vlines(result.misses, 0, HEIGHT, **ticks)
     unit_square(axes)
+    notes = [f"n = {result.rows:,}"]
     if result.bandwidth is not None:
-        note = f"bandwidth {result.bandwidth:.3f}"
-        axes.text(0.97, 0.05, note, transform=axes.transAxes, ha="right", fontsize=6.5)
+        notes += [f"smooth ECE {result.error:.4f}", f"bandwidth {result.bandwidth:.2g} in log-odds"]
+    axes.text(0.03, 0.93, "\n".join(notes), transform=axes.transAxes, ha="left", va="top", **NOTE)

@@ -11,12 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from calcli.core.curves.reliability import BAND, Reliability
+from calcli.core.curves.reliability import BAND, FEW_ROWS, Reliability
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, zoomed
-from calcli.figures.reliability import reliabilities
+from calcli.figures.inline import bin_texts, tell
+from calcli.figures.naming import titles
+from calcli.figures.reliability import TRUE_KEY, binning_words, described_size, reliabilities, true_line
 from calcli.figures.style import (
-    BAR,
     FAINT,
     INK,
     MUTED,
@@ -24,15 +25,14 @@ from calcli.figures.style import (
     UNDER,
     Look,
     boxes,
+    distribution,
     is_leftmost,
     panels,
-    short,
     styled,
 )
 from calcli.figures.wording import Words, words
 
 MARKS = 60  # more than so many are drawn smaller
-BACKGROUND_HEIGHT = 0.25  # of the panel, for the distribution of the scores
 OVERS: Look = {"color": OVER, "marker": "v", "markersize": 5.0, "linestyle": ""}
 UNDERS: Look = {"color": UNDER, "marker": "^", "markersize": 5.0, "linestyle": ""}
 WITHIN: Look = {"color": INK, "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "linestyle": ""}
@@ -52,7 +52,21 @@ def make(evaluations: Evaluations, view: View) -> Made:
             "a deviation diagram shows what chance allows, from simulated data: give --draws 999"
         )
     results = reliabilities(evaluations, view)
-    return zoomed(deviation(results, classes_of(evaluations)), view), results
+    seed = next(iter(evaluations.values())).settings.seed
+    figure = zoomed(deviation(results, classes_of(evaluations)), view)
+    return figure, results, caption(results, view.draws, seed)
+
+
+def caption(results: Mapping[str, Reliability], draws: int, seed: int) -> str:
+    """Say what is drawn."""
+    first = next(iter(results.values()))
+    return (
+        f"Marks: observed frequency minus mean score ({first.lens}) in {binning_words(first)}, colored where "
+        "it exceeds chance, corrected for the number of bins (5%). Gray bars: the middle "
+        f"{BAND:.0%} of that difference in {draws} data sets whose outcomes are drawn from the scores (seed "
+        f"{seed}); of calibrated probabilities one mark in ten lies outside. Bins of fewer than {FEW_ROWS} "
+        "rows are faint. Below: share of the rows."
+    )
 
 
 @styled
@@ -60,7 +74,8 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
     """Draw deviations with consistency bars (Vaicenavicius et al. 2019, fig. 4).
 
     A mark is the frequency minus the mean score of a bin; the bar at the same place runs from the 5% to the
-    95% quantile of that difference if the scores were calibrated. The distribution of the scores is behind.
+    95% quantile of that difference if the scores were calibrated. Marks beyond chance, corrected for the
+    number of bins, have a color. The distribution of the scores is below.
 
     Parameters
     ----------
@@ -69,26 +84,25 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
     classes
         Class names, for the axes of class lenses.
     """
-    figure, stacks = panels(len(results), heights=(1,), height=2.9)
+    figure, stacks = panels(len(results), heights=(3.1, 0.7), height=3.5)
+    names = titles(results)
     reach = max(_reach(result) for result in results.values())
-    for (axes,), (name, result) in zip(stacks, results.items(), strict=True):
+    tallest = max(result.share.max() for result in results.values())
+    for (axes, below), (name, result) in zip(stacks, results.items(), strict=True):
         text = words(result.lens, classes)
-        _background(axes, result, reach)
+        true_line(axes, result, gap=True)
         _deviations(axes, result)
-        axes.set_title(short(name), loc="left")
-        axes.set(xlim=(0, 1), ylim=(-reach, reach), xlabel=text.score)
-        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set_title(names[name], loc="left")
+        axes.set(xlim=(0, 1), ylim=(-reach, reach))
+        axes.tick_params(labelbottom=False)
+        distribution(below, result.share_edges, result.share, tallest)
+        below.set_xlabel(f"{text.score}\n{described_size(result)}")
         if is_leftmost(axes):
             axes.set_ylabel(text.gap)
-    figure.legend(handles=_key(text), loc="outside upper center", ncols=3)
+            below.set_ylabel("Share of rows")
+    truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
+    figure.legend(handles=[*_key(text), *truth], loc="outside upper center", ncols=3)
     return figure
-
-
-def _background(axes: Axes, result: Reliability, reach: float) -> None:
-    height = 2 * reach * BACKGROUND_HEIGHT / result.share.max()
-    bottom = np.full(len(result.share), -reach)
-    x, y = (result.share_edges[:-1], result.share_edges[1:]), (bottom, bottom + height * result.share)
-    boxes(axes, x, y, facecolor=BAR, edgecolor="white", linewidth=0.4, zorder=0)
 
 
 def _deviations(axes: Axes, result: Reliability) -> None:
@@ -96,7 +110,7 @@ def _deviations(axes: Axes, result: Reliability) -> None:
     score, gap = result.mean_score, result.frequency - result.mean_score
     low, high = result.low - score, result.high - score
     half = np.maximum(np.diff(result.edges) * 0.18, 0.004)
-    above, below = gap > high, gap < low
+    above, below = result.beyond_chance & (gap > 0), result.beyond_chance & (gap < 0)
     size = min(1.0, (MARKS / len(score)) ** 0.5)
     for alpha, bins in ((1.0, ~result.thin & (result.bins.count > 0)), (FAINT, result.thin)):
         x, y = ((score - half)[bins], (score + half)[bins]), (low[bins], high[bins])
@@ -106,6 +120,10 @@ def _deviations(axes: Axes, result: Reliability) -> None:
             if b.any():  # unclipped lines without a point would count as one in the corner of the figure
                 look = look | {"markersize": look["markersize"] * size}
                 axes.plot(score[b], gap[b], alpha=alpha, clip_on=False, **look)
+    b = result.bins.count > 0
+    texts = bin_texts(result.edges, result.bins.count, score, result.frequency)
+    ends = np.stack([low, high, gap])[:, b]
+    tell(axes, (result.edges[:-1][b], result.edges[1:][b]), (ends.min(0), ends.max(0)), texts)
 
 
 def _reach(result: Reliability) -> float:
@@ -113,7 +131,9 @@ def _reach(result: Reliability) -> float:
     bars = np.stack([result.low, result.high])
     if not result.thin[result.bins.count > 0].all():
         bars[:, result.thin] = np.nan
-    ends = np.vstack([result.frequency, bars]) - result.mean_score
+    ends = (np.vstack([result.frequency, bars]) - result.mean_score).ravel()
+    if result.truth is not None:
+        ends = np.append(ends, result.truth.frequency - result.truth.score)
     return min(1.0, float(np.nanmax(np.abs(ends))) * 1.15 + 0.01)
 
 
@@ -121,7 +141,6 @@ def _key(text: Words) -> list[Artist]:
     return [
         Line2D([], [], label=text.over, **OVERS),
         Line2D([], [], label=text.under, **UNDERS),
-        Line2D([], [], label="within chance", **WITHIN),
+        Line2D([], [], label="not beyond chance", **WITHIN),
         Patch(label=f"{BAND:.0%} if calibrated", **CHANCE),
-        Patch(label="share of rows", facecolor=BAR),
     ]

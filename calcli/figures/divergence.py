@@ -11,7 +11,8 @@ from calcli.core.curves.divergence import Divergences, divergences
 from calcli.core.curves.needs import problem_of
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View
-from calcli.figures.style import DASHES, MUTED, SERIES, new_figure, short, styled
+from calcli.figures.naming import titles
+from calcli.figures.style import DASHES, MUTED, SERIES, new_figure, styled
 
 TITLES = {
     "l1_of_one": "Absolute, one class",
@@ -19,6 +20,13 @@ TITLES = {
     "squared": "Squared (Brier)",
     "kl": "Kullback-Leibler (log)",
 }
+
+
+CAPTION = (
+    "Mean divergences of the posteriors from one fixed posterior against its first probability. The star is "
+    "at the mean posterior, the dashed line at the minimum; they are apart where no score has that "
+    "divergence."
+)
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
@@ -39,7 +47,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     results = {
         system: divergences(problem_of(evaluation, "class-0")) for system, evaluation in evaluations.items()
     }
-    return divergence_curves(results), results
+    return divergence_curves(results), results, CAPTION
 
 
 @styled
@@ -55,11 +63,12 @@ def divergence_curves(results: Mapping[str, Divergences]) -> Figure:
         Divergences by system name.
     """
     figure = new_figure(8.0, 2.3 + 0.13 * len(results))
+    names = titles(results, 26)
     for axes, (name, title) in zip(figure.subplots(1, 4), TITLES.items(), strict=True):
         for index, (system, result) in enumerate(results.items()):
             color, dashes = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
             curve = result.curves[name]
-            axes.plot(result.fixed, curve, color=color, linestyle=dashes, label=short(system, 26))
+            axes.plot(result.fixed, curve, color=color, linestyle=dashes, label=names[system])
             axes.axvline(result.fixed[int(np.argmin(curve))], color=MUTED, linewidth=0.8, dashes=(4, 2))
             axes.plot(result.mean, result.at_mean[name], marker="*", markersize=9, color=color)
         axes.set(xlim=(0, 1), xlabel="First class, fixed")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -12,16 +13,18 @@ from matplotlib.figure import Figure
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.curves.cumulative import KNOTS
-from calcli.core.curves.needs import problem_of
+from calcli.core.curves.needs import problem_of, usual_lens
 from calcli.core.data.arrays import Tables
 from calcli.core.data.predictions import require_classes
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.answers import LENS, no_lens, reason
+from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metrics, region_ends
-from calcli.core.language.figures import FIGURES, find_figure, refuse_more_systems, standard_names
+from calcli.core.language.figures import FIGURES, USUAL, find_figure, refuse_more_systems, standard_names
 from calcli.core.problems.problem import Problem
 from calcli.figures.output import save
-from calcli.figures.style import zoom
+from calcli.figures.style import footed, zoom
 
 Evaluations = Mapping[str, Evaluation]
 
@@ -33,8 +36,8 @@ class View:
     Attributes
     ----------
     lens
-        A one-dimensional lens, "class-wise" for the reliability of every class, or for the simplex the name
-        of groups in the evaluation's settings.
+        A one-dimensional lens; "auto" for class-1 of two classes and else top-1; "class-wise" for the
+        reliability of every class, or for the simplex the name of groups in the evaluation's settings.
     binning
         How scores are parted, into as many bins as the evaluation's settings say: "equal-width",
         "equal-mass" or the name of edges in these settings; or "recursive", also for the simplex.
@@ -54,9 +57,14 @@ class View:
         Metrics that share a panel over epochs.
     knots
         Of the spline in KS graphs.
+    p_values, seeds
+        Over epochs: whether errors are followed by their p-values, and whether folders are runs of a model.
+    selected
+        Over epochs: in words, how files were chosen on another set, and the number chosen of each run by its
+        folder, or of all as ""; None to mark the best value of each series itself.
     """
 
-    lens: str = "top-1"
+    lens: str = USUAL
     binning: str = "equal-width"
     draws: int = 999
     region: str = "all"
@@ -66,6 +74,9 @@ class View:
     smooth: str = "none"
     panels: tuple[tuple[str, ...], ...] = ()
     knots: int = KNOTS
+    p_values: bool = False
+    seeds: bool = False
+    selected: tuple[str, Mapping[str, int]] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,10 +90,25 @@ class Drawing:
     tables
         Columns of the results drawn, by system, class group or metric; where a panel shows more than one
         table, the others follow as "SYSTEM, observed" and the like.
+    name
+        Of the figure, a key of `FIGURES`.
+    title
+        What it is of.
+    caption
+        What is to be seen, for those who cannot see it and for a paper: rows, bins, bands, draws, seed.
     """
 
     figure: Figure
     tables: Tables = field(default_factory=dict)
+    name: str = ""
+    title: str = ""
+    caption: str = ""
+
+    def _repr_png_(self) -> bytes:
+        """Return what a notebook shows."""
+        image = BytesIO()
+        save(self.figure, image, "png")
+        return image.getvalue()
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for each row of the tables; `name` says which table it is of."""
@@ -98,7 +124,17 @@ class Tabled(Protocol):
         """Return its tables; the one behind the figure has an empty name, others are named."""
 
 
-Made = tuple[Figure, Mapping[str, Tabled]]
+Made = tuple[Figure, Mapping[str, Tabled], str]  # the last says what is drawn, for the caption
+MOST_NAMED = 4  # systems named in a caption
+FOOTED = (
+    "rejection",
+    "risk",
+    "scores",
+    "temperature",
+    "divergence",
+    "slices",
+    "ks",
+)  # others say n
 
 
 def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawing:
@@ -124,11 +160,15 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     kind = find_figure(name)
     if kind.of_classes and view.lens == "class-wise":
         kind = FIGURES[kind.of_classes]
+    if any(evaluation.predictions.of_answers for evaluation in evaluations.values()):
+        _refuse_classes(kind, view.lens)
     refuse_more_systems([kind], len(evaluations))
     if view.region != "all" and not kind.one_score:
         raise UsageError(f"the figure {kind.name} shows all rows; leave out --region {view.region}")
+    if kind.one_score and view.lens == USUAL:
+        view = replace(view, lens=usual_lens(one.predictions for one in evaluations.values()))
     module = import_module(f"calcli.figures.{kind.name.replace('-', '_')}")
-    figure, results = module.make(evaluations, view)
+    figure, results, drawn = module.make(evaluations, view)
     own: Tables = {}
     beside: Tables = {}
     for key, result in results.items():
@@ -137,10 +177,37 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
                 beside[f"{key}, {what}"] = table
             else:
                 own[key] = table
-    return Drawing(figure, own | beside)
+    if kind.name in FOOTED:
+        footed(figure, _size(evaluations))
+    title = kind.title if kind.without_data else f"{kind.title} of {_named(evaluations)}"
+    return Drawing(figure, own | beside, kind.name, title, f"{title}. {drawn}")
 
 
-def standard_set(evaluation: Evaluation, folder: str | Path) -> list[Path]:
+def _refuse_classes(kind: FigureKind, lens: str) -> None:
+    """Raise a UsageError if a figure needs classes, and there are answers that are right or wrong."""
+    if kind.needs_classes:
+        raise UsageError(f"the figure {kind.name}: {reason(kind)}")
+    if lens not in (LENS, USUAL):
+        raise UsageError(f"--lens {lens}: {no_lens(lens)}")
+
+
+def _named(evaluations: Evaluations) -> str:
+    """Say which systems there are, and how many rows each has."""
+    rows = {name: evaluation.predictions.n_rows for name, evaluation in evaluations.items()}
+    if len(rows) <= MOST_NAMED:
+        return ", ".join(f"{name} (n = {n:,})" for name, n in rows.items())
+    return f"{len(rows)} systems ({_size(evaluations)})"
+
+
+def _size(evaluations: Evaluations) -> str:
+    """Say how many rows systems have."""
+    rows = [evaluation.predictions.n_rows for evaluation in evaluations.values()]
+    least, most = min(rows), max(rows)
+    each = " each" if len(rows) > 1 else ""
+    return f"n = {least:,}{each}" if least == most else f"n = {least:,} to {most:,}"
+
+
+def standard_set(evaluation: Evaluation, folder: str | Path) -> dict[Path, str]:
     """Write the figures that fit an evaluation as PNG.
 
     Parameters
@@ -152,14 +219,27 @@ def standard_set(evaluation: Evaluation, folder: str | Path) -> list[Path]:
 
     Returns
     -------
-    The files written, in the order in which a report shows them.
+    The captions of the files written, in the order in which a report shows them.
     """
-    title = Path(evaluation.predictions.provenance.path).name
-    paths = []
-    for name in standard_names(evaluation.predictions.n_classes):
-        paths.append(Path(folder) / f"{name}.png")
-        save(draw(name, {title: evaluation}).figure, paths[-1])
-    return paths
+    captions = {}
+    for name, drawing in standard_drawings(evaluation):
+        path = Path(folder) / f"{name}.png"
+        save(drawing.figure, path, title=drawing.title, caption=drawing.caption)
+        captions[path] = drawing.caption
+    return captions
+
+
+def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
+    """Yield the figures that fit an evaluation and the names of their files, in the order of reports.
+
+    Of two classes there are two reliability diagrams: that of the second class and that of the confidence.
+    """
+    predictions = evaluation.predictions
+    systems = {Path(predictions.provenance.path).name: evaluation}
+    for name in standard_names(predictions.n_classes):
+        yield name, draw(name, systems)
+        if name == "reliability" and usual_lens([predictions]) != "top-1":
+            yield f"{name}_top1", draw(name, systems, View("top-1"))
 
 
 T = TypeVar("T")

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
-from calcli.core.curves.series import Course, Courses, courses
+from calcli.core.curves.series import Course, Courses, courses, p_of
 from calcli.core.curves.smoothing import smoother
+from calcli.core.data.arrays import Doubles
 from calcli.core.language.expressions import parse_metrics
 from calcli.figures.drawing import Evaluations, Made, View, asked
-from calcli.figures.style import COLUMN, DASHES, GRID, MUTED, SERIES, Look, new_figure, short, styled
+from calcli.figures.naming import short, titles
+from calcli.figures.style import COLUMN, DASHES, GRID, MUTED, SERIES, Look, new_figure, styled
 from calcli.figures.wording import metric_name
+
+CAPTION = (
+    "Values of each file; a ring is at the best one, but of calibration errors, whose least value chooses no "
+    "model; a star is at what another set chose."
+)
+THIN, HEAVY = 0.7, 1.8  # lines of runs, and of their mean
+MOST_MARKS = 5  # that fit in a line of words
+RING: Look = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "markeredgewidth": 1.4}
+STAR: Look = {"marker": "*", "markersize": 9, "markeredgecolor": "white", "markeredgewidth": 0.5}
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
@@ -26,15 +40,22 @@ def make(evaluations: Evaluations, view: View) -> Made:
         }
         for evaluation in evaluations.values()
     }
-    found = courses(systems, view.smooth)
+    words, chosen = view.selected or ("", None)
+    found = courses(systems, view.smooth, p_values=view.p_values, runs=view.seeds, chosen=chosen)
     defaults = next(iter(evaluations.values())).settings.defaults
     panels = [[str(call) for call in parse_metrics(panel, defaults)] for panel in view.panels]
-    return epochs(found, panels, view.smooth), found.named()
+    panels = [more for panel in panels for more in (panel, list(map(p_of, panel)))]
+    return epochs(found, panels, view.smooth, words), found.named(), CAPTION
 
 
 @styled
-def epochs(found: Courses, panels: Sequence[Sequence[str]] = (), smoothing: str = "none") -> Figure:
+def epochs(
+    found: Courses, panels: Sequence[Sequence[str]] = (), smoothing: str = "none", selected: str = ""
+) -> Figure:
     """Draw metrics over series of files, and where each is best (van de Waterlaat 2021, fig. 4.8 to 5.1).
+
+    Runs of one model have one color and their mean a heavy line; p-values have no best and no mean
+    (Vaicenavicius et al. 2019, fig. 3).
 
     Parameters
     ----------
@@ -44,6 +65,8 @@ def epochs(found: Courses, panels: Sequence[Sequence[str]] = (), smoothing: str 
         Metrics that share a panel; each has its own if there are none.
     smoothing
         How the lines were smoothed, for the words below.
+    selected
+        How the marked files were chosen on another set, in words.
     """
     shown = [[name for name in panel if name in found.courses] for panel in panels]
     shown = [panel for panel in shown if panel] or [[name] for name in found.courses]
@@ -59,8 +82,8 @@ def epochs(found: Courses, panels: Sequence[Sequence[str]] = (), smoothing: str 
     for column in range(columns):
         grid[(len(shown) - 1 - column) // columns, column].tick_params(labelbottom=True)
     every = [course for several in found.courses.values() for course in several]
-    figure.supxlabel(_below(every, smoothing, numbered=found.numbered), fontsize=7)
-    if names := [course.series for course in next(iter(found.courses.values())) if course.series]:
+    figure.supxlabel(_below(every, smoothing, selected, numbered=found.numbered), fontsize=7)
+    if names := [name for name in found.names if name]:
         alone = all(len(panel) == 1 for panel in shown)
         _legend(figure, names, colored=alone)
     return figure
@@ -69,29 +92,66 @@ def epochs(found: Courses, panels: Sequence[Sequence[str]] = (), smoothing: str 
 def _panel(axes: Axes, metrics: Sequence[Sequence[Course]]) -> None:
     """Draw one metric, a color a series; or several, a color a metric and a dash a series."""
     for m, several in enumerate(metrics):
-        for s, course in enumerate(several):
+        names = list(dict.fromkeys(course.series for course in several))
+        for course in several:
+            s = names.index(course.series)
             color = SERIES[(m if len(metrics) > 1 else s) % len(SERIES)]
             number, value = course.number, course.value
             if course.line is not value:
                 axes.scatter(number, value, s=3, color=color, alpha=0.35)
-            label = metric_name(course.call).replace("\n", ", ") if len(metrics) > 1 and s == 0 else None
-            axes.plot(number, course.line, color=color, linestyle=DASHES[s % len(DASHES)], label=label)
-            x, y = number[course.best], value[course.best]
-            axes.plot(
-                x, y, marker="o", markersize=7, color=color, markerfacecolor="none", markeredgewidth=1.4
-            )
-    units = dict.fromkeys(several[0].call.unit for several in metrics)
+            label = _name(course).replace("\n", ", ") if len(metrics) > 1 and course is several[0] else None
+            width = THIN if course.run else None
+            dashes = DASHES[s % len(DASHES)]
+            axes.plot(number, course.line, color=color, linestyle=dashes, linewidth=width, label=label)
+            if _is_marked(course):
+                mark = RING if course.chosen is None else STAR
+                axes.plot(number[course.marked], value[course.marked], color=color, **mark)
+        if several[0].best is not None and several[0].run:
+            for s, name in enumerate(names):
+                color = SERIES[(m if len(metrics) > 1 else s) % len(SERIES)]
+                mean = _mean([course for course in several if course.series == name])
+                axes.plot(*mean, color=color, linestyle=DASHES[s % len(DASHES)], linewidth=HEAVY)
+    units = dict.fromkeys("p" if several[0].best is None else several[0].call.unit for several in metrics)
     axes.set_ylabel(", ".join(units))
     axes.grid(axis="y", color=GRID)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     if len(metrics) > 1:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
         return
-    axes.set_title(metric_name(metrics[0][0].call), loc="left", fontsize=7.5, pad=13)
-    best = [f"{short(course.series, 14)} {course.number[course.best]}".strip() for course in metrics[0]]
-    axes.annotate(
-        f"best: {', '.join(best)}", (0, 1), (0, 4), "axes fraction", textcoords="offset points", fontsize=6.5
-    )
+    axes.set_title(_name(metrics[0][0]), loc="left", fontsize=7.5, pad=13)
+    marks = [
+        f"{short(course.run or course.series, 14)} {course.number[course.marked]}".strip()
+        for course in metrics[0]
+        if _is_marked(course)
+    ]
+    if metrics[0][0].best is None:
+        axes.set_ylim(-0.03, 1.03)
+    elif marks and len(marks) <= MOST_MARKS:
+        word = "best" if metrics[0][0].chosen is None else "selected"
+        axes.annotate(
+            f"{word}: {', '.join(marks)}", (0, 1), (0, 4), "axes fraction", textcoords="offset points",
+            fontsize=6.5,
+        )  # fmt: skip
+
+
+def _is_marked(course: Course) -> bool:
+    """Tell whether a file is marked: of a calibration error only what another set chose.
+
+    It is no proper score, so that its least value chooses no model.
+    """
+    return course.chosen is not None or (course.best is not None and not course.call.entry.family.beside_null)
+
+
+def _name(course: Course) -> str:
+    name = metric_name(course.call)
+    return f"p-value: {name}" if course.best is None else name
+
+
+def _mean(runs: Sequence[Course]) -> tuple[NDArray[np.intp], Doubles]:
+    """Return the numbers that all runs have, and the mean of their lines there."""
+    number = reduce(np.intersect1d, [course.number for course in runs])
+    lines = [course.line[np.searchsorted(course.number, number)] for course in runs]
+    return number, np.mean(lines, axis=0)
 
 
 def _legend(figure: Figure, names: Iterable[str], *, colored: bool) -> None:
@@ -100,13 +160,15 @@ def _legend(figure: Figure, names: Iterable[str], *, colored: bool) -> None:
         {"color": color[n % len(color)], "linestyle": DASHES[n % len(DASHES)]} for n, _ in enumerate(names)
     ]
     lines = [Line2D([], [], **look) for look in looks]
-    figure.legend(lines, [short(name) for name in names], loc="outside upper center", ncols=4)
+    figure.legend(lines, list(titles(names).values()), loc="outside upper center", ncols=4)
 
 
-def _below(every: Iterable[Course], smoothing: str, *, numbered: bool) -> str:
+def _below(every: Iterable[Course], smoothing: str, selected: str, *, numbered: bool) -> str:
     """Say what the axis is, and how the lines were smoothed."""
     what = "Number in the name of the file" if numbered else "File, in the order given"
-    text = f"{what} (ring: best value"
+    text = f"{what} ({f'star: {selected}' if selected else 'ring: best value'}"
+    if any(course.run for course in every):
+        text += "; heavy: mean of the runs"
     if smoothing == "none":
         return text + ")"
     window = smoother(smoothing)[1]

@@ -3,26 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from calcli.core.curves.cumulative import Cumulative, cumulative
+from calcli.core.curves.cumulative import Cumulative, cumulative, ks_null
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens
-from calcli.figures.style import INK, OVER, UNDER, Look, new_figure, short, styled, unit_square
+from calcli.figures.inline import tell
+from calcli.figures.naming import titles
+from calcli.figures.style import INK, OVER, UNDER, Look, new_figure, styled, unit_square
 from calcli.figures.wording import Words, words
 
 PROMISED: Look = {"color": OVER, "linestyle": (0, (4, 1.5)), "linewidth": 1.4}
 OBSERVED: Look = {"color": UNDER, "linestyle": "-", "linewidth": 1.4}
+STRIPS = 25  # that tell their values on a page
 HEADS = ("a  cumulative", "b  cumulative, warped", "c  smoothed slope", "d  frequency by score")
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the cumulative curves of each system."""
-    results = through_lens(
-        lambda evaluation, problem: cumulative(problem, view.lens, view.knots), evaluations, view
+
+    def compute(evaluation: Evaluation, problem: Problem) -> Cumulative:
+        null = ks_null(problem, view.draws, evaluation.settings.seed)
+        return replace(cumulative(problem, view.lens, view.knots), if_calibrated=null)
+
+    results = through_lens(compute, evaluations, view)
+    return ks_graphs(results, classes_of(evaluations)), results, caption(results, view.knots)
+
+
+def caption(results: Mapping[str, Cumulative], knots: int) -> str:
+    """Say what is drawn, and the errors."""
+    lens = next(iter(results.values())).lens
+    found = "; ".join(f"{name}: {_found(result)}" for name, result in results.items())
+    return (
+        f"Rows in ascending order of the score ({lens}), without bins. a: sums of scores (dashed) and of "
+        "outcomes (line) against the share of rows; KS is the largest distance between them. b: the same, "
+        "the sum of scores as diagonal. c: the slopes of these curves, the outcomes' by a natural spline of "
+        f"{knots} knots. d: these slopes against the score. {found}."
     )
-    return ks_graphs(results, classes_of(evaluations)), results
+
+
+def _found(result: Cumulative) -> str:
+    null = result.if_calibrated
+    beside = f", if calibrated {null.mean:.4f} ± {null.sd:.4f}" if null else ""
+    return f"KS {result.ks:.4f}{beside}"
 
 
 @styled
@@ -42,10 +71,11 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
     """
     figure = new_figure(7.0, 1.95 * len(results) + 0.55)
     parts = figure.subfigures(len(results), 1, squeeze=False)[:, 0]
+    names = titles(results)
     top = max(float(max(result.score_sum[-1], result.outcome_sum[-1])) for result in results.values())
     for part, (name, result) in zip(parts, results.items(), strict=True):
         text = words(result.lens, classes)
-        title = f"{short(name)}   KS {result.ks:.4f}"
+        title = f"{names[name]}   {_found(result)}"
         part.suptitle(title, x=0.01, ha="left", fontsize=8.5, fontweight="bold")
         row = part.subplots(1, 4)
         _sums(row[0], result)
@@ -54,11 +84,24 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
         row[1].set(xlim=(0, top), ylim=(0, top * 1.03))
         _slopes(row[2], result)
         _by_score(row[3], result, text)
+        _tell(row[0], result)
         for axes, head in zip(row, HEADS, strict=True):
             axes.set_title(head, loc="left", fontsize=7.5, fontweight="normal")
-    handles = row[0].get_lines()[:2]
-    figure.legend(handles, [text.score, text.frequency], loc="outside lower center", ncols=2)
+    handles = [*row[0].get_lines()[:2], Line2D([], [], color=INK, linewidth=2.2)]
+    figure.legend(handles, [text.score, text.frequency, "KS"], loc="outside upper center", ncols=3)
     return figure
+
+
+def _tell(axes: Axes, result: Cumulative) -> None:
+    """Let strips of the first panel tell the two sums at their middle."""
+    ends = np.linspace(0, 1, STRIPS + 1)
+    middle = np.searchsorted(result.fractile, (ends[:-1] + ends[1:]) / 2).clip(max=len(result.fractile) - 1)
+    texts = [
+        f"{result.fractile[at]:.1%} of the rows\nsum of scores {result.score_sum[at]:.4f}, of outcomes "
+        f"{result.outcome_sum[at]:.4f}"
+        for at in middle
+    ]
+    tell(axes, (ends[:-1], ends[1:]), (0, float(max(result.score_sum[-1], result.outcome_sum[-1]))), texts)
 
 
 def _sums(axes: Axes, result: Cumulative) -> None:
@@ -67,15 +110,7 @@ def _sums(axes: Axes, result: Cumulative) -> None:
     at = result.widest
     ends = sorted([result.score_sum[at], result.outcome_sum[at]])
     axes.vlines(result.fractile[at], *ends, color=INK, linewidth=2.2)
-    _label_gap(axes, result.fractile[at], ends[0])
     axes.set(xlabel="Fractile of rows", ylabel="Cumulative mean")
-
-
-def _label_gap(axes: Axes, x: float, y: float) -> None:
-    """Write below the lower end of the gap, where neither curve, which both rise, can be."""
-    offset, align = ((3, -3), "left") if x < 0.8 else ((1, -12), "right")
-    at: Look = {"textcoords": "offset points", "ha": align, "va": "top"}
-    axes.annotate("KS", (x, y), offset, fontsize=6.5, annotation_clip=False, **at)
 
 
 def _warped(axes: Axes, result: Cumulative) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import re
 import warnings
 from pathlib import Path
 from typing import IO, Literal, get_args
+from xml.sax.saxutils import escape
 
 import matplotlib.style
 from matplotlib.figure import Figure
@@ -19,9 +22,12 @@ UNDATED: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+MISSING = re.compile(r"Glyph (\d+)")
 
 
-def save(figure: Figure, target: Path | IO[bytes], format: Format | None = None) -> None:
+def save(
+    figure: Figure, target: Path | IO[bytes], format: Format | None = None, title: str = "", caption: str = ""
+) -> list[str]:
     """Write a figure, without a date or the version of what drew it.
 
     Parameters
@@ -32,6 +38,12 @@ def save(figure: Figure, target: Path | IO[bytes], format: Format | None = None)
         A path, whose suffix decides unless `format` does, or an open binary file.
     format
         "png" at 200 dots an inch, "svg" or "pdf".
+    title, caption
+        Title and description in the file, for those who cannot see it.
+
+    Returns
+    -------
+    The characters that the font lacks, each once; a box is drawn in place of each, but for SVG.
 
     Raises
     ------
@@ -41,6 +53,23 @@ def save(figure: Figure, target: Path | IO[bytes], format: Format | None = None)
     chosen = format or (target.suffix.lstrip(".").lower() if isinstance(target, Path) else "png")
     if chosen not in UNDATED:
         raise UsageError(f"figures are written as {', '.join(get_args(Format))}, not as {chosen!r}")
-    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box in its place is seen
-        figure.savefig(target, format=chosen, dpi=DPI, metadata=UNDATED[chosen])
+    described = "Subject" if chosen == "pdf" else "Description"
+    words = {name: text for name, text in (("Title", title), (described, caption)) if text}
+    stream = io.BytesIO()
+    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figure.savefig(stream, format=chosen, dpi=DPI, metadata=UNDATED[chosen] | words)
+    content = stream.getvalue()
+    if chosen == "svg" and caption:  # readers of screens look for it beside the title
+        content = content.replace(b"</title>", b"</title>\n <desc>%s</desc>" % escape(caption).encode(), 1)
+    if isinstance(target, Path):
+        target.write_bytes(content)
+    else:
+        target.write(content)
+    missing: dict[str, None] = {}
+    for one in told:
+        if found := MISSING.match(str(one.message)):
+            missing[chr(int(found[1]))] = None
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return [] if chosen == "svg" else list(missing)  # whoever shows the SVG may have them

@@ -8,11 +8,13 @@ from typing import cast
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS, Error, Reliability
 from calcli.core.curves.reliability import reliability as reliability_of
+from calcli.core.curves.truth import true_curve
 from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.errors import find_estimator
 from calcli.core.estimators.miscalibration import BinnedError
@@ -20,19 +22,22 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.expressions import parse_metric, region_ends
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
+from calcli.figures.inline import bin_texts, tell
+from calcli.figures.naming import titles
 from calcli.figures.style import (
     BAR,
     FAINT,
     INK,
+    MOST_SEAMS,
     MUTED,
     OVER,
+    SERIES,
     UNDER,
     Look,
     boxes,
+    distribution,
     is_leftmost,
     panels,
-    percent,
-    short,
     styled,
     unit_square,
 )
@@ -40,18 +45,45 @@ from calcli.figures.wording import Words, words
 
 GAP_WIDTH = 0.36  # of the bar it stands on
 WIDEST_GAP = 0.03
-MOST_SEAMS = 60
 THINNEST = 0.008  # what can still be seen
 BARS: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
 MANY_BARS: Look = BARS | {"linewidth": 0}  # seams would hide them
 OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
 UNDERS: Look = {"facecolor": UNDER, "linewidth": 0}
+TRUE: Look = {"color": SERIES[2], "linewidth": 1.4, "clip_on": False}
+TRUE_KEY = Line2D([], [], label="true", **TRUE)
+FEW_POINTS = 20
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the reliability of each system."""
     results = reliabilities(evaluations, view)
-    return zoomed(reliability(results, classes_of(evaluations)), view), results
+    seed = next(iter(evaluations.values())).settings.seed
+    figure = zoomed(reliability(results, classes_of(evaluations)), view)
+    return figure, results, caption(results, view.draws, seed)
+
+
+def caption(results: Mapping[str, Reliability], draws: int, seed: int) -> str:
+    """Say what is drawn, and the errors."""
+    first = next(iter(results.values()))
+    text = words(first.lens)
+    found = "; ".join(f"{name}: {_described(result, ', ', '; ')}" for name, result in results.items())
+    drawn = f" ({draws} data sets drawn from the scores, seed {seed})" if draws else ""
+    return (
+        f"Bars: {text.overall} in {binning_words(first)} of the score ({first.lens}). On each stands the gap "
+        f"to the {text.mean_score}, orange and hatched where {text.over}, blue where {text.under}; bins of "
+        f"fewer than {FEW_ROWS} rows are faint. Below: share of the rows, {text.mean_score} (dashed) and "
+        f"{text.overall} (line). {found}{drawn}."
+    )
+
+
+def binning_words(result: Reliability) -> str:
+    """Return how many bins there are, and of which kind."""
+    bins, region = len(result.bins.count), result.binned.call.region
+    kind, where = _binning(result), "" if region == "all" else f" in {region}"
+    if kind == "explicit" and where:
+        kind = ""
+    return " ".join(filter(None, (f"{bins:,}", kind, f"bin{'s' * (bins > 1)}{where}")))
 
 
 def reliabilities(evaluations: Evaluations, view: View) -> dict[str, Reliability]:
@@ -60,12 +92,14 @@ def reliabilities(evaluations: Evaluations, view: View) -> dict[str, Reliability
     def compute(evaluation: Evaluation, problem: Problem) -> Reliability:
         settings = evaluation.settings
         # without a threshold about as many recursive bins as there are of others
-        least = settings.min_rows or max(2 * FEW_ROWS, 2 * len(problem.score) // settings.bins)
+        least = settings.min_rows or max(2 * FEW_ROWS, 2 * problem.n_rows // settings.bins)
         call = parse_metric(f"ece:binning={view.binning}", {**settings.defaults, "min_rows": least})
         estimator = cast(BinnedError, find_estimator(call, settings.edges))
         return reliability_of(
-            problem, view.lens, estimator, evaluation.estimates, view.draws, settings.seed, view.region
-        )
+            problem, view.lens, estimator, evaluation.estimates, view.draws, settings.seed, view.region,
+            resampled=settings.resample_predictions,
+            truth=true_curve(evaluation, view.lens, view.region),
+        )  # fmt: skip
 
     return through_lens(compute, evaluations, view)
 
@@ -86,21 +120,32 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
         Class names, for the axes of class lenses.
     """
     figure, stacks = panels(len(results), heights=(3.1, 1.0), height=4.5)
+    names = titles(results)
     tallest = max(result.share.max() for result in results.values())
     for (diagram, below), (name, result) in zip(stacks, results.items(), strict=True):
         text = words(result.lens, classes)
         bins = result.bins.count, result.mean_score, result.frequency, result.thin
-        reliability_bars(diagram, result.edges, *bins)
+        reliability_bars(diagram, result.edges, *bins, region_ends(result.binned.call.region))
+        true_line(diagram, result)
         _corner(diagram, result)
         _distribution(below, result, text, tallest)
-        diagram.set_title(short(name), loc="left")
+        diagram.set_title(names[name], loc="left")
         diagram.tick_params(labelbottom=False)
         below.set_xlabel(text.score)
         if is_leftmost(diagram):
             diagram.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
-    figure.legend(handles=key(text), loc="outside upper center", ncols=3)
+    truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
+    figure.legend(handles=[*key(text), *truth], loc="outside upper center", ncols=3 - len(truth))
     return figure
+
+
+def true_line(axes: Axes, result: Reliability, *, gap: bool = False) -> None:
+    """Draw the true frequency, or how far it is from the score; a few points of it also as marks."""
+    if result.truth is not None:
+        score, frequency = result.truth.score, result.truth.frequency
+        marker = "o" if len(score) <= FEW_POINTS else None
+        axes.plot(score, frequency - score if gap else frequency, marker=marker, markersize=3, **TRUE)
 
 
 def reliability_bars(
@@ -110,6 +155,7 @@ def reliability_bars(
     score: Doubles,
     frequency: Doubles,
     thin: NDArray[np.bool_],
+    visible: tuple[float, float] = (0, 1),
 ) -> None:
     """Draw a bar for each bin with rows, and on it the gap to the mean score.
 
@@ -123,20 +169,28 @@ def reliability_bars(
         (m,) rows, mean score and frequency of the outcome.
     thin
         (m,) bins to be drawn faint.
+    visible
+        The scores that will be shown, by which thin bars are thin.
     """
-    empty = np.where(np.diff(edges) == 0, THINNEST / 2, 0)  # a bin of one score has no width of its own
+    span = visible[1] - visible[0]
+    empty = np.where(
+        np.diff(edges) == 0, THINNEST * span / 2, 0
+    )  # a bin of one score has no width of its own
     left, right = edges[:-1] - empty, edges[1:] + empty
     bars = BARS if len(count) <= MOST_SEAMS else MANY_BARS
-    half = np.clip((right - left) * GAP_WIDTH, THINNEST, WIDEST_GAP) / 2
+    half = np.clip((right - left) * GAP_WIDTH, THINNEST * span, WIDEST_GAP * span) / 2
     for alpha, bins in ((1.0, ~thin & (count > 0)), (FAINT, thin)):
         boxes(axes, (left[bins], right[bins]), (0 * frequency[bins], frequency[bins]), alpha=alpha, **bars)
         axes.hlines(frequency[bins], left[bins], right[bins], color=INK, linewidth=1.0, alpha=alpha)
         for sign, look in ((score > frequency, OVERS), (score <= frequency, UNDERS)):
             b = bins & sign
             x, y = (score[b] - half[b], score[b] + half[b]), (frequency[b], score[b])
-            boxes(axes, x, y, alpha=alpha, clip_on=False, **look)
+            boxes(axes, x, y, alpha=alpha, clip_on=span < 1, **look)
     axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, dashes=(4, 2))
     unit_square(axes)
+    b = count > 0
+    texts = bin_texts(edges, count, score, frequency)
+    tell(axes, (left[b], right[b]), (0, np.maximum(score, frequency)[b]), texts)
 
 
 def _corner(axes: Axes, result: Reliability) -> None:
@@ -152,11 +206,15 @@ def _corner(axes: Axes, result: Reliability) -> None:
     axes.text(0.975, 0.03, _described(result, ", "), ha="right", va="bottom", bbox=box, **look)
 
 
-def _described(result: Reliability, separator: str) -> str:
+def _described(result: Reliability, separator: str, between: str = "\n") -> str:
     errors = [_error("ECE", result.binned, separator), _error("KS", result.ks, separator)]
-    bins = len(result.bins.count)
-    size = f"{result.bins.count.sum():,} rows", f"{bins:,} {_binning(result)} bin{'s' * (bins > 1)}"
-    return "\n".join([*errors, separator.join(size)])
+    return between.join([*errors, described_size(result, separator)])
+
+
+def described_size(result: Reliability, separator: str = ", ") -> str:
+    """Return how many rows and bins there are."""
+    count, of = result.bins.count.sum(), " probabilities" if result.lens == "marginal" else ""
+    return separator.join([f"n = {count:,}{of}", binning_words(result)])
 
 
 def _error(name: str, error: Error, separator: str) -> str:
@@ -171,15 +229,11 @@ def _binning(result: Reliability) -> str:
 
 
 def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) -> None:
-    edges, share = result.share_edges, result.share
-    bars = BARS if len(share) <= MOST_SEAMS else MANY_BARS
-    boxes(axes, (edges[:-1], edges[1:]), (0 * share, share), **bars)
+    distribution(axes, result.share_edges, result.share, tallest)
     score, frequency = result.overall_score, result.overall_frequency
     color = OVER if score > frequency else UNDER
     mean = axes.axvline(score, color=color, linewidth=1.2, dashes=(3, 1.5), clip_on=False)
     overall = axes.axvline(frequency, color=INK, linewidth=1.2, clip_on=False)
-    axes.yaxis.set_major_formatter(percent)
-    axes.set(xlim=(0, 1), ylim=(0, tallest * 1.05))
     labels = [f"{text.mean_score} {score:.3f}", f"{text.overall} {frequency:.3f}"]
     axes.legend(
         [mean, overall], labels, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 0.97), borderaxespad=0

@@ -10,14 +10,23 @@ from matplotlib.figure import Figure
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import RiskCurve, risk_curve
+from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View
-from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, short, styled
+from calcli.figures.naming import titles
+from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
 
 TICKS = {0.01: "0.01", 0.1: "0.1", 0.5: "0.5", 0.9: "0.9", 0.99: "0.99"}
 WIDE_TICKS = {1e-6: "$10^{-6}$", 0.001: "0.001", 0.5: "0.5", 0.999: "0.999", 1 - 1e-6: "$1-10^{-6}$"}
 WIDE = 8.0  # log-odds from which the second ones fit better
 CONSTANT: Look = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (1, 1))}
+
+
+CAPTION = (
+    "Mean cost of decisions at every threshold t, where a false alarm costs t and a miss 1 - t. Left, over "
+    "the log-odds of t, the area is the log-loss; right, four times the cost over t, the area is the Brier "
+    "score. Dotted: the better of the two constant decisions."
+)
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
@@ -36,9 +45,20 @@ def make(evaluations: Evaluations, view: View) -> Made:
                 " see the figure rejection"
             )
     results = {
-        system: risk_curve(problem_of(evaluation, "class-1")) for system, evaluation in evaluations.items()
+        system: risk_curve(
+            problem_of(evaluation, "class-1"),
+            2 if evaluation.predictions.of_answers else 4,
+            log_loss_of(evaluation),
+        )
+        for system, evaluation in evaluations.items()
     }
-    return risk_curves(results), results
+    return risk_curves(results), results, CAPTION
+
+
+def log_loss_of(evaluation: Evaluation) -> float | None:
+    """Return the log-loss of an evaluation, if it was computed."""
+    found = evaluation.estimates.get("log_loss")
+    return None if found is None else found.value
 
 
 @styled
@@ -56,10 +76,11 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
     """
     figure = new_figure(7.0, 2.9)
     odds, linear = figure.subplots(1, 2)
+    names = titles(results)
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        odds.plot(result.log_odds, result.risk, label=f"{short(name)}: {result.log_loss:.4f}", **look)
-        linear.plot(result.threshold, result.brier_risk, label=f"{short(name)}: {result.brier:.4f}", **look)
+        odds.plot(result.log_odds, result.risk, label=f"{names[name]}: {result.log_loss:.4f}", **look)
+        linear.plot(result.threshold, result.brier_risk, label=f"{names[name]}: {result.brier:.4f}", **look)
     widest = max(results.values(), key=lambda result: result.log_odds[-1])
     alike = all(
         np.allclose(widest.constant_brier_risk, result.constant_brier_risk) for result in results.values()
@@ -75,7 +96,7 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
     odds.set_xticks(list(ticks), list(ticks.values()))
     odds.set(xlim=(-reach, reach), ylim=(0, None), xlabel="Threshold (log-odds scale)", ylabel="Mean cost")
     odds.set_title("Area = log-loss", loc="left")
-    linear.set(xlim=(0, 1), ylim=(0, None), xlabel="Threshold", ylabel="4 × mean cost")
+    linear.set(xlim=(0, 1), ylim=(0, None), xlabel="Threshold", ylabel=f"{widest.times} × mean cost")
     linear.set_title("Area = Brier score", loc="left")
     for axes in (odds, linear):
         bottom, top = axes.get_ylim()

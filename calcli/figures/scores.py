@@ -13,7 +13,9 @@ from calcli.core.curves.series import ScoreSet, score_sets
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression
 from calcli.figures.drawing import Evaluations, Made, View
-from calcli.figures.style import COLUMN, INK, MUTED, SERIES, new_figure, short, styled
+from calcli.figures.inline import estimate_words, tell
+from calcli.figures.naming import titles
+from calcli.figures.style import COLUMN, INK, MUTED, SERIES, new_figure, styled
 from calcli.figures.wording import metric_name
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
@@ -21,11 +23,14 @@ SCALE = "0 is perfect, 1 (normalized) the best constant system"
 BAR_HEIGHT = 0.16  # inches: a bar of one system
 
 
+CAPTION = "Bars: values of each metric, a bar a system; lines: their intervals, where there are any."
+
+
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the scores of each system."""
     systems = {system: evaluation.estimates for system, evaluation in evaluations.items()}
     results = score_sets(systems, asked=bool(view.metrics))
-    return score_bars(results), results
+    return score_bars(results), results, CAPTION
 
 
 @styled
@@ -52,24 +57,28 @@ def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
 
 
 def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
+    names = titles(systems)
     calls = [estimate.call for estimate in next(iter(systems.values()))]
-    names, count = [_lines(call) for call in calls], len(systems)
+    metrics, count = [_lines(call) for call in calls], len(systems)
     height = 0.8 / count
     for index, (system, estimates) in enumerate(systems.items()):
-        place = np.arange(len(names)) + (index - (count - 1) / 2) * height
+        place = np.arange(len(metrics)) + (index - (count - 1) / 2) * height
         value = np.array([estimate.value for estimate in estimates])
         shown = np.isfinite(value)
         axes.barh(
-            place[shown], value[shown], height * 0.92, color=SERIES[index % len(SERIES)], label=short(system),
+            place[shown], value[shown], height * 0.92, color=SERIES[index % len(SERIES)], label=names[system],
             hatch=HATCHES[index % len(HATCHES)], edgecolor="white", linewidth=0,
         )  # fmt: skip
         for y, estimate in zip(place, estimates, strict=True):
             _interval(axes, estimate, y)
+        ends = np.where(shown, np.maximum(0, value), 0)
+        texts = [f"{system}\n{estimate_words(estimate)}" for estimate in estimates]
+        tell(axes, (0, ends), (place - height / 2, place + height / 2), texts)
     if axes.get_xlim()[1] > 1:
         axes.axvline(1, color=MUTED, linewidth=0.8, dashes=(4, 2))
-    axes.set_yticks(np.arange(len(names)), names)
+    axes.set_yticks(np.arange(len(metrics)), metrics)
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_ylim(len(metrics) - 0.5, -0.5)
     axes.margins(x=0.12)
     errors = any(call.entry.family.beside_null for call in calls)
     axes.set_xlabel("Calibration: 0 is perfect" if errors else SCALE)

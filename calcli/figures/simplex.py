@@ -1,9 +1,10 @@
-"""The simplex: three outcomes at once, with an arrow from what was predicted to what was observed."""
+"""The simplex: three or four outcomes at once, with an arrow from what was predicted to what was observed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import combinations
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 
+from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.simplex import TRIANGLES, Simplex, simplexes
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.results import Evaluation
@@ -19,11 +21,18 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Recursive
 from calcli.figures.drawing import Evaluations, Made, View
-from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent, short, styled
+from calcli.figures.naming import short, titles
+from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent, styled
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
 MASS = LinearSegmentedColormap.from_list("mass", ["#9fc3dd", "#0072b2", "#08263d"])  # darkens: prints in gray
 PANEL_WIDTH = 3.1
+# the tetrahedron of four outcomes, corner by corner, and how it is turned in its two panels
+TETRAHEDRON = np.array(
+    [[0, 0, 0], [1, 0, 0], [0.5, math.sqrt(3) / 2, 0], [0.5, math.sqrt(3) / 6, math.sqrt(2 / 3)]]
+)
+TURNS = {"": 20, "turned": 80}  # degrees
+TILT = 14
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
@@ -33,7 +42,17 @@ def make(evaluations: Evaluations, view: View) -> Made:
         for system, evaluation in evaluations.items()
         for face, result in _simplexes(evaluation, view).items()
     }
-    return simplex(results), results
+    return simplex(results), results, caption(results)
+
+
+def caption(results: Mapping[str, Simplex]) -> str:
+    """Say what is drawn."""
+    first = next(iter(results.values()))
+    return (
+        f"Each corner is an outcome: {', '.join(first.names)}. An arrow leads from the mean prediction of a "
+        f"bin, its dot, to the observed frequencies, its head; the darker, the more rows. {first.binned}; "
+        f"those of fewer than {FEW_ROWS} rows are faint."
+    )
 
 
 def _simplexes(evaluation: Evaluation, view: View) -> dict[str, Simplex]:
@@ -63,7 +82,7 @@ def outcomes_lens(lens: str, settings: Settings) -> str:
 
 @styled
 def simplex(results: Mapping[str, Simplex]) -> Figure:
-    """Draw simplexes side by side, the faces of four classes in a square or a row.
+    """Draw simplexes side by side; of four outcomes the tetrahedron from two sides, then its faces.
 
     A dot is the mean prediction of a bin and the head of its arrow the observed frequencies; the darker, the
     more rows. Bins of fewer than ten rows are faint (Vaicenavicius et al. 2019, fig. 1).
@@ -73,17 +92,21 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
     results
         Simplexes by title.
     """
-    columns = 2 if len(results) == 4 else 4 if len(results) % 4 == 0 else min(len(results), 3)
-    rows = math.ceil(len(results) / columns)
+    panels = [(name, result, turn) for name, result in results.items() for turn in _turns(result)]
+    columns = min(len(panels), 4 if len(panels) % 4 == 0 else 3)
+    rows = math.ceil(len(panels) / columns)
     figure = new_figure(PANEL_WIDTH * columns + 0.4, 3.05 * rows + 0.2)
     grid = figure.subplots(rows, columns, squeeze=False)
     scale = PowerNorm(0.5, 0, max(float(result.share.max()) for result in results.values()))
-    for axes in list(grid.flat)[len(results) :]:
+    names = titles(results)
+    for axes in list(grid.flat)[len(panels) :]:
         axes.set_visible(False)
-    for axes, (name, result) in zip(grid.flat, results.items(), strict=False):
-        _triangle(axes, result)
-        _arrows(axes, result, scale)
-        axes.set_title(short(name), loc="left")
+    for axes, (name, result, turn) in zip(grid.flat, panels, strict=False):
+        corners = CORNERS if len(result.names) == 3 else _tetrahedron(axes, result, TURNS[turn])
+        if len(result.names) == 3:
+            _triangle(axes, result)
+        _arrows(axes, result, corners, scale)
+        axes.set_title(", ".join(filter(None, (names[name], turn))), loc="left")
     bar = figure.colorbar(ScalarMappable(scale, MASS), ax=grid, shrink=0.6, aspect=30, pad=0.02)
     bar.set_label("Share of rows in the bin")
     bar.ax.yaxis.set_major_formatter(percent)
@@ -91,12 +114,45 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
     return figure
 
 
+def _turns(result: Simplex) -> Iterable[str]:
+    return TURNS if len(result.names) == 4 else [""]
+
+
+def _tetrahedron(axes: Axes, result: Simplex, turn: float) -> Doubles:
+    """Draw the edges of a tetrahedron, those behind it dashed, and return where its corners are."""
+    angle, tilt = math.radians(turn), math.radians(TILT)
+    x, y, z = (TETRAHEDRON - TETRAHEDRON.mean(0)).T
+    across, depth = math.cos(angle) * x - math.sin(angle) * y, math.sin(angle) * x + math.cos(angle) * y
+    up, depth = math.cos(tilt) * z + math.sin(tilt) * depth, math.cos(tilt) * depth - math.sin(tilt) * z
+    solid, corners = np.stack([across, up, depth], axis=1), np.stack([across, up], axis=1)
+    for a, b in combinations(range(4), 2):
+        away = []  # from whoever looks: an edge is behind if both sides that share it are
+        for side in (solid[[a, b, c]] for c in range(4) if c not in (a, b)):
+            normal = np.cross(side[1] - side[0], side[2] - side[0])
+            away.append(normal[2] * (normal @ side.mean(0)) > 0)
+        dashes = (0, (4, 3)) if all(away) else "-"
+        axes.plot(*corners[[a, b]].T, color=MUTED, linewidth=0.8, linestyle=dashes, zorder=0)
+    middle = corners.mean(0)
+    for name, corner in zip(result.names, corners, strict=True):
+        right, above = corner - middle
+        axes.annotate(
+            short(name, 18), corner, (3 * np.sign(right), 5 * np.sign(above)), textcoords="offset points",
+            ha="left" if right > 0 else "right", va="bottom" if above > 0 else "top", fontsize=7, color=INK,
+        )  # fmt: skip
+    low, high = corners.min(0), corners.max(0)
+    axes.text(middle[0], low[1] - 0.12, result.binned, ha="center", va="top", fontsize=6, color=MUTED)
+    axes.set(xlim=(low[0] - 0.12, high[0] + 0.12), ylim=(low[1] - 0.18, high[1] + 0.09), aspect="equal")
+    axes.axis("off")
+    return corners
+
+
 def _triangle(axes: Axes, result: Simplex) -> None:
     outline = np.vstack([CORNERS, CORNERS[:1]])
     axes.plot(*outline.T, color=MUTED, linewidth=0.8)
     lines = [border @ CORNERS for border in result.borders]
     axes.add_collection(LineCollection(lines, colors=GRID, linewidths=0.6, zorder=0))
-    axes.text(0.5, -0.1, result.binned, ha="center", va="top", fontsize=6, color=MUTED)
+    said = f"n = {result.count.sum():,}, {result.binned}; dot: predicted, head: observed"
+    axes.text(0.5, -0.1, said, ha="center", va="top", fontsize=6, color=MUTED)
     places = (("left", "top", (0, -5)), ("right", "top", (0, -5)), ("center", "bottom", (0, 4)))
     for name, corner, (ha, va, offset) in zip(result.names, CORNERS, places, strict=True):
         axes.annotate(
@@ -106,8 +162,8 @@ def _triangle(axes: Axes, result: Simplex) -> None:
     axes.axis("off")
 
 
-def _arrows(axes: Axes, result: Simplex, scale: Normalize) -> None:
-    start, end = result.mean @ CORNERS, result.frequency @ CORNERS
+def _arrows(axes: Axes, result: Simplex, corners: Doubles, scale: Normalize) -> None:
+    start, end = result.mean @ corners, result.frequency @ corners
     heavy_last = np.argsort(result.share)
     for alpha, bins in ((FAINT, result.thin), (1.0, ~result.thin)):
         b = heavy_last[bins[heavy_last]]

@@ -13,26 +13,22 @@ from matplotlib.ticker import MaxNLocator
 
 from calcli.core.curves.forest import Forest
 from calcli.core.curves.forest import forest as forest_of
+from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, asked
-from calcli.figures.style import (
-    COLUMN,
-    FAINT,
-    GRID,
-    MUTED,
-    PANEL,
-    SERIES,
-    Look,
-    new_figure,
-    short,
-    styled,
-)
+from calcli.figures.inline import estimate_words, tell
+from calcli.figures.naming import titles
+from calcli.figures.style import COLUMN, FAINT, GRID, MUTED, PANEL, SERIES, Look, new_figure, styled
 from calcli.figures.wording import metric_name
 
 LINE = 0.17  # inches: a slice
 WHOLE: Look = {"color": MUTED, "linewidth": 0.9, "dashes": (4, 2)}
+
+
+MOST = 40  # slices in a figure
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
@@ -54,7 +50,28 @@ def make(evaluations: Evaluations, view: View) -> Made:
         system: forest_of(evaluation, view.by, asked("slices", evaluation, view))
         for system, evaluation in evaluations.items()
     }
-    return forest(results), results
+    return forest(results), results, caption(results)
+
+
+def caption(results: Mapping[str, Forest]) -> str:
+    """Say what is drawn, and how many slices are marked."""
+    found = "; ".join(
+        f"{name}: {sum(p <= SIGNIFICANT for p in result.p_apart.values())} of {len(result.p_apart)} apart"
+        for name, result in results.items()
+    )
+    return (
+        "A metric in each slice of the rows with its interval, highest loss first; the number of rows is in "
+        "parentheses. Dashed: its value over all rows, in its interval. Diamonds: apart from all rows by "
+        "more than chance, corrected for the number of slices and metrics (5%). Slices of fewer than "
+        f"{ENOUGH_ROWS} rows are faint and not judged. {_which(next(iter(results.values())))}. {found}."
+    )
+
+
+def _which(result: Forest) -> str:
+    every = len(result.slices)
+    return (
+        f"{MOST} of {every:,} slices: those apart, and the worst" if every > MOST else f"All {every} slices"
+    )
 
 
 @styled
@@ -62,7 +79,8 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     """Draw metrics in every slice with their intervals, and over all rows as a line in its interval.
 
     A column of panels a system, a row of them a metric; numbers of rows are those of the first system. A
-    diamond's interval leaves out the value of all rows. Slices of fewer than 100 rows are faint.
+    diamond differs from all rows by more than chance, corrected for the number of slices and metrics. Of more
+    than 40 slices those and the worst are shown. Slices of fewer than 100 rows are faint.
 
     Parameters
     ----------
@@ -70,8 +88,11 @@ def forest(results: Mapping[str, Forest]) -> Figure:
         Forests by system name, all of the same metrics; slices are in the order of the first system.
     """
     first, *others = results.values()
-    names = list(dict.fromkeys([*first.worst_first, *(name for other in others for name in other.slices)]))
+    every = list(dict.fromkeys([*first.worst_first, *(name for other in others for name in other.slices)]))
+    kept = {name for result in results.values() for name in result.shown(MOST)}
+    names = [name for name in every if name in kept]
     metrics = list(first.whole)
+    systems, slices = titles(results, 20), titles(names, 26)
     height = 0.4 + len(metrics) * (0.5 + LINE * len(names))
     figure = new_figure(COLUMN + 0.6 + PANEL * len(others), height)
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
@@ -80,18 +101,22 @@ def forest(results: Mapping[str, Forest]) -> Figure:
             _whole(axes, result.whole[metric])
             for y, name in enumerate(names):
                 if name in result.slices:
-                    _slice(axes, y, result.slices[name][metric], result, name)
+                    found = result.slices[name][metric]
+                    _slice(axes, y, found, result, name)
+                    _tell(axes, y, found, f"{name}, {result.rows[name]:,} rows")
             call = first.whole[metric].call
             axes.set_xlabel(f"{metric_name(call)} ({call.unit})")
             axes.grid(axis="x", color=GRID)
             axes.xaxis.set_major_locator(MaxNLocator(6))
             if metric == metrics[0]:
-                axes.set_title(short(system, 20), loc="left")  # beside long names of slices
+                axes.set_title(systems[system], loc="left")  # beside long names of slices
     rows = {name: count for result in [*others[::-1], first] for name, count in result.rows.items()}
-    labels = [f"{short(name, 26)} ({rows[name]:,})" for name in names]
+    labels = [f"{slices[name]} ({rows[name]:,})" for name in names]
     for axes in grid[:, 0]:
         axes.set_yticks(range(len(names)), labels, fontsize=6.8)
         axes.set_ylim(len(names) - 0.4, -0.6)
+    if len(every) > MOST:
+        figure.supxlabel(f"{_which(first)}", fontsize=7)
     figure.legend(handles=_key(), loc="outside upper center", ncols=3)
     return figure
 
@@ -102,6 +127,13 @@ def _key() -> list[Artist]:
         Line2D([], [], label="slice", color=SERIES[0], marker="o", markersize=4),
         Line2D([], [], label="apart from all rows", color=SERIES[1], marker="D", markersize=4),
     ]
+
+
+def _tell(axes: Axes, y: int, estimate: Estimate, name: str) -> None:
+    found = _finite(estimate.interval)
+    x = (found.low, found.high) if found else (estimate.value, estimate.value)
+    if math.isfinite(x[0]):
+        tell(axes, x, (y - 0.4, y + 0.4), [f"{name}\n{estimate_words(estimate)}"])
 
 
 def _whole(axes: Axes, estimate: Estimate) -> None:
@@ -116,9 +148,8 @@ def _slice(axes: Axes, y: int, estimate: Estimate, result: Forest, name: str) ->
         at_left = axes.get_yaxis_transform()
         axes.text(0.02, y, str(estimate.value), transform=at_left, va="center", fontsize=6.5)
         return
-    whole = result.whole[str(estimate.call)].value
     interval = _finite(estimate.interval)
-    apart = interval is not None and math.isfinite(whole) and not interval.low <= whole <= interval.high
+    apart = result.is_apart(name, str(estimate.call))
     color, alpha = SERIES[1] if apart else SERIES[0], FAINT if result.thin(name) else 1.0
     if interval is not None:
         axes.hlines(y, interval.low, interval.high, color=color, linewidth=1.4, alpha=alpha)

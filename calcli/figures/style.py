@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
-from textwrap import wrap
 from typing import Any, ParamSpec
 
 import matplotlib.style
@@ -15,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from calcli.core.data.arrays import Floats
+from calcli.core.data.arrays import Doubles, Floats
 
 COLUMN = 3.3  # inches: one column of a two-column paper
 PANEL = 2.9  # width of each further system drawn beside the first
@@ -63,10 +62,12 @@ STYLE: Look = {
     "hatch.linewidth": 0.7,
     "lines.linewidth": 1.2,
     "pdf.fonttype": 42,
+    "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "calcli",
 }
 
 FAINT = 0.3  # opacity of bins too thin to say anything
+MOST_SEAMS = 60  # bars
 MANY = 1000  # shapes above which vector formats keep them as an image
 
 P = ParamSpec("P")
@@ -82,6 +83,14 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
             return draw(*args, **kwargs)
 
     return drawn
+
+
+@styled
+def footed(figure: Figure, text: str) -> Figure:
+    """Write a line below a figure that has none."""
+    if not figure.get_supxlabel():
+        figure.supxlabel(text, fontsize=6.5)
+    return figure
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -128,23 +137,29 @@ def boxes(axes: Axes, x: tuple[Floats, Floats], y: tuple[Floats, Floats], **look
     return drawn
 
 
+def distribution(axes: Axes, edges: Doubles, share: Doubles, tallest: float) -> None:
+    """Draw the share of the rows in each bin of the score, in a panel of its own.
+
+    Parameters
+    ----------
+    axes
+        Where.
+    edges, share
+        (b + 1,) and (b,).
+    tallest
+        The largest share of all systems beside each other.
+    """
+    seams = 0.4 if len(share) <= MOST_SEAMS else 0  # seams would hide thin bars
+    look: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": seams}
+    boxes(axes, (edges[:-1], edges[1:]), (0 * share, share), **look)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter(percent)
+    axes.set(xlim=(0, 1), ylim=(0, tallest * 1.05))
+
+
 def percent(value: float, _: object = None) -> str:
     """Format a fraction, for the ticks of an axis."""
     return f"{100 * value:.4g}%"
-
-
-def short(name: str, length: int = 34) -> str:
-    """Return a name that fits above a panel: the end of long ones, where file names differ.
-
-    Dollar signs, between which matplotlib would see a formula, are escaped.
-    """
-    fitting = name if len(name) <= length else "…" + name[-(length - 1) :]
-    return fitting.replace("$", r"\$")
-
-
-def wrapped(name: str) -> str:
-    """Return a name of several words in lines that fit above a panel."""
-    return "\n".join(short(line) for line in wrap(name, 34, break_long_words=False, break_on_hyphens=False))
 
 
 def panels(systems: int, heights: tuple[float, ...], height: float) -> tuple[Figure, list[list[Axes]]]:

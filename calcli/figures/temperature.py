@@ -8,16 +8,22 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-from calcli.core.curves.calibration_maps import TemperatureCurve
+from calcli.core.curves.calibration_maps import FLAT, TemperatureCurve
 from calcli.core.curves.calibration_maps import temperature_curve as curve_of
 from calcli.figures.drawing import Evaluations, Made, View
-from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, new_figure, short, styled
+from calcli.figures.naming import titles
+from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, new_figure, styled
+
+CAPTION = (
+    "Mean log-loss of the scores divided by a temperature. A mark is at the temperature that a fit to these "
+    "rows learns; there is none where all are alike. Dashed: the scores as they are."
+)
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the curve of each system."""
     results = {system: curve_of(evaluation.predictions) for system, evaluation in evaluations.items()}
-    return temperature_curve(results), results
+    return temperature_curve(results), results, CAPTION
 
 
 @styled
@@ -31,12 +37,13 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     """
     figure = new_figure(COLUMN, 2.5 + 0.13 * len(results))
     axes = figure.subplots()
+    names = titles(results, 26)
     for index, (name, result) in enumerate(results.items()):
         color, dashes = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
-        label = f"{short(name, 26)}: {_best(result)}"
+        label = f"{names[name]}: {_best(result)}"
         axes.plot(result.temperature, result.log_loss, color=color, linestyle=dashes, label=label)
-        best = int(np.argmin(result.log_loss))
-        axes.plot(result.temperature[best], result.log_loss[best], marker="o", markersize=5, color=color)
+        if result.best is not None and result.least is not None:
+            axes.plot(result.best, result.least, marker="o", markersize=5, color=color)
     axes.axvline(1, color=MUTED, linewidth=0.8, dashes=(4, 2))
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator([0.125, 0.25, 0.5, 1, 2, 4, 8]))
@@ -52,9 +59,14 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
 
 
 def _best(result: TemperatureCurve) -> str:
-    """Say where the minimum is, or which end of the curve is lowest, and which rows it leaves out."""
-    best, last = int(np.argmin(result.log_loss)), len(result.temperature) - 1
-    where = "below" if best == 0 else "above" if best == last else "near"
-    same = np.ptp(result.log_loss) < 1e-12
-    found = "the same at all" if same else f"best {where} {result.temperature[best]:.2f}"
+    """Say where the minimum is, or which end of the curve is lowest, and which rows are left out."""
+    lowest = int(np.argmin(result.log_loss))
+    if result.best is not None:
+        found = f"best at {result.best:.4g}"
+    elif np.ptp(result.log_loss) <= FLAT:
+        found = "the same at all"
+    else:
+        found = f"best {'below' if lowest == 0 else 'above'} {result.temperature[lowest]:.4g}"
+    if result.rows < result.all_rows:
+        found += f"\n{result.rows:,} of {result.all_rows:,} rows, evenly thinned"
     return f"{found}\nwithout rows of infinite loss: {result.left_out:,}" if result.left_out else found

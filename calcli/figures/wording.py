@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import MetricExpression
-from calcli.figures.style import short
+from calcli.figures.naming import short
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,20 @@ class Words:
 
 def words(lens: str, classes: Sequence[str] = ()) -> Words:
     """Return the words for a one-dimensional lens; class lenses use the class names where given."""
-    if lens == "top-1":
+    of_answers = tuple(classes) == WRONG_RIGHT
+    if lens == "top-1" or of_answers:
+        which = "" if of_answers else " (top-1)"
         return Words(
-            "Confidence (top-1)",
+            f"Confidence{which}",
             "Accuracy",
             "mean confidence",
             "accuracy",
-            "Accuracy − confidence (top-1)",
+            f"Accuracy − confidence{which}",
             "over-confident",
             "under-confident",
         )
+    if lens == "marginal":
+        return Words("Predicted probability of each class", "Observed frequency of that class")
     kind, _, number = lens.rpartition("-")
     if kind == "top":
         return Words(f"Probability of the class ranked {number}", "Observed frequency of that class")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,19 +11,38 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Array
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.columns import ALONE, LABEL, kind_by_name
+from calcli.io.axes import class_axis, classes_last, places_note, sample_column
 from calcli.io.labels import Labels, join_labels, labels_from_array
+from calcli.io.layouts import ANSWERS, ARRAYS
+from calcli.io.layouts.answers import Answers, find_answers, refuse_missing, rights_of
+from calcli.io.layouts.candidates import command
+from calcli.io.layouts.names import ALONE, kind_by_name, label_names, score_names
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed
+from calcli.io.places import Place, listed, type_in_words
 from calcli.io.source import Contents, HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
 
+REMOVE = "remove such rows"
 CLASS_NAMES = ("classes", "class_names")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArraySource(Source):
-    """An array of scores, and others with a value per row."""
+    """An array of scores, and others with a value per row.
+
+    Attributes
+    ----------
+    array
+        Name of the array, where arrays have names.
+    """
+
+    array: str = "scores"
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """Name of the array."""
+        return (self.array,)
 
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
         """Return the types of other arrays; the scores stand before them."""
@@ -80,10 +99,18 @@ class Archive(Arrays):
 
     def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
         """Find scores, labels, weights and class names by their usual names or by the options."""
-        name = self._choose(self.names, options.scores, "--scores", ALONE)
+        holds = {name: "list" if ALONE.fullmatch(name) else "float" for name in self.names}
+        if answers := find_answers(holds, options, self.name, labelled=labelled):
+            return self._answers(answers, options)
+        name = self._choose(self.names, options.scores, "--scores", score_names)
         scores, where = self.load(name), f"{self.name}: the array {name}"
         if scores.dtype.kind not in "iufb":
-            raise InputError(f"{where} holds values of type {scores.dtype}; expected scores, as numbers")
+            raise InputError(f"{where} holds {type_in_words(scores.dtype)}; expected scores, as numbers")
+        shape = scores.shape
+        axis = class_axis(
+            shape, self._shape_of_labels(options) if labelled else None, options, self.name, where
+        )
+        scores = classes_last(scores, axis)
         scores = scores.reshape(rows_and_columns(scores.shape, where, options.positive))
         listing = next((array for array in CLASS_NAMES if array in self.names), None)
         classes = None
@@ -97,40 +124,77 @@ class Archive(Arrays):
             classes=classes,
             kind=kind,
             kind_reason=reason,
-            columns=LazyColumns({array: partial(self.load, array) for array in others}),
+            columns=LazyColumns(
+                {array: partial(self.load, array) for array in others}
+                | (sample_column(shape, axis) if labelled else {})
+            ),
+            notes=places_note(shape, axis),
             files=(self.name,),
+            layout=ARRAYS.name,
+            taken=(f"{name} of shape {shape}",),
+            considered=tuple((other, "another array") for other in score_names(others)),
         )
         return self._with_labels(found, (name, *others), options) if labelled else _by_row(found)
+
+    def _answers(self, answers: Answers, options: ReadOptions) -> Source:
+        """Return the confidence as the one score, with what is right."""
+        others = tuple(name for name in self.names if name != answers.confidence)
+        found = answers_of(
+            self.load(answers.confidence),
+            [self.load(name) for name in answers.correct],
+            (self.name, answers.confidence, answers.source.replace("column", "array")),
+        )
+        found = replace(
+            found,
+            columns=LazyColumns({name: partial(self.load, name) for name in others}),
+            files=(self.name,),
+        )
+        if not answers.correct:
+            return _by_row(found)
+        return found if options.weights is None else replace(found, weights=self._weights(options.weights))
+
+    def _weights(self, name: str) -> Array:
+        if name not in self.names:
+            raise UsageError(f'--weights: {self.name} has no array "{name}"; it has {listed(self.names)}')
+        return self.load(name).reshape(-1)
+
+    def _shape_of_labels(self, options: ReadOptions) -> tuple[int, ...] | None:
+        """Return the shape of the labels if they are here, without those of the one array that is meant."""
+        found = [options.labels] if options.labels in self.names else label_names(self.names)
+        return self.load(str(found[0])).shape if len(found) == 1 else None
 
     def _with_labels(self, found: Source, names: tuple[str, ...], options: ReadOptions) -> Source:
         columns = dict(found.columns.readers)
         if options.weights is not None:
-            if options.weights not in names:
-                raise UsageError(
-                    f'--weights: {self.name} has no array "{options.weights}"; it has {listed(names)}'
-                )
-            found = replace(found, weights=self.load(options.weights).reshape(-1))
+            found = replace(found, weights=self._weights(options.weights))
         if options.labels is None or options.labels in names:
-            label = self._choose(names, options.labels, "--labels", LABEL)
+            label = self._choose(names, options.labels, "--labels", label_names)
             where = f"{self.name}: the array {label}"
             labels = flat_labels(self.load(label), found.scores.shape, where, found.place)
             columns.pop(label, None)
             found = replace(found, labels=labels, labels_from=f'array "{label}"')
         return replace(found, columns=LazyColumns(columns))
 
-    def _choose(self, names: tuple[str, ...], wanted: str | None, option: str, usual: re.Pattern[str]) -> str:
+    def _choose(
+        self,
+        names: tuple[str, ...],
+        wanted: str | None,
+        option: str,
+        usual: Callable[[Sequence[str]], list[str]],
+    ) -> str:
         if wanted is not None:
             if wanted not in names:
                 raise UsageError(f'{option}: {self.name} has no array "{wanted}"; it has {listed(names)}')
             return wanted
-        found = [name for name in names if usual.fullmatch(name)]
-        if len(found) != 1:
-            several = (
-                f"{len(found)} arrays that may be meant, {listed(found)}"
-                if found
-                else f"only {listed(names)}"
+        found = usual(names)
+        if not found:
+            raise InputError(f"{self.name} has only {listed(names)}; name the one with {option}")
+        if len(found) > 1:
+            each = "; ".join(command(self.name, option, shlex.quote(name)) for name in found)
+            raise InputError(
+                f"{self.name} has {len(found)} arrays that may be meant, {listed(found)}; name the one with "
+                f"{option}: {each}"
             )
-            raise InputError(f"{self.name} has {several}; name the one with {option}")
         return found[0]
 
     def _class_names(self, listing: str) -> tuple[str, ...]:
@@ -158,6 +222,50 @@ class Archive(Arrays):
                 "as many others"
             )
         return scores[:, [classes.index(name) for name in wanted]], wanted
+
+
+def answers_of(confidence: Array, correct: Sequence[Array], names: tuple[str, str, str]) -> ArraySource:
+    """Return arrays of answers: the confidence as the one score, with what is right where that is known.
+
+    Parameters
+    ----------
+    confidence
+        One value per row.
+    correct
+        What says which answers are right, as for `rights_of`; none if that is not asked for.
+    names
+        Of the file, of the array of the confidence, and of what says what is right.
+
+    Raises
+    ------
+    InputError
+        If the confidence has several values per row, or some value is missing or no outcome.
+    """
+    name, array, owner = names
+    rows = np.size(confidence)
+    place = Place(((name, rows),))
+    if confidence.dtype.kind not in "iufb" or (confidence.ndim > 1 and confidence.shape[-1] > 1):
+        raise InputError(
+            f"{name}: {array} has shape {confidence.shape} and type {confidence.dtype}; expected one number "
+            "for each answer"
+        )
+    flat = native(confidence).reshape(-1)
+    if correct:
+        refuse_missing(flat, f"the confidence, {array},", place, REMOVE)
+    return ArraySource(
+        place=place,
+        scores=HeldScores(flat.reshape(-1, 1)),
+        classes=WRONG_RIGHT,
+        kind="probs",
+        kind_reason="a confidence is a probability",
+        labels=rights_of([native(one).reshape(-1) for one in correct], owner, place, REMOVE)
+        if correct
+        else None,
+        labels_from=owner,
+        layout=ANSWERS.name,
+        taken=(array,),
+        array=array,
+    )
 
 
 def _by_row(found: Source) -> Source:

@@ -22,7 +22,7 @@ from calcli.core.calibrators.base import Calibrator, Parameter
 from calcli.core.calibrators.methods import calibrator_class
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.arrays import Array
-from calcli.core.language.errors import CalcliError, InputError
+from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.methods import METHODS
 from calcli.core.language.version import __version__
@@ -31,9 +31,17 @@ from calcli.io.atomic import atomic_path
 SCHEMA = "calcli.calibrator/1"
 HEADER = "calibrator"  # the array of an .npz file that holds the JSON
 READABLE = 256
+ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
 PROBES = 50
 ROUNDING = 1e-6  # by which the sum of the priors may miss 1
 DAMAGE = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, binascii.Error)
+
+
+def refuse_ending(path: str | Path) -> None:
+    """Raise a UsageError for the name of a file with another ending than a calibrator has."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(f"{path}: a calibrator is written as JSON or .npz, not {ending}; end the name so")
 
 
 def save_calibrator(record: CalibratorRecord, path: str | Path) -> None:
@@ -43,7 +51,10 @@ def save_calibrator(record: CalibratorRecord, path: str | Path) -> None:
     ------
     InputError
         If it cannot be written there.
+    UsageError
+        If its name ends otherwise.
     """
+    refuse_ending(path)
     parameters = record.calibrator.parameters
     with atomic_path(path) as temporary:
         if temporary.suffix.lower() == ".npz":

@@ -11,8 +11,9 @@ import numpy as np
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import as_floats
 from calcli.core.data.predictions import Kind
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, ReadAgain
-from calcli.io.kinds import TOLERANCE, sums_to_one
+from calcli.io.kinds import TOLERANCE, Judged, sums_to_one
 from calcli.io.places import Place
 from calcli.io.source import StoredScores
 
@@ -31,6 +32,10 @@ class CheckedScores:
         What they are, and why they are taken for that.
     sure
         False if `kind` was judged by the first values only; if later ones contradict it, it is changed.
+    percent
+        Whether they are percentages, to be divided by 100.
+    tolerance
+        How far from one rows of probabilities may sum.
     classes
         Class names.
     place
@@ -45,11 +50,27 @@ class CheckedScores:
     kind: Kind
     kind_reason: str
     sure: bool
+    percent: bool
+    tolerance: float
     classes: tuple[str, ...]
     place: Place
     renormalize: bool = False
     swapped: bool = False
     _pair: Floats = field(default_factory=lambda: np.empty((2, 0)), repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        raw: StoredScores,
+        judged: Judged,
+        classes: tuple[str, ...],
+        place: Place,
+        renormalize: bool,
+        swapped: bool = False,
+    ) -> CheckedScores:
+        """Return scores that are taken for what they were judged to be."""
+        known = (judged.kind, judged.reason, judged.sure, judged.percent, judged.tolerance)
+        return cls(raw, *known, classes, place, renormalize, swapped)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,6 +101,8 @@ class CheckedScores:
     def checked(self, stored: Array, start: int) -> Floats:
         """Return a block that begins at row `start`, checked; valid until the next one, as in `blocks`."""
         block = as_floats(stored)
+        if self.percent:
+            block = block / 100
         with np.errstate(all="ignore"):  # what overflows is found, and said, by the checks
             self._check(block, start)
         if self.raw.shape[1] == 1:
@@ -98,7 +121,7 @@ class CheckedScores:
         elif block.shape[1] == 1:
             if not (block.min() >= 0 and block.max() <= 1):
                 self._refuse_probs(block, start)
-        elif not (block.min() >= 0 and sums_to_one(block).all()):
+        elif not (block.min() >= 0 and sums_to_one(block, self.tolerance).all()):
             self._refuse_probs(block, start)
 
     def _check_log_probs(self, block: Floats, start: int) -> None:
@@ -122,7 +145,7 @@ class CheckedScores:
     def _refuse_probs(self, block: Floats, start: int) -> None:
         """Say what is wrong with these probabilities; return if only their sums are, and may be."""
         self._refuse_non_finite(~np.isfinite(block), block, start)
-        off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block)
+        off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block, self.tolerance)
         outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
         first = int(outside.argmax())
         if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[first:])):
@@ -147,7 +170,7 @@ class CheckedScores:
                 f"{row} has the probability {sums[first]:g}; expected at most 1; "
                 "if the scores are logits say --kind logits"
             )
-        said = f"{row} has probabilities that sum to {sums[first]:.6g}; expected 1 within {TOLERANCE:g}"
+        said = f"{row} has probabilities that sum to {sums[first]:.6g}; expected 1 within {self.tolerance:g}"
         often = off.mean() > 0.5
         if often and bounded and np.median(sums[off]) > 1:
             raise InputError(
@@ -182,6 +205,8 @@ class CheckedScores:
             raise ReadAgain(f"the scores turn out to be logits: {reason}; say so with --kind logits")
 
     def _score(self, row: int, k: int) -> str:
+        if self.classes == WRONG_RIGHT:
+            return f"{self.place.row(row)}: the confidence"
         if self.raw.shape[1] == 1 or self.swapped:
             k = 1 - k
         return f'{self.place.row(row)}: the score of class "{self.classes[k]}"'

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.columns import Holds
+from calcli.io.layouts.candidates import Holds
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place
 from calcli.io.source import rows_and_columns
@@ -54,6 +54,11 @@ class TableScores(ABC):
         for block, _ in self.passing((), step):
             for first in range(0, len(block), rows):
                 yield block[first : first + rows]
+
+    def head(self, rows: int) -> Array:
+        """Return the first rows."""
+        batch = self.table.head(self.names)
+        return np.empty((0, self.shape[1])) if batch is None else self.values(batch.slice(0, rows), 0)
 
     def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
         """Yield (n, K) scores and the same rows of other columns, a pyarrow.RecordBatch."""
@@ -102,9 +107,7 @@ def first_of_other_length(lists: Any, length: int) -> int | None:
     return None if row < 0 else row
 
 
-def stored_scores(
-    table: Table, names: tuple[str, ...], holds: dict[str, Holds], options: ReadOptions
-) -> ColumnScores | ListScores:
+def stored_scores(table: Table, names: tuple[str, ...], options: ReadOptions) -> ColumnScores | ListScores:
     """Return the scores in columns of numbers, or in one list column; unread.
 
     Raises
@@ -114,12 +117,13 @@ def stored_scores(
     """
     place, schema = table.place, table.schema
     rows = sum(count for _, count in place.parts)
+    holds = {name: holds_of(schema.field(name).type) for name in names}
     if holds[names[0]] == "list":
         dtype = _numpy_type(schema.field(names[0]).type.value_type, place, names[0])
         head = table.head(names)
         columns = 0 if head is None else pc.list_value_length(head.column(0))[0].as_py() or 0
-        shape = rows_and_columns((rows, columns), place.name, options.positive)
-        return ListScores(table, (names[0],), shape, dtype)
+        _, columns = rows_and_columns((rows or head is not None, columns), place.name, options.positive)
+        return ListScores(table, (names[0],), (rows, columns), dtype)
     for name in names:
         if holds[name] not in ("float", "integer"):
             raise InputError(_not_numbers(table, name))

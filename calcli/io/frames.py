@@ -1,12 +1,53 @@
-"""Results as data frames, for Python."""
+"""Data frames and other tables of Python: predictions in, results out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from calcli.core.data.predictions import Predictions
+from calcli.core.language.errors import InputError
+from calcli.io.damage import sound
+from calcli.io.options import ReadOptions
+from calcli.io.read import understand
+from calcli.io.tables import MemoryTable
 
 if TYPE_CHECKING:
     import pandas
+
+
+def from_table(data: Any, options: ReadOptions) -> Predictions:
+    """Take a table of Python for predictions, as a file of the same columns would be.
+
+    Parameters
+    ----------
+    data
+        Of pandas, polars or pyarrow, or anything with the Arrow stream interface.
+    options
+        What the columns do not say themselves.
+
+    Raises
+    ------
+    InputError
+        If it cannot be predictions.
+    UsageError
+        If an option does not fit it.
+    """
+    name = type(data).__name__
+    try:
+        table = _of_pandas(data) if type(data).__module__.startswith("pandas") else pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"{name} cannot be read as a table: {error}") from error
+    return understand(replace(MemoryTable(name, sound(table)).find(options), files=()), name, options)
+
+
+def _of_pandas(data: Any) -> Any:
+    """Return a data frame without its index; names of columns become text."""
+    renamed = data.set_axis([str(name) for name in data.columns], axis="columns")
+    return pa.Table.from_pandas(renamed, preserve_index=False).replace_schema_metadata()
 
 
 def to_frame(records: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:

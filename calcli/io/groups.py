@@ -1,18 +1,23 @@
-"""What metric expressions use by name: groups of classes and explicit bin edges, from options and files."""
+"""What metric expressions use by name: groups of classes, bin edges and weights, from options and files."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.smallfiles import ENDINGS, by_class, is_small_file
+from calcli.core.language.metrics import UNIFORM
+from calcli.io.smallfiles import ENDINGS, by_class, is_small_file, lines_of
 
 NAME = re.compile(r"[^\W\d][\w.-]*")
-LENS = re.compile(r"canonical|class-wise|worst-class|(top|within-top|class|largest)-\d+")
+LENS = re.compile(r"canonical|class-wise|worst-class|(top|within-top|class|predicted|largest)-\d+")
+WEIGHTS = re.compile(UNIFORM)
 BINNING = re.compile(r"equal-width|equal-mass|recursive")
+CSV_WEIGHTS = "two columns, thresholds that ascend within 0 and 1 and their weights of at least 0"
 CSV_GROUPS = "a line for each class: its name and its group"
 
 
@@ -64,6 +69,58 @@ def parse_edges(texts: tuple[str, ...], called: str = "--edges") -> dict[str, tu
             )
         found[name] = edges
     return found
+
+
+def read_weights(
+    texts: tuple[str, ...], called: str = "--threshold-weights"
+) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return thresholds with their weights by name, from `NAME=FILE`; the setting is `called` so in messages.
+
+    Raises
+    ------
+    UsageError
+        If a name cannot be used, or a file is no CSV file.
+    InputError
+        If a file holds something else than such a table.
+    """
+    found: dict[str, tuple[tuple[float, float], ...]] = {}
+    for text in texts:
+        name, value = _named(called, text, "mine=weights.csv", WEIGHTS, found)
+        if Path(value).suffix.lower() != ".csv":
+            raise UsageError(f"{called} {text}: expected a CSV file, as in {name}=weights.csv")
+        found[name] = _table_of_weights(Path(value))
+    return found
+
+
+def weights_of(pairs: Iterable[Iterable[Any]], owner: str) -> tuple[tuple[float, float], ...]:
+    """Return thresholds with their weights as numbers.
+
+    Raises
+    ------
+    InputError
+        If they are no such table; its owner is named, and where.
+    """
+    table: list[tuple[float, float]] = []
+    for number, pair in enumerate(pairs, 1):
+        try:
+            threshold, weight = map(float, pair)
+        except (TypeError, ValueError):
+            raise InputError(f"{owner}: entry {number} is {pair!r}; expected {CSV_WEIGHTS}") from None
+        if not (0 <= threshold <= 1 and 0 <= weight < math.inf):
+            raise InputError(f"{owner}: entry {number} is {threshold:g}, {weight:g}; expected {CSV_WEIGHTS}")
+        if table and threshold <= table[-1][0]:
+            raise InputError(
+                f"{owner}: threshold {threshold:g} follows {table[-1][0]:g}; expected {CSV_WEIGHTS}"
+            )
+        table.append((threshold, weight))
+    if not any(weight for _, weight in table) or len(table) < 2:
+        raise InputError(f"{owner} weighs nothing; expected {CSV_WEIGHTS}, two at the least")
+    return tuple(table)
+
+
+def _table_of_weights(path: Path) -> tuple[tuple[float, float], ...]:
+    lines = lines_of(path, CSV_WEIGHTS)
+    return weights_of(lines[1:] if lines[0][1:] == ["weight"] else lines, str(path))
 
 
 def _named(

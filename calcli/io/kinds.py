@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,9 @@ from calcli.io.source import Source
 
 FIRST_LOOK = 1 << 18  # elements of the first block, by which the kind of scores is judged
 TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
+BFLOAT16 = 2.0**-8  # the same where they have eight binary digits
+WIDEST = 0.05  # the same where rounding to decimals explains it
+FEW, MOST = 20, 0.9  # rows, and the share of them, that look like no logits
 ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance
 
 REASONS: dict[Kind, str] = {
@@ -23,37 +28,105 @@ REASONS: dict[Kind, str] = {
 }
 
 
-def judge_kind(source: Source, options: ReadOptions) -> tuple[Kind, bool, str]:
-    """Return the kind of scores, whether that is certain, and why it is so.
+@dataclass(frozen=True)
+class Judged:
+    """What scores are taken for.
 
-    Parameters
+    Attributes
     ----------
-    source
-        Their first rows are read if nothing else tells.
-    options
-        What the user said.
+    kind
+        What they are; percentages are probabilities.
+    sure
+        Whether that is certain: not only judged by the first values.
+    reason
+        Why they are taken for that.
+    percent
+        Whether they are to be divided by 100.
+    tolerance
+        How far from one rows of probabilities may sum, as rounding explains it.
+    doubts
+        How they might be meant otherwise, sentences for the user.
+    """
+
+    kind: Kind
+    sure: bool
+    reason: str
+    percent: bool = False
+    tolerance: float = TOLERANCE
+    doubts: tuple[str, ...] = ()
+
+
+def judge_kind(source: Source, options: ReadOptions) -> Judged:
+    """Return what scores are, by the options, their names or their first values.
 
     Raises
     ------
     InputError
-        If the scores are percentages, or there are none.
+        If there are none, or they may be percentages or logits.
     """
-    if options.kind != "auto":
-        return options.kind, True, "as given"
-    if source.kind is not None:
-        return source.kind, True, source.kind_reason
     scores, name = source.scores, source.place.name
-    first = next(scores.blocks(max(1, FIRST_LOOK // scores.shape[1])), None)
-    if first is None:
+    head = scores.head(max(1, FIRST_LOOK // scores.shape[1]))
+    if not len(head):
         raise InputError(f"{name} has no rows; expected at least one")
-    block = as_floats(first)
-    kind = kind_of(block)
-    if kind == "logits" and percentages(block):
+    block = as_floats(head)
+    if options.kind == "percent" or (options.kind == "auto" and source.percent):
+        reason = "percentages, as given" if options.kind == "percent" else "percentages, as text"
+        return Judged("probs", True, reason, True, _tolerance(block / 100)[0])
+    if options.kind != "auto":
+        tolerance = _tolerance(block)[0] if options.kind == "probs" else TOLERANCE
+        return Judged(options.kind, True, "as given", tolerance=tolerance)
+    if source.kind == "probs" and percentages(block):
+        reason = f"percentages from 0 to 100, {source.kind_reason}"
+        return Judged("probs", True, reason, True, _tolerance(block / 100)[0])
+    kind = source.kind or kind_of(block)
+    if source.kind is None and kind == "logits" and block.shape[1] > 1 and percentages(block):
         raise InputError(
             f"{name}: the scores of a row sum to 100; expected probabilities, not percentages; say --kind "
-            "probs --renormalize, or --kind logits if they are logits"
+            "percent, or --kind logits if they are logits"
         )
-    return kind, False, REASONS[kind]
+    reason = source.kind_reason if source.kind else REASONS[kind]
+    tolerance, rounding = _tolerance(block) if kind == "probs" else (TOLERANCE, "")
+    doubts = _saturated(block) if kind == "logits" else ()
+    return Judged(kind, source.kind is not None, reason + rounding, False, tolerance, doubts)
+
+
+def _tolerance(block: Floats) -> tuple[float, str]:
+    """Return how far rows may sum from one, and what rounding explains that where they do.
+
+    Numbers rounded to d decimals are off by at most half a unit each, their sum has a standard deviation of
+    sqrt(K / 12) units; those of bfloat16 have a relative error of 2^-9.
+    """
+    if block.shape[1] < 2 or not np.isfinite(block).all() or sums_to_one(block).all():
+        return TOLERANCE, ""
+    off = np.abs(block.sum(axis=1, dtype=np.float64) - 1)
+    off = off[off > TOLERANCE + ROUNDING]
+    if not (block.astype(np.float32).view(np.uint32) & 0xFFFF).any() and block.dtype == np.float32:
+        return (BFLOAT16, "; rounded as bfloat16") if np.median(off) <= BFLOAT16 else (TOLERANCE, "")
+    for decimals in (1, 2, 3):
+        units = block.astype(np.float64) * 10.0**decimals
+        if np.abs(units - np.round(units)).max() < 1e-3:
+            unit, k = 10.0**-decimals, block.shape[1]
+            tolerance = min(k * unit / 2, max(unit, 5 * unit * float(np.sqrt(k / 12))), WIDEST)
+            if np.median(off) <= tolerance + ROUNDING:
+                return tolerance, f"; rounded to {decimals} decimals"
+            break
+    return TOLERANCE, ""
+
+
+def _saturated(block: Floats) -> tuple[str, ...]:
+    """Return the doubt that almost all confidences are exactly 1, if they are."""
+    with np.errstate(all="ignore"):
+        logits = block.astype(np.float64)
+        if logits.shape[1] == 1:
+            logits = np.hstack([np.zeros_like(logits), logits])
+        rest = np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1)
+        share = float((rest == 1).mean())
+    if len(block) < FEW or share < MOST:
+        return ()
+    return (
+        f"read as logits, {share:.0%} of the first confidences are exactly 1: these look like no logits; "
+        "choose other columns with --scores, or say --kind percent if they are percentages",
+    )
 
 
 def kind_of(block: Floats) -> Kind:
@@ -86,12 +159,19 @@ def nearly_distributions(block: Floats) -> bool:
 
 
 def percentages(block: Floats) -> bool:
-    """Return whether most rows of several scores, none negative, sum to 100, give or take one."""
+    """Return whether scores are percentages: most rows of several sum to 100, give or take one.
+
+    One score a row: all are at most 100, and most of them above 1.
+    """
+    if not (block.min() >= 0 and block.max() <= 100 * (1 + ROUNDING)):
+        return False
+    if block.shape[1] == 1:
+        return float((block > 1).mean()) > 0.5
     sums = block @ np.ones(block.shape[1], block.dtype)
-    return block.shape[1] > 1 and bool(block.min() >= 0) and float((np.abs(sums - 100) <= 1).mean()) > 0.5
+    return float((np.abs(sums - 100) <= 1).mean()) > 0.5
 
 
-def sums_to_one(block: Floats) -> NDArray[np.bool_]:
+def sums_to_one(block: Floats, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
     """Return for each row whether it sums to one, up to rounding; never true for a row with nan."""
     sums = block @ np.ones(block.shape[1], block.dtype)
-    return np.abs(sums - 1) <= TOLERANCE + ROUNDING
+    return np.abs(sums - 1) <= tolerance + ROUNDING

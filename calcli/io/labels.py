@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from calcli.core.data.arrays import Array
+from calcli.core.data.merged import rest_of
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed
+from calcli.io.places import Place, listed, type_in_words
 
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
@@ -42,6 +43,11 @@ class Labels:
         """(N,) the labels themselves."""
         return self.codes if self.names is None else np.array(self.names)[self.codes]
 
+    def against_rest(self, name: str) -> Labels:
+        """Return the labels of one class and, under one name, those of all others."""
+        own = self.values.astype(str) == name
+        return Labels(own.astype(np.intp), (rest_of(name), name))
+
 
 def labels_from_array(values: Array, place: Place) -> Labels:
     """Take (N,) integers, booleans, whole floats or text for labels.
@@ -64,7 +70,9 @@ def labels_from_array(values: Array, place: Place) -> Labels:
                 raise InputError(missing_label(place, row, repr(value)))
         values = values.astype(str)
     if values.dtype.kind != "U":
-        raise InputError(f"{place.name}: labels of type {values.dtype}; expected integers or text")
+        raise InputError(
+            f"{place.name}: the labels are {type_in_words(values.dtype)}; expected integers or text"
+        )
     names, codes = np.unique(values, return_inverse=True)
     return Labels(codes, tuple(names.tolist()))
 
@@ -186,9 +194,23 @@ def _refuse_numbers(codes: Array, wrong: Array, classes: Sequence[str], place: P
     )
 
 
+def is_missing(values: Array) -> Array:
+    """Return (N,) whether a value is missing: nan, none, or text that says so."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "U":
+        return np.isin(np.char.lower(np.char.strip(values)), MISSING_NAMES)
+    if values.dtype.kind == "O":
+        return np.array([value is None for value in values], np.bool_)
+    return np.zeros(len(values), np.bool_)
+
+
 def missing_label(place: Place, row: int, found: str) -> str:
     """Say that a row has no label."""
-    return f"{place.row(row)} has no label ({found} marks a missing one); remove the rows without a label"
+    mend = f"leave such rows out with --ignore-label {found}"
+    if not INTEGER.fullmatch(found):
+        mend = "leave such rows out of tables with --drop-missing"
+    return f"{place.row(row)} has no label ({found} marks a missing one); {mend}"
 
 
 def class_names(

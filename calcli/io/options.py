@@ -17,11 +17,12 @@ from calcli.core.language.declaring import (
     texts,
     whole,
 )
+from calcli.core.language.errors import UsageError
 
 if TYPE_CHECKING:
     from calcli.core.data.predictions import Kind
 
-KINDS = Literal["auto", "logits", "log-probs", "probs"]
+KINDS = Literal["auto", "logits", "log-probs", "probs", "percent"]
 
 
 @documented()
@@ -37,7 +38,7 @@ class ReadOptions:
     labels: str | None = setting(None, TEXT, "File of labels for .npy scores; in .npz, the array.", "FILE")
     label_column: str | None = setting(None, TEXT, "Column of the labels.", "NAME")
     scores: str | None = setting(None, TEXT, "Score columns, 'p_*' or a,b,c; in .npz, the array.", "PATTERN")
-    kind: Kind | Literal["auto"] = setting("auto", choice(KINDS), "What the scores are.")
+    kind: Kind | Literal["auto", "percent"] = setting("auto", choice(KINDS), "What the scores are.")
     classes: tuple[str, ...] | None = setting(
         None, texts("cat", commas=True), "Classes in the order of the scores, separated by commas.", "NAMES"
     )
@@ -45,9 +46,37 @@ class ReadOptions:
     against_rest: str | None = setting(
         None, TEXT, "Take this class and all others together for two classes.", "CLASS"
     )
+    confidence: str | None = setting(
+        None, TEXT, "Column of the confidence in answers that are right or wrong.", "NAME"
+    )
+    correct: str | None = setting(None, TEXT, "Column that says which answers are right.", "NAME")
     weights: str | None = setting(None, TEXT, "Column of row weights.", "NAME")
+    per_character: bool = setting(
+        False, FLAG, "Divide log-likelihoods of options by their characters, as acc_norm does."
+    )
     limit: int | None = setting(None, whole(1), "Read only the first N rows.", "N")
+    class_axis: int | None = setting(None, whole(-32), "Axis of an array that has the classes.", "AXIS")
+    ignore_label: tuple[str, ...] = setting(
+        (), texts("-100"), "Leave out rows with this label, such as -100 or 255, and count them.", "LABEL"
+    )
+    system: tuple[str, ...] = setting(
+        (), texts("rf=score_rf"), "One of several systems in a file, such as rf=score_rf.", "NAME=COLUMNS"
+    )
+    drop_missing: bool = setting(
+        False, FLAG, "Leave out rows of tables without a label, a score or a confidence, and count them."
+    )
+    concat: bool = setting(
+        False, FLAG, "Take the files of a folder for one data set, even if they have the same labels."
+    )
     renormalize: bool = setting(False, FLAG, "Divide rows of probabilities by their sum, however far from 1.")
+
+    def require_all_rows(self) -> None:
+        """Raise a UsageError if rows may be left out; where their order pairs them, none may."""
+        if self.drop_missing:
+            raise UsageError(
+                "--drop-missing may leave out other rows of each file, so that their order does not pair "
+                "them; say which are the same with --key COLUMN, or --unpaired"
+            )
 
 
 def read_options(given: Mapping[str, Any], spelling: Spelling = "keyword") -> ReadOptions:

@@ -1,8 +1,11 @@
-"""Where a row stands, for messages: data in several files is counted file by file."""
+"""What messages say: where a row stands, in data of several files counted file by file, and what is there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,24 @@ class Place:
                 return f"{name}: row {index}"
             index -= rows
         return f"{self.parts[-1][0]}: row {index}"
+
+
+@dataclass(frozen=True)
+class KeptPlace(Place):
+    """Files of which some rows are kept."""
+
+    whole: Place
+    rows: tuple[int, ...]
+
+    def row(self, index: int) -> str:
+        """Name a row by where it is stored."""
+        return self.whole.row(self.rows[index])
+
+
+def type_in_words(dtype: np.dtype[Any]) -> str:
+    """Return what values of a type that are no numbers are, for messages."""
+    kinds = {"U": "text", "S": "text", "T": "text", "c": "complex numbers", "M": "dates", "m": "durations"}
+    return kinds.get(dtype.kind, f"values of type {dtype}")
 
 
 def listed(names: list[str] | tuple[str, ...], limit: int = 8) -> str:

@@ -52,12 +52,12 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
     """
     faults: list[str] = []
     rules: list[Rule] = []
-    settings, min_rows = DEFAULTS, 1
+    settings, min_rows = DEFAULTS, None
     try:
         _refuse_unknown(table, GENERAL)
         given = {OF_ALL[key]: value for key, value in table.items() if key in OF_ALL}
         settings = settings_of(given, "key", DEFAULTS)
-        min_rows = COUNT.checked("min_rows", table.get("min_rows", min_rows))
+        min_rows = _min_rows(table, None)
     except CalcliError as fault:
         faults.append(str(fault))
     entries = table.get("rules", [])
@@ -76,7 +76,7 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
     return Policy(tuple(rules), settings)
 
 
-def _rules(entry: Mapping[str, Any], min_rows: int, defaults: Mapping[str, str | int]) -> list[Rule]:
+def _rules(entry: Mapping[str, Any], min_rows: int | None, defaults: Mapping[str, str | int]) -> list[Rule]:
     """Return one rule for each condition of an entry."""
     _refuse_unknown(entry, OF_RULE)
     if "metric" not in entry:
@@ -85,7 +85,7 @@ def _rules(entry: Mapping[str, Any], min_rows: int, defaults: Mapping[str, str |
     common = {
         "part": _slice(TEXT.checked("slice", entry.get("slice", ""))),
         "severity": _choice(entry, "severity", Severity),
-        "min_rows": COUNT.checked("min_rows", entry.get("min_rows", min_rows)),
+        "min_rows": _min_rows(entry, min_rows),
         "name": TEXT.checked("name", entry.get("name", "")),
     }
     conditions: list[Bound | NoWorse] = []
@@ -110,6 +110,10 @@ def _rules(entry: Mapping[str, Any], min_rows: int, defaults: Mapping[str, str |
     return [Rule(call, condition, **common) for condition in conditions]
 
 
+def _min_rows(table: Mapping[str, Any], usual: int | None) -> int | None:
+    return COUNT.checked("min_rows", table["min_rows"]) if "min_rows" in table else usual
+
+
 def _margin(key: str, value: Any) -> Margin:
     """Return the margin that a number, or text such as `5%`, stands for."""
     relative = isinstance(value, str) and value.strip().endswith("%")
@@ -127,8 +131,8 @@ def _margin(key: str, value: Any) -> Margin:
 
 
 def _slice(text: str) -> str:
-    column, equals, value = text.partition("=")
-    if text and not (column and equals and value):
+    column, equals, _ = text.partition("=")
+    if text and not (column and equals):
         raise UsageError(f'slice is {text!r}; expected a column and a value, as in "country=DE"')
     return text
 

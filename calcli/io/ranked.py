@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.columns import PREFIXED, Holds, Layout, natural_order
 from calcli.io.columnscores import TableScores, first_of_other_length, holds_of
+from calcli.io.layouts.candidates import Holds
+from calcli.io.layouts.names import PREFIXED, RANKED, natural_order
+from calcli.io.layouts.roles import Roles
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
 
 if TYPE_CHECKING:
     from calcli.io.tables import Table
-
-RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
 
 
 @dataclass(frozen=True)
@@ -145,14 +145,18 @@ class RankedScores(TableScores):
         )
 
 
-def ranked_scores(raw: TableScores, layout: Layout, options: ReadOptions) -> TableScores:
+def ranked_scores(
+    raw: TableScores, ranks: tuple[str, ...], roles: Roles, options: ReadOptions
+) -> TableScores:
     """Return scores in the order of the classes, if there are columns that name the class of each.
 
     Parameters
     ----------
     raw
         The scores as they are stored.
-    layout
+    ranks
+        From `rank_columns`.
+    roles
         What the columns are.
     options
         `classes` names classes that are numbered, or orders those that have names.
@@ -164,11 +168,10 @@ def ranked_scores(raw: TableScores, layout: Layout, options: ReadOptions) -> Tab
     UsageError
         If `--classes` are others than the names in the ranks.
     """
-    ranks = _rank_columns(layout, raw.table)
     if not ranks:
         return raw
     by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
-    classes = layout.classes or options.classes or tuple(map(str, range(raw.shape[1])))
+    classes = roles.classes or options.classes or tuple(map(str, range(raw.shape[1])))
     found = RankedScores(raw.table, (*raw.names, *ranks), raw.shape, raw.dtype, raw, ranks, classes, by_name)
     head = raw.table.head(found.names)
     if head is None:
@@ -179,18 +182,21 @@ def ranked_scores(raw: TableScores, layout: Layout, options: ReadOptions) -> Tab
     return found
 
 
-def _rank_columns(layout: Layout, table: Table) -> tuple[str, ...]:
+def rank_columns(roles: Roles, table: Table) -> tuple[str, ...]:
     """Return the columns that name the class of each score; none if scores are stored by class."""
     schema = table.schema
-    lists = len(layout.scores) == 1 and holds_of(schema.field(layout.scores[0]).type) == "list"
-    suffixes = [None] if lists else [_suffix(name) for name in layout.scores]
+    packed = table.packed.get(roles.scores[0])
+    if packed is not None and packed.scores == roles.scores[0]:
+        return tuple(one.name for one in packed.made if one.name != packed.scores)
+    lists = len(roles.scores) == 1 and holds_of(schema.field(roles.scores[0]).type) == "list"
+    suffixes = [None] if lists else [_suffix(name) for name in roles.scores]
     groups: dict[str, dict[str | None, str]] = {}
     for column in schema:
         match = RANKED.fullmatch(column.name)
-        if match and column.name != layout.label and _names_classes(match[1], column.type, lists):
+        if match and column.name != roles.label and _names_classes(match[1], column.type, lists):
             groups.setdefault(match[1].lower(), {})[match[2]] = column.name
     for group in groups.values():
-        missing = [name for name, suffix in zip(layout.scores, suffixes, strict=True) if suffix not in group]
+        missing = [name for name, suffix in zip(roles.scores, suffixes, strict=True) if suffix not in group]
         if not missing:
             return tuple(group[suffix] for suffix in suffixes)
         if len(missing) < len(suffixes):

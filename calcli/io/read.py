@@ -15,21 +15,30 @@ from typing import Any, Literal
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.merged import against_rest
+from calcli.core.data.merged import against_rest, rest_of
 from calcli.core.data.predictions import Kind, Predictions, Provenance
+from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.arrays import ArraySource, flat_labels, native
+from calcli.core.state.remains import left_of
+from calcli.io.arrays import ArraySource, answers_of, flat_labels, native
+from calcli.io.axes import places_note, sample_column
 from calcli.io.checks import CheckedScores
-from calcli.io.columns import natural_key
-from calcli.io.formats import BY_NAME, Format, format_of, known_format, named_format, sniff
-from calcli.io.formats.npy import LABEL_FILE, only_labels_beside, read_labels
+from calcli.io.folders import partition_of, parts_of
+from calcli.io.formats import BY_NAME, Format, known_format, sniff
+from calcli.io.formats.npy import only_labels_beside, read_labels
+from calcli.io.ignored import without_labels
 from calcli.io.kinds import judge_kind
 from calcli.io.labels import class_names, match
+from calcli.io.layouts import ARRAYS
+from calcli.io.layouts.order import refuse_sorted
+from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed
+from calcli.io.places import Place, type_in_words
 from calcli.io.source import HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
+from calcli.io.states import is_state, load_state
+from calcli.io.systems import refuse_systems
 
-__all__ = ["ReadOptions", "from_arrays", "read", "read_concat"]
+__all__ = ["ReadOptions", "from_answers", "from_arrays", "read", "read_concat"]
 
 STDIN = "standard input"
 NAME = "arrays"
@@ -59,35 +68,58 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
 
 def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None) -> Predictions:
     """Read several files as one data set, in the order given; otherwise as `read`."""
+    states = [str(path) for path in paths if is_state(path)]
+    if states and len(paths) > 1:
+        raise UsageError(f"{states[0]} is a state; put states together with calcli merge, then read the one")
+    if states:
+        _refuse_options(states[0], options)
+        return left_of(load_state(states[0]), states[0], in_file=True)
     if len(paths) > 1 and "-" in map(str, paths):
         raise UsageError("- (standard input) cannot be joined with files; give files only, or - alone")
     name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    options = options or ReadOptions()
+    paths, options = of_system(paths, options or ReadOptions())
     if [str(path) for path in paths] == ["-"]:
         with spooled() as (path, form):
             found = form.module.open_file(path, STDIN).held().find(options)
         return understand(replace(found, files=()), name, options)
-    files = [file for path in paths for file in parts_of(Path(path), options)]
+    places = [(file, Path(path)) for path in paths for file in parts_of(Path(path), options)]
+    files = [file for file, _ in places]
     forms = [known_format(file) for file in files]
-    parts = [form.module.open_file(file, str(file)) for form, file in zip(forms, files, strict=True)]
+    parts = [
+        form.module.open_file(file, str(file)).beside(partition_of(*place))
+        for form, (file, _), place in zip(forms, places, places, strict=True)
+    ]
     first = {part.what: file for part, file in zip(reversed(parts), reversed(files), strict=True)}
     if len(first) > 1:
         raise InputError(
             f"{first['arrays']} holds arrays and {first['a table']} a table; parts of one data set "
             "must be alike"
         )
+    if "arrays" in first and options.drop_missing:
+        raise UsageError(f"--drop-missing is for tables, and {files[0]} holds arrays; leave it out")
     if "arrays" in first and options.label_column is not None:
         raise UsageError(
             f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
         )
-    return understand(type(parts[0]).find_in_all(parts, options), name, options)
+    found = type(parts[0]).find_in_all(parts, options)
+    if len(paths) == 1 and len(files) > 1 and not options.concat:
+        refuse_systems(found, Path(paths[0]))
+    return understand(found, name, options)
+
+
+def _refuse_options(state: str, options: ReadOptions | None) -> None:
+    for name, said in declared(ReadOptions).items():
+        if getattr(options or ReadOptions(), name) != said.default:
+            raise UsageError(
+                f"{state} is a state, made of rows that were read already; leave out {said.option}"
+            )
 
 
 def from_arrays(
     scores: Any,
     labels: Any,
     *,
-    kind: Kind | Literal["auto"] = "auto",
+    kind: Kind | Literal["auto", "percent"] = "auto",
     classes: Sequence[str] | None = None,
     positive: str | None = None,
     weights: Any = None,
@@ -124,7 +156,7 @@ def from_arrays(
     """
     table = native(np.asarray(scores))
     if table.dtype.kind not in "iufb":
-        raise InputError(f"{NAME}: the scores are of type {table.dtype}; expected numbers")
+        raise InputError(f"{NAME}: the scores are {type_in_words(table.dtype)}; expected numbers")
     shape = rows_and_columns(table.shape, NAME, positive)
     place = Place(((NAME, shape[0]),))
     found = ArraySource(
@@ -132,13 +164,45 @@ def from_arrays(
         scores=HeldScores(table.reshape(shape)),
         labels=flat_labels(np.asarray(labels), table.shape, NAME, place),
         labels_from=NAME,
+        layout=ARRAYS.name,
+        taken=(f"shape {table.shape}",),
         weights=None if weights is None else np.asarray(weights).reshape(-1),
-        columns=LazyColumns({name: partial(np.asarray, values) for name, values in (columns or {}).items()}),
+        columns=LazyColumns(
+            {name: partial(np.asarray, values) for name, values in (columns or {}).items()}
+            | sample_column(table.shape, table.ndim - 1)
+        ),
+        notes=places_note(table.shape, table.ndim - 1),
     )
     names = None if classes is None else tuple(map(str, classes))
     return understand(
         found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize)
     )
+
+
+def from_answers(
+    confidence: Any, correct: Any, *, kind: Kind | Literal["auto"] = "auto", weights: Any = None
+) -> Predictions:
+    """Take the confidence in answers, and whether they are right, for predictions.
+
+    Parameters
+    ----------
+    confidence : array-like (N,)
+        Of each answer.
+    correct : array-like (N,)
+        True or false, 1 or 0, or words such as "correct" and "incorrect".
+    kind
+        What the confidence is: a probability, or the logarithm or log-odds of one.
+    weights : array-like (N,), optional
+        Non-negative row weights.
+
+    Raises
+    ------
+    InputError
+        If the arrays cannot be that.
+    """
+    found = answers_of(np.asarray(confidence), [np.asarray(correct)], (NAME, "confidence", "correct"))
+    found = replace(found, weights=None if weights is None else np.asarray(weights).reshape(-1))
+    return understand(found, NAME, ReadOptions(kind=kind))
 
 
 @contextmanager
@@ -166,25 +230,6 @@ def spooled() -> Iterator[tuple[Path, Format]]:
         yield Path(copy.name), BY_NAME[found]
 
 
-def parts_of(path: Path, options: ReadOptions) -> list[Path]:
-    """Return the file, or the parts of a data set that a folder holds, in the order of their numbers."""
-    if not path.is_dir():
-        return [path]
-    files = [file for file in path.iterdir() if format_of(file) and not file.name.startswith((".", "_"))]
-    files = [file for file in files if not LABEL_FILE.fullmatch(file.name) and str(file) != options.labels]
-    if not files:
-        raise InputError(
-            f"{path} is a folder without files of predictions; expected parts such as part-0.parquet"
-        )
-    formats = sorted({named_format(file).name for file in files})
-    if len(formats) > 1:
-        raise InputError(
-            f"{path} is a folder with files of several formats ({listed(formats)}); expected the parts of "
-            "one data set, all of one format"
-        )
-    return sorted(files, key=lambda file: natural_key(file.name))
-
-
 def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     """Match labels and classes, judge the kind of scores, arrange their checks.
 
@@ -204,18 +249,13 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     if rows == 0:
         raise InputError(f"{place.name} has no rows; expected at least one")
     if len(labels) != rows:
-        mend = "name the right labels with --labels"
-        scores_a_label, rest = divmod(rows * columns, len(labels))
-        if scores_a_label > 1 and not rest:
-            mend = (
-                f"if there are {scores_a_label} classes, they must be the last axis, as "
-                f"np.moveaxis(scores, 1, -1) makes them; else {mend}"
-            )
-        raise InputError(
-            f"{place.name} has {rows} rows of {columns} scores, but {labels_from} has {len(labels)} "
-            f"labels; expected one label per row; {mend}"
-        )
+        raise InputError(_other_rows(found, labels_from, len(labels)))
+    if options.ignore_label:
+        found, labels = without_labels(found, labels, options.ignore_label)
+        place, rows = found.place, len(labels)
     classes = class_names(found.classes, columns, labels, options, place)
+    if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:
+        labels = labels.against_rest(own)
     matched = match(labels, classes, place)
     swapped = columns == 2 and options.positive == classes[0]
     if swapped:
@@ -229,16 +269,40 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
     if options.renormalize:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
-    kind, sure, reason = judge_kind(found, options)
+    refuse_sorted(found, options)
+    judged = judge_kind(found, options)
     understood = Predictions(
-        CheckedScores(found.scores, kind, reason, sure, classes, place, options.renormalize, swapped),
+        CheckedScores.of(found.scores, judged, classes, place, options.renormalize, swapped),
         matched[: options.limit],
         classes,
         None if weights is None else weights[: options.limit],
         LazyColumns(found.columns.readers, options.limit),
-        Provenance(name, labels_from, files, tuple(notes)),
+        Provenance(
+            name,
+            labels_from,
+            files,
+            tuple(notes),
+            found.layout,
+            found.taken,
+            (*found.doubts, *judged.doubts),
+            found.considered,
+            options.scores,
+        ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
+
+
+def _other_rows(found: Source, labels_from: str, labels: int) -> str:
+    """Say that there is not one label for each row of scores."""
+    rows, columns = found.scores.shape
+    mend = "name the right labels with --labels"
+    scores_a_label, rest = divmod(rows * columns, labels)
+    if scores_a_label > 1 and not rest:
+        mend = f"if {scores_a_label} are the classes, say which axis has them with --class-axis; else {mend}"
+    return (
+        f"{found.place.name} has {rows} rows of {columns} scores, but {labels_from} has {labels} labels; "
+        f"expected one label per row; {mend}"
+    )
 
 
 def _checked_weights(weights: Array, rows: int, place: Place) -> Floats:
@@ -250,7 +314,7 @@ def _checked_weights(weights: Array, rows: int, place: Place) -> Floats:
         If there is not one for each row, or one is negative, missing or infinite, or all are 0.
     """
     if weights.dtype.kind not in "iufb":
-        raise InputError(f"{place.name}: the weights are of type {weights.dtype}; expected numbers")
+        raise InputError(f"{place.name}: the weights are {type_in_words(weights.dtype)}; expected numbers")
     if weights.shape != (rows,):
         raise InputError(
             f"{place.name} has {rows} rows, but weights of shape {weights.shape}; expected one per row"

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
+from calcli.core.calibrators.record import CalibratorRecord, recalibrate, refuse_overflow, scores_as
 from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.merged import merged, own_class, rest_of
 from calcli.core.data.predictions import Kind, read_through
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.progress import Watch, Watcher, unwatched
+from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.atomic import filled_folder
 from calcli.io.checks import CheckedScores
+from calcli.io.fitted import classes_of, find_again, other_classes
+from calcli.io.folders import parts_of, same_place
 from calcli.io.formats import Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.kinds import judge_kind
+from calcli.io.layouts.order import refuse_sorted
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
 from calcli.io.ranked import RankedScores
-from calcli.io.read import STDIN, parts_of, spooled
+from calcli.io.read import STDIN, spooled
 from calcli.io.source import Contents, Source
-from calcli.io.writing import ARRAYS, PREFIXES, Frame, Writer, open_writer, output_format
+from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
 
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
 DECISION = "decision"
@@ -63,13 +68,13 @@ class Written:
     rows
         How many.
     changed_rows
-        Rows whose predicted class changed.
+        Rows whose predicted class changed; None of answers, which have none.
     notes
         Sentences for the user.
     """
 
     rows: int
-    changed_rows: int
+    changed_rows: int | None
     notes: tuple[str, ...]
 
 
@@ -114,9 +119,19 @@ def recalibrate_file(
         watch = watcher("rows", passage.source.scores.shape[0] or None)
 
         def write() -> Written:
+            parts = _recalibrated(record, passage, wanted)
+            first = next(
+                parts, None
+            )  # before anything is written: a fault in it leaves standard output empty
+            if first is None:
+                raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
+            rows = changed = 0
             with open_writer(target, form, passage.frame) as writer:
-                done = _pass_through(record, passage, wanted, writer, watch)
-            return replace(done, notes=(*done.notes, *beside))
+                for part in chain([first], parts):
+                    writer.write(part.beside, part.scores)
+                    rows, changed = rows + len(part.scores), changed + part.changed_rows
+                    watch(rows)
+            return Written(rows, None if record.of_answers else changed, (*passage.notes, *beside))
 
         return write() if target == "-" else read_through(write)  # what has been piped cannot be taken back
 
@@ -152,12 +167,12 @@ def recalibrate_folder(
         raise UsageError(f"--labels {options.labels}: {path} is a folder of parts; leave it out")
     with filled_folder(Path(target)) as filled:
         parts = [
-            recalibrate_file(record, str(part), str(filled / part.name), options, wanted, watcher)
+            recalibrate_file(record, str(part), str(same_place(part, path, filled)), options, wanted, watcher)
             for part in parts_of(Path(path), options)
         ]
     return Written(
         sum(part.rows for part in parts),
-        sum(part.changed_rows for part in parts),
+        None if record.of_answers else sum(part.changed_rows or 0 for part in parts),
         tuple(note for part in parts for note in part.notes),
     )
 
@@ -178,6 +193,8 @@ class _Passage:
         Sentences for the user.
     by_rank
         The scores, if they are to be written by rank as they are stored.
+    own
+        The class that all others are put together against; None for none.
     """
 
     source: Source
@@ -185,6 +202,7 @@ class _Passage:
     frame: Frame
     notes: tuple[str, ...]
     by_rank: RankedScores | None = None
+    own: int | None = None
 
 
 @contextmanager
@@ -207,16 +225,34 @@ def _prepared(
     options: ReadOptions,
     wanted: Wanted,
 ) -> _Passage:
-    source = contents.find(_search(record, contents, options), labelled=False)
-    name, width, arrays = source.place.name, source.scores.shape[1], form.name in ("npy", "npz")
+    source = find_again(record, contents, options)
+    name, width, arrays = (
+        source.place.name,
+        source.scores.shape[1],
+        form.name in ("npy", "npz", "safetensors"),
+    )
     ranked = source.scores if isinstance(source.scores, RankedScores) else None
     by_rank = ranked if ranked and len(ranked.ranks) > 1 and not arrays else None
     others, before = source.others([*source.columns, *(by_rank.ranks if by_rank else ())])
-    classes, notes = _classes(record, source.classes, width, options, name)
-    kind, sure, reason = judge_kind(source, options)
-    record.refuse_kind(kind, name)
+    own = None
+    if options.against_rest is None:
+        classes, notes = classes_of(record, source.classes, width, options, name)
+    else:
+        classes, notes = source.classes or options.classes or tuple(map(str, range(width))), ()
+        own = own_class(classes, options.against_rest, name)
+        by_rank = None
+        if set(record.classes) != {options.against_rest, rest_of(options.against_rest)}:
+            merged_into = rest_of(options.against_rest), options.against_rest
+            raise InputError(other_classes(name, merged_into, record.classes))
+        notes = (f"labels are kept as they are; read the result with --against-rest {options.against_rest}",)
+    refuse_sorted(source, options)
+    judged = judge_kind(source, options)
+    record.refuse_kind(judged.kind, name)
     names = by_rank.suffixes if by_rank else record.classes
     names = tuple(PREFIXES[wanted.kind] + suffix for suffix in names)
+    array, listing = ARRAYS[wanted.kind], record.classes
+    if record.of_answers:  # the confidence keeps its name
+        names, array, listing = source.stored, source.stored[0], ()
     if twice := set(names) & set(others.names):
         raise InputError(
             f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
@@ -232,9 +268,9 @@ def _prepared(
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
     others = _with_decisions(others, names, wanted, form, name)
-    scores = CheckedScores(source.scores, kind, reason, sure, classes, source.place, options.renormalize)
-    frame = Frame(others, before, names, ARRAYS[wanted.kind], record.classes, contents.delimiter)
-    return _Passage(source, scores, frame, notes, by_rank)
+    scores = CheckedScores.of(source.scores, judged, classes, source.place, options.renormalize)
+    frame = Frame(others, before, names, array, listing, contents.delimiter)
+    return _Passage(source, scores, frame, notes, by_rank, own)
 
 
 def _with_decisions(others: Any, names: tuple[str, ...], wanted: Wanted, form: Format, name: str) -> Any:
@@ -243,7 +279,7 @@ def _with_decisions(others: Any, names: tuple[str, ...], wanted: Wanted, form: F
 
     if wanted.costs is None:
         return others
-    if form.name in ("npy", "npz"):
+    if form.name in ("npy", "npz", "safetensors"):
         raise UsageError(f"--decide writes a column of names; expected a table after -o, not {form.name}")
     if DECISION in (*others.names, *names):
         raise InputError(f"{name} has a column {DECISION!r} already; rename it, or leave out --decide")
@@ -265,91 +301,49 @@ def _labels_beside(passage: _Passage, stored: str, form: Format, target: str) ->
     return (f"the labels were written to {labels_file(Path(target)).name} beside {Path(target).name}",)
 
 
-def _pass_through(
-    record: CalibratorRecord, passage: _Passage, wanted: Wanted, writer: Writer, watch: Watch
-) -> Written:
+class _Part(NamedTuple):
+    """Some rows of the result: kept columns, scores, and how many have another predicted class."""
+
+    beside: Any
+    scores: Doubles
+    changed_rows: int
+
+
+def _recalibrated(record: CalibratorRecord, passage: _Passage, wanted: Wanted) -> Iterator[_Part]:
+    """Yield the parts of the result, in the order of the rows."""
     checked, name = passage.scores, passage.source.place.name
-    order = [checked.classes.index(one) for one in record.classes]
+    stored_as = checked.classes
+    if passage.own is not None:
+        stored_as = (rest_of(stored_as[passage.own]), stored_as[passage.own])
+    order = [stored_as.index(one) for one in record.classes]
     ordered = order == sorted(order)
     columns = np.argsort(order)  # of what is written, for each class of the file
-    rows = changed = 0
+    rows = 0
     step = max(1, PART_BYTES // (8 * len(order)))
     kept = [one for one in passage.frame.others.names if wanted.costs is None or one != DECISION]
     for stored, beside in passage.source.passing(kept, step):
         block = checked.checked(stored, rows)
+        if passage.own is not None:
+            block = merged(block, passage.own, checked.kind)
         scores = block if ordered else block[:, order]
         if wanted.log_probs is None:
             log_probs = recalibrate(record, scores, checked.kind, wanted.shift)
         else:
             log_probs = wanted.log_probs[rows : rows + len(scores)]
-        _refuse_overflow(log_probs, record.calibrator.name, name, rows)
+        refuse_overflow(log_probs, record.calibrator.name, name, rows)
         written = scores_as(wanted.kind, log_probs)
+        if record.of_answers:
+            written = _of_right(wanted.kind, written)
         if passage.by_rank is not None:
             ranks = passage.by_rank.positions(beside, rows)
             written = np.take_along_axis(written, columns[ranks], axis=1)
         if wanted.costs is not None:
             beside = _decided(beside, log_probs, wanted.costs, passage.frame.others)
-        writer.write(beside, written)
-        changed += int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
         rows += len(scores)
-        watch(rows)
-    if not rows:
-        raise InputError(f"{name} has no rows; expected at least one")
-    return Written(rows, changed, passage.notes)
+        changed = int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
+        yield _Part(beside, written, changed)
 
 
-def _refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> None:
-    overflown = np.isnan(log_probs).any(axis=1)
-    if overflown.any():
-        raise InputError(
-            f"{name}: the scores of row {start + int(overflown.argmax())} are so large that the {method} "
-            "calibrator overflows; expected scores such as those it was fitted on"
-        )
-
-
-def _search(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> ReadOptions:
-    """Return how to look for the scores: columns may be named as the classes, one is that of the second."""
-    classes = options.classes
-    if classes is None and set(record.classes) <= set(contents.columns):
-        classes = record.classes
-    return replace(options, classes=classes, positive=record.classes[1])
-
-
-def _classes(
-    record: CalibratorRecord,
-    stored: tuple[str, ...] | None,
-    width: int,
-    options: ReadOptions,
-    name: str,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the class of each score in the order of the file, and what there is to say about it.
-
-    One score a row is that of the second class, unless its name says otherwise.
-    """
-    known = record.classes
-    if max(width, 2) != len(known):
-        raise InputError(
-            f"{name} has scores of {max(width, 2)} classes, but the calibrator was fitted on {len(known)}: "
-            f"{listed(known)}"
-        )
-    if width == 1:
-        second = options.positive or (stored or options.classes or known)[-1]
-        if second not in known:
-            raise InputError(_other_classes(name, (second,), known))
-        return (known[1 - known.index(second)], second), ()
-    classes = stored or options.classes
-    if classes is None:
-        numbered = known == tuple(map(str, range(len(known))))
-        note = f"{name} has no class names: its scores were taken in the calibrator's order, {listed(known)}"
-        return known, () if numbered else (note,)
-    if sorted(classes) != sorted(known):
-        raise InputError(_other_classes(name, classes, known))
-    return classes, ()
-
-
-def _other_classes(name: str, classes: tuple[str, ...], known: tuple[str, ...]) -> str:
-    return (
-        f"{name} has scores of the classes {listed(classes)}, but the calibrator was fitted on "
-        f"{listed(known)}; expected the same names in any order; --classes names scores that are only "
-        "numbered, in fit as in apply"
-    )
+def _of_right(kind: Kind, scores: Doubles) -> Doubles:
+    """Return the (n, 1) scores of being right, as logits the log-odds."""
+    return scores[:, 1:] - scores[:, :1] if kind == "logits" else scores[:, 1:]

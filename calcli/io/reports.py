@@ -21,9 +21,19 @@ START = 100  # bytes within which a report names its schema
 def is_report(path: str) -> bool:
     """Tell whether a baseline is a report: by the ending of its name, on standard input by how it begins."""
     if path != "-":
-        return path.endswith(".json")
+        return path.endswith(".json") and not _holds_rows(path)
     start: bytes = sys.stdin.buffer.peek(START)  # type: ignore[union-attr]
     return b'"calcli.report/' in start[:START]
+
+
+def _holds_rows(path: str) -> bool:
+    """Tell whether a JSON file holds predictions: a list, or columns with data."""
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(START).lstrip()
+    except OSError:
+        return False
+    return start.startswith(b"[") or b'"columns"' in start
 
 
 def read_report(path: str | Path) -> StoredReport:

@@ -9,10 +9,10 @@ from typing import Any
 from calcli.core.data.priors import Priors
 from calcli.core.estimators.costs import Definition
 from calcli.core.language.declaring import Spelling, checked, declared
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.settings import Settings
 from calcli.io.costs import read_costs, read_priors
-from calcli.io.groups import parse_edges, read_class_groups
+from calcli.io.groups import parse_edges, read_class_groups, read_weights, weights_of
 
 
 def settings_of(
@@ -23,7 +23,7 @@ def settings_of(
     Parameters
     ----------
     given
-        Costs, priors, groups and edges may be text, or what text stands for.
+        Costs, priors, groups, edges and weights may be text, or what text stands for.
     spelling
         Where the values were written, for messages.
     defaults
@@ -34,25 +34,27 @@ def settings_of(
     UsageError
         If a setting is unknown, or its value makes no sense.
     InputError
-        If a file of class groups, costs or priors is damaged.
+        If a file of class groups, costs, priors or weights is damaged.
     """
     given, ready = dict(given), {}
     if spelling == "keyword":
-        ready = {name: given.pop(name) for name, value in [*given.items()] if _is_ready(name, value)}
-        if "costs" in ready:
-            ready["costs"] = tuple(ready["costs"])
+        ready = _ready(given)
         if isinstance(edges := given.get("edges"), Mapping):
             given["edges"] = [f"{name}={_written(own)}" for name, own in edges.items()]
     found = checked(Settings, given, spelling)
     called = {name: one.spelled(spelling) for name, one in declared(Settings).items()}
     if "costs" in found:
-        found["costs"] = read_costs(found["costs"])
+        with naming(called["costs"]):
+            found["costs"] = read_costs(found["costs"])
     if found.get("priors") is not None:
-        found["priors"] = read_priors(found["priors"])
+        with naming(called["priors"]):
+            found["priors"] = read_priors(found["priors"])
     if "groups" in found:
         found["groups"] = read_class_groups(found["groups"], called["groups"])
     if "edges" in found:
         found["edges"] = parse_edges(found["edges"], called["edges"])
+    if "threshold_weights" in found:
+        found["threshold_weights"] = read_weights(found["threshold_weights"], called["threshold_weights"])
     settings = replace(defaults or Settings(), **found, **ready)
     if settings.shift_to_priors and settings.priors is None:
         raise UsageError(
@@ -61,12 +63,25 @@ def settings_of(
     return settings
 
 
+def _ready(given: dict[str, Any]) -> dict[str, Any]:
+    """Take out the values that are what text would be read as."""
+    ready = {name: given.pop(name) for name, value in [*given.items()] if _is_ready(name, value)}
+    if "costs" in ready:
+        ready["costs"] = tuple(ready["costs"])
+    if "threshold_weights" in ready:
+        ready["threshold_weights"] = {
+            name: weights_of(table, f"threshold_weights {name}")
+            for name, table in ready["threshold_weights"].items()
+        }
+    return ready
+
+
 def _is_ready(name: str, value: Any) -> bool:
     """Whether a value is what text would be read as."""
     if name == "costs":
         return isinstance(value, list | tuple) and all(isinstance(one, Definition) for one in value)
     return (name == "priors" and isinstance(value, Priors)) or (
-        name == "groups" and isinstance(value, Mapping)
+        name in ("groups", "threshold_weights") and isinstance(value, Mapping)
     )
 
 

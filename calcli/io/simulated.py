@@ -10,6 +10,7 @@ import pyarrow as pa
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Kind
 from calcli.core.data.simulation import Simulation
+from calcli.core.language.errors import UsageError
 from calcli.io.formats.npy import labels_file
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
 
@@ -23,7 +24,8 @@ def write_simulation(simulation: Simulation, target: str, posteriors: str | None
         What to write.
     target
         A file whose ending says the format, or `-` for CSV on standard output. The labels of `x.npy` go
-        into `x_labels.npy`, those of a table into its column `label`.
+        into `x_labels.npy`, those of a table into its column `label`; of answers a table has the columns
+        `confidence` and `correct`.
     posteriors
         A file for the true posteriors, with the same labels; None for none.
 
@@ -36,7 +38,7 @@ def write_simulation(simulation: Simulation, target: str, posteriors: str | None
     InputError
         If a file cannot be written.
     UsageError
-        If both are the same.
+        If both are the same, or answers have no place for names.
     """
     with ExitStack() as files:  # all or none
         written = _write(files, simulation, simulation.scores, simulation.kind, target)
@@ -53,6 +55,11 @@ def _write(
     labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels)], names=["label"])
     names = tuple(PREFIXES[kind] + name for name in classes)
     frame = Frame(labels.schema, 1, names, ARRAYS[kind], classes)
+    if simulation.of_answers:
+        if form.name == "npy":
+            raise UsageError(f"{target} has no names for confidence and correct; expected a table or .npz")
+        labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels == 1)], names=["correct"])
+        frame, scores = Frame(labels.schema, 0, ("confidence",), "confidence", ()), scores[:, 1:]
     files.enter_context(open_writer(target, form, frame)).write(labels, scores)
     if form.name != "npy":
         return () if target == "-" else (target,)

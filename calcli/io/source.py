@@ -34,6 +34,9 @@ class StoredScores(Protocol):
     def blocks(self, rows: int) -> Iterator[Array]:
         """Yield (n, K) blocks, n <= rows, in order; a block is valid until the next one."""
 
+    def head(self, rows: int) -> Array:
+        """Return the first rows, at most so many, reading little more."""
+
 
 @dataclass(frozen=True)
 class HeldScores:
@@ -55,6 +58,10 @@ class HeldScores:
         """Yield views of at most `rows` rows."""
         for start in range(0, len(self.array), rows):
             yield self.array[start : start + rows]
+
+    def head(self, rows: int) -> Array:
+        """Return the first rows."""
+        return self.array[:rows]
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,10 @@ class JoinedScores:
                 left -= len(block)
                 if left <= 0:
                     return
+
+    def head(self, rows: int) -> Array:
+        """Return the first rows of the first part."""
+        return self.parts[0].head(min(rows, self.shape[0]))
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,10 @@ class Source(ABC):
         Class names that the scores have in the file; for one column perhaps one name.
     kind, kind_reason
         What the names of the columns say about the scores.
+    percent
+        Whether they are percentages with their sign.
+    by_rank
+        Whether it is said of each score which class it is of.
     labels
         (N,), or None if they are in a file of their own, or not wanted.
     labels_from
@@ -139,6 +154,12 @@ class Source(ABC):
         How they are read, sentences for the user.
     left_out
         What does not have a value per row, and cannot be passed on.
+    layout, taken
+        What the files are read as, and the columns or arrays taken for scores.
+    doubts
+        How they might be meant otherwise, sentences for the user.
+    considered
+        What else might have been the scores, and why it is not.
     """
 
     place: Place
@@ -146,6 +167,8 @@ class Source(ABC):
     classes: tuple[str, ...] | None = None
     kind: Kind | None = None
     kind_reason: str = ""
+    percent: bool = False
+    by_rank: bool = False
     labels: Labels | None = None
     labels_from: str = ""
     weights: Array | None = None
@@ -153,6 +176,15 @@ class Source(ABC):
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    layout: str = ""
+    taken: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    considered: tuple[tuple[str, str], ...] = ()
+
+    @property
+    @abstractmethod
+    def stored(self) -> tuple[str, ...]:
+        """Names of the columns of scores, or of their array."""
 
     @abstractmethod
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
@@ -192,6 +224,10 @@ class Contents(ABC):
         UsageError
             If an option names what is not there.
         """
+
+    def beside(self, values: Mapping[str, str]) -> Contents:
+        """Return the same with columns that have one value, said by the folders that a file is in."""
+        return self
 
     @classmethod
     @abstractmethod

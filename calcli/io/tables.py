@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.arrays import Array
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError
-from calcli.io.columns import find_layout, refuse_duplicates
-from calcli.io.columnscores import TableScores, holds_of, numbers, stored_scores
-from calcli.io.labels import Labels, labels_from_array, missing_label
+from calcli.io.columnscores import TableScores, holds_of, stored_scores
+from calcli.io.columnvalues import column_values, distinct, labels_in
+from calcli.io.layouts import ANSWERS, RANKS
+from calcli.io.layouts.answers import (
+    Answers,
+    find_answers,
+    refuse_missing,
+    require_column,
+    rights_of,
+)
+from calcli.io.layouts.looks import look_at
+from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
+from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed
-from calcli.io.ranked import RankedScores, ranked_scores
+from calcli.io.ranked import RankedScores, rank_columns, ranked_scores
 from calcli.io.source import Contents, LazyColumns, Source
-from calcli.io.writing import Frame, Writer
 
-
-@contextmanager
-def arrow_errors(name: str, what: str) -> Iterator[None]:
-    """Turn what pyarrow says about a damaged file into an InputError."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{name} is not a complete and valid {what}: {said.rstrip('.')}") from error
-
-
-def sound(data: Any) -> Any:
-    """Return Arrow data after a look at all of it: damaged offsets, codes or text would crash later."""
-    readable(data.schema)
-    data.validate(full=True)
-    return data
-
-
-def readable(schema: Any) -> Any:
-    """Return a schema once its names have been decoded: here what is damaged is told of, later it is not."""
-    tuple(schema.names)
-    return schema
+LEAVE_OUT = "leave them out with --drop-missing"
 
 
 class Table(Contents):
@@ -83,32 +69,110 @@ class Table(Contents):
         batches = list(self.batches(self.columns))
         return MemoryTable(self.place.name, pa.Table.from_batches(batches, self.schema))
 
+    def beside(self, values: Mapping[str, str]) -> Table:
+        """Return the table with columns that have one value."""
+        from calcli.io.seen import ConstantTable
+
+        new = {name: value for name, value in values.items() if name not in self.schema.names}
+        return ConstantTable(self, new) if new else self
+
+    @property
+    def packed(self) -> Mapping[str, Unpacked]:
+        """How those of its columns came about that are stored in another form."""
+        return {}
+
     def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
         """Find out what the columns are, and read the labels and weights."""
-        place, schema = self.place, self.schema
-        refuse_duplicates(schema.names, place.parts[0][0])
-        holds = {field.name: holds_of(field.type) for field in schema}
-        layout = find_layout(
-            holds, lambda column: _distinct(self, column), options, place.name, labelled=labelled
+        refuse_duplicates(self.schema.names, self.place.parts[0][0])
+        from calcli.io.seen import unpacked
+
+        seen = unpacked(self, options)
+        holds = {field.name: holds_of(field.type) for field in seen.schema}
+        if answers := find_answers(holds, options, self.place.name, labelled=labelled):
+            if options.weights is not None:
+                require_column(options.weights, holds, self.place.name, "--weights")
+            parts = (answers.confidence, *answers.correct)
+            view = seen.only((*parts, options.weights))
+            return _of_kept(view, parts, options, lambda rows: rows.answers(answers, options))
+        roles = find_roles(
+            holds,
+            partial(distinct, seen),
+            options,
+            self.place.name,
+            labelled=labelled,
+            look=partial(look_at, seen),
+            packed=seen.packed,
         )
-        scores = ranked_scores(stored_scores(self, layout.scores, holds, options), layout, options)
+        ranks = rank_columns(roles, seen)
+        parts = (*roles.scores, *ranks, *([] if roles.label is None else [roles.label]))
+        view = seen.only((*parts, options.weights))
+        return _of_kept(view, parts, options, lambda rows: rows.source(roles, ranks, options))
+
+    def source(self, roles: Roles, ranks: tuple[str, ...], options: ReadOptions) -> TableSource:
+        """Return what is found where columns have these roles; `ranks` name the class of each score."""
+        place, schema = self.place, self.schema
+        scores = ranked_scores(stored_scores(self, roles.scores, options), ranks, roles, options)
         ranked = scores if isinstance(scores, RankedScores) else None
-        taken = {*scores.names, layout.label}
+        packed = self.packed.get(roles.scores[0])
+        taken = {*scores.names, roles.label}
         columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
+        notes = [packed.note] if packed and packed.note else []
         return TableSource(
             table=self,
             place=place,
             scores=scores,
-            classes=ranked.classes if ranked else layout.classes,
-            kind=layout.kind,
-            kind_reason=layout.kind_reason,
-            labels=None if layout.label is None else _labels(self, layout.label),
-            labels_from=f'column "{layout.label}"',
+            classes=ranked.classes
+            if ranked
+            else packed.classes
+            if packed and packed.classes
+            else roles.classes,
+            kind=roles.kind,
+            kind_reason=roles.kind_reason,
+            by_rank=ranked is not None,
+            percent=packed is not None and packed.percent,
+            labels=None if roles.label is None else labels_in(self, roles.label),
+            labels_from=f'column "{roles.label}"',
             weights=None if options.weights is None else column_values(self, options.weights),
             columns=LazyColumns(columns),
             files=tuple(name for name, _ in place.parts),
-            notes=(ranked.note,) if ranked else (),
+            notes=(*notes, ranked.note) if ranked else tuple(notes),
+            layout=(packed.layout if packed and packed.layout else RANKS if ranked else roles.layout).name,
+            taken=scores.names,
+            doubts=roles.doubts,
+            considered=roles.considered,
         )
+
+    def answers(self, answers: Answers, options: ReadOptions) -> TableSource:
+        """Return the confidence as the one score, and read what is right."""
+        place, schema = self.place, self.schema
+        labels, packed = None, self.packed.get(answers.confidence)
+        if answers.correct:
+            confidence = f"the confidence, {answers.confidence},"
+            refuse_missing(column_values(self, answers.confidence), confidence, place, LEAVE_OUT)
+            values = [column_values(self, name) for name in answers.correct]
+            labels = rights_of(values, answers.source, place, LEAVE_OUT)
+        taken = {answers.confidence, *(answers.correct if len(answers.correct) == 1 else ())}
+        columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
+        return TableSource(
+            table=self,
+            place=place,
+            scores=stored_scores(self, (answers.confidence,), options),
+            classes=WRONG_RIGHT,
+            kind="probs",
+            kind_reason="a confidence is a probability",
+            percent=packed is not None and packed.percent,
+            labels=labels,
+            labels_from=answers.source,
+            weights=None if options.weights is None else column_values(self, options.weights),
+            columns=LazyColumns(columns),
+            files=tuple(name for name, _ in place.parts),
+            layout=ANSWERS.name,
+            taken=(answers.confidence,),
+        )
+
+    def only(self, names: Collection[str | None]) -> Table:
+        """Return the table with these columns as they are seen, and others as they are stored."""
+        return self
 
     @classmethod
     def find_in_all(cls, parts: Sequence[Table], options: ReadOptions) -> Source:
@@ -173,6 +237,19 @@ class MemoryTable(Table):
         return self
 
 
+def _of_kept(
+    table: Table, names: Sequence[str], options: ReadOptions, source: Callable[[Table], TableSource]
+) -> TableSource:
+    """Return what is found in a table; if asked, without rows where one of the columns is missing."""
+    if not options.drop_missing:
+        return source(table)
+    from calcli.io.kept import without_missing
+
+    kept = without_missing(table, names)
+    found = source(kept)
+    return replace(found, notes=(*found.notes, kept.note))
+
+
 @dataclass(frozen=True)
 class JoinedTable(Table):
     """Several tables with the same columns, one after the other."""
@@ -216,64 +293,3 @@ def _join(parts: Sequence[Table]) -> Table:
             f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
         ) from error
     return JoinedTable(tuple(parts), schema)
-
-
-def column_values(table: Table, name: str) -> Array:
-    """Return a column as a numpy array: missing numbers are nan, missing text is empty."""
-    holds = holds_of(table.schema.field(name).type)
-    if holds in ("float", "integer"):
-        parts = [numbers(batch, by_row=False)[:, 0] for batch in table.batches([name])]
-        return np.concatenate(parts) if parts else np.empty(0)
-    column = table.column(name)
-    if holds == "text":
-        return np.array([value or "" for value in column.to_pylist()], dtype=str)
-    return column.to_numpy()
-
-
-def _labels(table: Table, name: str) -> Labels:
-    place, kind = table.place, table.schema.field(name).type
-    holds = holds_of(kind)
-    if holds == "list":
-        raise InputError(
-            f"{place.name}: the label column {name} holds lists: these are one-hot or multi-label "
-            "indicators; expected one class per row; where several classes may be true at once, evaluate "
-            "each class by itself"
-        )
-    if holds == "other":
-        raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
-    if holds != "text":
-        return labels_from_array(column_values(table, name), place)
-    column = table.column(name)
-    if column.null_count:
-        row = pc.index(pc.is_null(column), True).as_py()
-        raise InputError(missing_label(place, row, "null"))
-    encoded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
-    return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
-
-
-def _distinct(table: Table, name: str) -> Sequence[str]:
-    return [str(value) for value in pc.unique(table.column(name)).to_pylist() if value is not None]
-
-
-class BatchWriter(Writer):
-    """Formats that pyarrow writes a record batch at a time."""
-
-    def __init__(
-        self, sink: BinaryIO, frame: Frame, opened: Callable[[BinaryIO, Any], Any], *, decoded: bool
-    ) -> None:
-        super().__init__(sink, frame, None)
-        self._schema = frame.schema(decoded=decoded)
-        self._opened = opened(sink, self._schema)
-
-    def write(self, beside: Any, scores: Doubles) -> None:
-        """Write a record batch, in parquet a row group."""
-        self._opened.write_batch(self.frame.batch(beside, scores, self._schema))
-
-    def end(self) -> None:
-        """Write the foot of the file."""
-        self._opened.close()
-
-    def abandon(self) -> None:
-        """Close what pyarrow would otherwise try to close later, behind the sink."""
-        with suppress(OSError, pa.ArrowException):
-            self._opened.close()

@@ -41,7 +41,7 @@ class Frame:
     array_name
         Name of the array of scores, where they are one.
     classes
-        Class names, to be stored beside an array.
+        Class names, to be stored beside an array; none for the confidence in answers.
     delimiter
         Between the fields of CSV on standard output; in a file its ending decides.
     """

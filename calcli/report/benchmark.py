@@ -12,21 +12,22 @@ from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, cost, like_best, mean_ranks
 from calcli.report.asprinted import printed_tables
-from calcli.report.numbers import number
-from calcli.report.shown import Column, Mark, Shown, Table
+from calcli.report.numbers import counted, number, relative
+from calcli.report.shown import Column, Headline, Mark, Shown, Table
 from calcli.report.wording import NONE
 
 FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
-ALIKE = (
-    "~: cannot be told from the best, by a paired bootstrap over the rows with Holm's correction; only "
-    "scores are tested."
-)
+ALIKE = "~: cannot be told from the best, on the same rows with Holm's correction; only scores are tested."
 CHANGE = "Change: accuracy minus that of the uncalibrated scores."
+RELATIVE = (
+    "Of the value of the uncalibrated scores; of metrics that are best at 0 from both sides it says nothing."
+)
 TIMES = "Times are CPU seconds."
 RANKS = "Mean rank: over the models, 1 for the best; equal values share theirs."
 
-SETTINGS = ("metrics", "bins", "level", "resamples", "seed", "cluster", "fold_column")
+ORDERED = ("lower", "higher")  # directions of metrics whose relative change means something
+SETTINGS = ("metrics", "bins", "level", "seed", "cluster", "fold_column")
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,24 @@ class BenchmarkReport(Shown):
             tables = printed_tables(trials, settings.metrics, self.columns)
         else:
             tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
+            tables.append(self._changes(several))
         failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
         return [*tables, *([Table("Failed", notes=failures)] if failures else [])]
+
+    def headline(self) -> Headline:
+        """Return what was tried, and the methods that cannot be told from the best by the first metric."""
+        models = list(dict.fromkeys(trial.model for trial in self.trials))
+        methods = list(dict.fromkeys(trial.method for trial in self.trials))
+        read = f"{counted(len(methods), 'method')} on {', '.join(models)}"
+        metric = self.settings.metrics[0]
+        if len(models) > 1 or all(trial.fault for trial in self.trials):
+            return Headline(read)
+        best = min((t for t in self.trials if not t.fault), key=lambda trial: _cost(trial, metric))
+        order = "Highest" if METRICS[metric.partition(":")[0]].direction == "higher" else "Lowest"
+        alike = [name for name in like_best(self.trials, metric, self.settings.level) if name != best.method]
+        like = f" Cannot be told from it: {', '.join(alike)}." if alike else ""
+        sentence = f"{order} {metric}: {best.method}, {number(best.values[metric])}.{like}"
+        return Headline(read, sentence, systems=())
 
     def content(self) -> dict[str, Any]:
         """Return trials, the methods like the best of each model, and mean ranks."""
@@ -68,7 +85,7 @@ class BenchmarkReport(Shown):
         return {
             "settings": {key: getattr(settings, key) for key in SETTINGS},
             "trials": [
-                {key: value for key, value in vars(trial).items() if key != "draws"}
+                {key: value for key, value in vars(trial).items() if key != "influences"}
                 | {"fault": trial.fault or None, "relative_change": self._relative(trial)}
                 for trial in trials
             ],
@@ -82,20 +99,34 @@ class BenchmarkReport(Shown):
             "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
         }
 
+    def _changes(self, several: bool) -> Table:
+        """Return a row for each recalibrated model, and by what share of its value each metric changes."""
+        metrics = self.settings.metrics
+        rows = []
+        for trial in (one for one in self.trials if one.method != UNCALIBRATED):
+            found = self._relative(trial)
+            name = f"{trial.model}, {trial.method}" if several else trial.method
+            rows.append((name, *(relative(found[key]) if key in found else NONE for key in metrics)))
+        return Table(
+            "Change in percent", (Column("", "left"), *map(Column, metrics)), tuple(rows), (RELATIVE,)
+        )
+
     def _relative(self, trial: Trial) -> dict[str, float]:
         """Return by what share of its value on the uncalibrated scores each metric changes."""
         same = (one for one in self.trials if (one.model, one.method) == (trial.model, UNCALIBRATED))
         before = next(same).values
-        shared = [metric for metric in trial.values if metric in before]
+        shared = [metric for metric in trial.values if metric in before and _direction(metric) in ORDERED]
         return {metric: relative_change(before[metric], trial.values[metric]) for metric in shared}
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for each trial."""
         for trial in self.trials:
+            changes = self._relative(trial)
             yield {
                 "model": trial.model,
                 "method": trial.method,
                 **{metric: trial.values.get(metric) for metric in self.settings.metrics},
+                **{f"{metric} change": changes.get(metric) for metric in self.settings.metrics},
                 "fit_seconds": trial.fit_seconds,
                 "apply_seconds": trial.apply_seconds,
                 "fault": trial.fault,
@@ -160,7 +191,7 @@ def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
 
 
 def _alike_note(trials: Sequence[Trial], metrics: Sequence[str]) -> tuple[str, ...]:
-    return (ALIKE,) if any(metric in trial.draws for trial in trials for metric in metrics) else ()
+    return (ALIKE,) if any(metric in trial.influences for trial in trials for metric in metrics) else ()
 
 
 def best_two(costs: Sequence[float]) -> dict[int, Mark]:
@@ -174,9 +205,13 @@ def best_two(costs: Sequence[float]) -> dict[int, Mark]:
 
 
 def _cost(trial: Trial, metric: str) -> float:
-    if METRICS[metric.partition(":")[0]].direction == "none":
+    if _direction(metric) == "none":
         return math.nan
     return cost(metric, trial.values.get(metric, math.nan))
+
+
+def _direction(metric: str) -> str:
+    return METRICS[metric.partition(":")[0]].direction
 
 
 def _cell(trial: Trial, metric: str, alike: Container[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -10,9 +11,12 @@ from typing import Any, Literal
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.report.annotations import annotations_text
+from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.junit import junit_text
 from calcli.report.numbers import counted, number, span, spread
-from calcli.report.shown import Column, Shown, Table, table_of
+from calcli.report.reading import reading_sentences, reading_table
+from calcli.report.shown import Column, Headline, Number, Shown, Table, table_of
+from calcli.report.summary import short_names
 from calcli.report.wording import NONE
 
 RESULTS = {"passed": "passed", "warning": "WARNING", "failed": "FAILED", "not judged": "NOT JUDGED"}
@@ -36,12 +40,15 @@ class CheckReport(Shown):
         The rules, and where they are from.
     strict
         Whether a warning is an error.
+    details
+        Whether tables have all of many files; else only what failed.
     """
 
     files: Sequence[Checked]
     policy: Policy
     path: str
     strict: bool = False
+    details: bool = False
 
     title = "Check"
     schema = "calcli.check/1"
@@ -57,8 +64,26 @@ class CheckReport(Shown):
         return exit_status(self.files, strict=self.strict)
 
     def tables(self) -> list[Table]:
-        """Return a table of the rules for each file."""
-        return [_table(one) for one in self.files]
+        """Return how files were read, of several a line each, and a table of the rules for each."""
+        shown = [one for one in self.files if len(self.files) <= MANY or self.details or _failed(one)]
+        reading = reading_table([(one.path, one.reading) for one in shown])
+        glance = [_glance(self.files, len(self.files) - len(shown))] if len(self.files) > 1 else []
+        return [*glance, *reading, *(_table(one) for one in shown)]
+
+    def reading(self) -> list[str]:
+        """Return how each file was read, sentences for the user."""
+        return reading_sentences((one.path, one.reading) for one in self.files)
+
+    def headline(self) -> Headline:
+        """Return how many files and rules there are, and whether all hold."""
+        rules = [outcome for one in self.files for outcome in one.outcomes]
+        found = Counter(outcome.result for outcome in rules)
+        faults = sum(bool(one.fault) for one in self.files)
+        numbers = [Number(RESULTS[result].lower(), str(n)) for result, n in found.items()]
+        verdict = ("All rules hold.", "A rule is broken.", "A file or a rule could not be judged.")
+        read = f"{counted(len(self.files), 'file')}, judged by {self.path}"
+        numbers += [Number("files at fault", str(faults))] if faults else []
+        return Headline(read, verdict[self.exit_status], "bad" if self.exit_status else "good", numbers)
 
     def content(self) -> dict[str, Any]:
         """Return what became of each rule, and the exit status."""
@@ -70,6 +95,7 @@ class CheckReport(Shown):
                 {
                     "path": one.path,
                     "rows": one.rows,
+                    "input": {"reading": list(one.reading)},
                     "fault": one.fault or None,
                     "notes": list(one.notes),
                     "warnings": list(one.warnings),
@@ -89,6 +115,31 @@ class CheckReport(Shown):
         return f"<CheckReport on {'; '.join(map(_results, self.files))}>"
 
 
+def _failed(one: Checked) -> bool:
+    return bool(one.fault or one.count("failed") or one.count("not judged"))
+
+
+def _glance(files: Sequence[Checked], hidden: int) -> Table:
+    """Return a line for each file, those that failed first."""
+    names = short_names([one.path for one in files])
+    found = sorted(zip(names, files, strict=True), key=lambda named: not _failed(named[1]))
+    rows = [(name, f"{one.rows:,}" if one.rows else NONE, _word(one)) for name, one in found]
+    failing = sum(map(_failed, files))
+    notes = [f"{failing} of {counted(len(files), 'file')} failed."] if failing else []
+    heads = (Column("", "left"), Column("rows"), Column("", "left"))
+    return Table(TITLE, heads, tuple(rows), (*notes, *hidden_note(hidden)))
+
+
+def _word(one: Checked) -> str:
+    rules = len(one.outcomes)
+    if one.fault:
+        return "NOT JUDGED"
+    for result in ("failed", "not judged"):
+        if count := one.count(result):
+            return f"{RESULTS[result]}: {count} of {counted(rules, 'rule')}"
+    return "passed"
+
+
 def _results(one: Checked) -> str:
     return f"{one.path}: {', '.join(f'{outcome.rule.title}: {outcome.result}' for outcome in one.outcomes)}"
 
@@ -105,9 +156,11 @@ def _number(value: float) -> str:
 def _notes(one: Checked) -> Iterator[str]:
     yield from (f"WARNING: {warning}." for warning in one.warnings)
     yield from one.notes
+    titles: dict[str, list[str]] = {}  # what keeps several rules from being judged is said once
     for outcome in one.outcomes:
         if outcome.result != "passed" or outcome.left < 0:  # passed beyond the limit, by chance
-            yield f"{outcome.rule.title}: {outcome.reason}."
+            titles.setdefault(outcome.reason, []).append(outcome.rule.title)
+    yield from (f"{'; '.join(rules)}: {reason}." for reason, rules in titles.items())
 
 
 def verdict_sentence(one: Checked) -> str:
@@ -148,7 +201,7 @@ HEAD = """\
 # A rule names a metric (as in `calcli evaluate --metrics`) and what must hold of it:
 #   max, min                      of its value, or with bound = "upper" or "lower" of that end of its interval
 #   max_increase, max_decrease    how much worse than the baseline it may be: 0.01, or "5%" of the baseline
-# and perhaps slice = "column=value", severity = "warning", min_rows, name.
+# and perhaps slice = "column=value" or "column=*", severity = "warning", min_rows, name.
 
 level = 0.95  # of every interval and proof
 min_rows = {min_rows}  # with fewer rows nothing is judged

@@ -13,12 +13,13 @@ from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
 from calcli.report.evaluation import input_object
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
-from calcli.report.shown import Column, Shown, Table, table_of
+from calcli.report.reading import reading_table
+from calcli.report.shown import Column, Headline, Number, Shown, Table, table_of
 from calcli.report.summary import short_names
-from calcli.report.wording import NONE, assumed_bins, interval_head, unsure
+from calcli.report.wording import NONE, assumed_bins, interval_head, without_interval
 
 NO_EVIDENCE = "~"
-PAIRED = "Intervals: paired bootstrap of the differences. ~: no evidence of a difference."
+PAIRED = "Intervals: of the differences, row by row. ~: no evidence of a difference."
 UNPAIRED = (
     "Unpaired: the files hold different cases, whose differences count as noise. A comparison on the same "
     "cases finds much smaller differences. ~: no evidence of a difference."
@@ -30,10 +31,11 @@ ERRORS = (
 WITHOUT_INTERVAL = (
     "Other metrics without interval: their p comes from swapping the predictions of the two systems as well."
 )
+PROVEN = ("better", "worse", "different")
 VERDICTS = {
     "equivalent": "equivalent: the whole interval lies within the margin.",
     "different": "different: proven to differ, in a metric of which neither high nor low values are better.",
-    "untested": "untested: the change is undefined, or the systems cannot be swapped.",
+    "untested": "untested: the change is undefined, or the systems cannot be swapped, as some states.",
 }
 
 
@@ -54,6 +56,8 @@ class ComparisonReport(Shown):
     selecting
         Whether one of the systems is to be chosen: the ranking comes first in the tables, and differences to
         the baseline are not in them.
+    unlike
+        Why states are not paired, if they were to be.
     """
 
     comparisons: Sequence[Comparison]
@@ -61,14 +65,15 @@ class ComparisonReport(Shown):
     paired: bool
     unmatched: Sequence[int]
     selecting: bool = False
+    unlike: str = ""
 
     title = "Comparison"
     schema = "calcli.comparison/1"
 
     def tables(self) -> list[Table]:
-        """Return the ranking, differences to the baseline, those in slices, and how to read them."""
+        """Return how systems were read, their ranking and differences, those in slices, and notes."""
         whole, parts, names = self.comparisons[0], self.comparisons[1:], self._names()
-        tables = []
+        tables = reading_table(zip(names, (one.input.reading for one in whole.summaries), strict=True))
         if self.selecting or len(names) > 2:
             tables.append(_ranking(whole, names, self.selecting))
         if not self.selecting:
@@ -80,7 +85,27 @@ class ComparisonReport(Shown):
                 column = parts[0].part.column if parts[0].part else ""
                 tables.append(_grid(parts, names, f"Differences by {column}"))
         notes = tuple(_notes(self.comparisons, names, self.paired, self.unmatched))
+        if self.unlike:
+            notes = (f"The rows of the states could not be paired: {self.unlike}.", *notes)
         return [*tables, Table("How to read this", notes=notes)]
+
+    def headline(self) -> Headline:
+        """Return which systems were compared, and what was found of the metric that ranks them."""
+        whole, names = self.comparisons[0], self._names()
+        read = f"{names[0]} against {', '.join(names[1:])}"
+        if self.selecting or len(names) > 2:
+            return Headline(read, selection_sentence(whole, names), systems=names)
+        found = whole.differences[0]
+        verdicts = [f"{metric}: {one.verdict}" for metric, one in found.items() if one.verdict in PROVEN]
+        sentence = f"Proven, {'; '.join(verdicts)}." if verdicts else "No evidence of a difference."
+        bad = any(one.verdict == "worse" for one in found.values())
+        good = any(one.verdict == "better" for one in found.values())
+        numbers = [
+            Number(metric, signed(one), f"interval {ends(one)}")
+            for metric, one in found.items()
+            if one.interval
+        ]
+        return Headline(read, sentence, "bad" if bad else "good" if good else "plain", numbers[:3])
 
     def content(self) -> dict[str, Any]:
         """Return settings, systems, and comparisons in full."""
@@ -88,6 +113,7 @@ class ComparisonReport(Shown):
         return {
             "settings": asdict(self.settings),
             "paired": self.paired,
+            **({"unpaired_because": self.unlike} if self.unlike else {}),
             "systems": _systems(whole.summaries, self.unmatched),
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "selection": selection_sentence(whole, self._names()),
@@ -130,7 +156,7 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
     for comparison in comparisons:
         count = comparison.summaries[0].input.rows
         for name, found in zip(names[1:], comparison.differences, strict=True):
-            parts = [comparison.part.value] if comparison.part else []
+            parts = [comparison.part.shown] if comparison.part else []
             head = ", ".join(parts + ([name] if len(names) > 2 else []))
             few = " (few)" if comparison.part and count < ENOUGH_ROWS else ""
             cells = [f"{signed(found[metric])} {_verdict(found[metric])}" for metric in metrics]
@@ -194,8 +220,10 @@ def _notes(
     families = {one.call.entry.family for one in every}
     notes = [PAIRED if paired else UNPAIRED]
     if cluster := comparisons[0].summaries[0].settings.cluster:
-        notes.append(f"Rows of one {cluster} depend on each other: they are resampled and swapped together.")
-    notes += unsure(every)
+        notes.append(
+            f"Rows of one {cluster} depend on each other: they count as one, and are swapped together."
+        )
+    notes += without_interval(every)
     if any(family.beside_null for family in families):
         notes.append(ERRORS)
     notes += assumed_bins(one.call for one in every)
@@ -331,6 +359,7 @@ def difference_object(found: Difference) -> dict[str, Any]:
         "difference": found.value,
         "relative_change": found.relative,
         **(asdict(found.interval) if found.interval else {}),
+        **({"no_interval": found.no_interval} if found.no_interval else {}),
         "p_value": found.p_value,
         "corrected_p": found.corrected_p,
         "margin": found.margin,

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from calcli.core.curves.reliability import Reliability
 from calcli.core.estimators.consistency import Null
 from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate, Input
-from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
+from calcli.report.atglance import MANY, Unread, glance_table
+from calcli.report.diagram import diagram_table
 from calcli.report.estimates import ends, estimates_table, if_calibrated, of_section, tested_p
 from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
-from calcli.report.numbers import counted, number, p_value, percent, some
+from calcli.report.numbers import counted, number, p_value
+from calcli.report.posteriors import flat_given, under_given
+from calcli.report.reading import read_table, reading_sentences
 from calcli.report.recalibration import decision_table, loss_table, parts_of_scores, parts_table
-from calcli.report.shown import Column, Shown, Table, render, table_of
+from calcli.report.shown import Column, Headline, Number, Shown, Table, csv_text, render, table_of
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
 from calcli.report.summary import Result, short_names
+from calcli.report.vectorbins import bins_object, bins_records
 from calcli.report.wording import (
     CLASSICAL,
+    CLASSICAL_ANSWERS,
     CONSTANT,
     CORRECTED,
     DIAGNOSIS,
     ERRORS,
     NORMALIZED,
+    NORMALIZED_ANSWERS,
     QUALITY,
     P,
     error_notes,
     few_draws,
     interval_head,
-    unsure,
+    without_interval,
 )
 
 IDEALS = {
@@ -41,12 +48,15 @@ IDEALS = {
     "spiegelhalter_z": "0",
 }  # fmt: skip
 MEANING = Column("what it says", "left", optional=True)
+LEADING = ("log_loss", "accuracy", "mean_gap")  # what a page shows first
+MOST_SYSTEMS = 6  # there; tables have all
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": ""}
 
 
 RECORD = (
     "path", "slice", "class", "metric", "value", "low", "high", "level", "sd",
-    "if_calibrated_mean", "if_calibrated_sd", "p_value", "corrected_p", "signature",
+    "if_calibrated_mean", "if_calibrated_sd", "p_value", "corrected_p",
+    "true", "if_given_mean", "if_given_sd", "if_given_p_value", "signature",
 )  # fmt: skip
 CLASS_FIGURES = ("rows", "frequency", "mean_prob", "recall", "ece")
 
@@ -63,11 +73,26 @@ class EvaluationReport(Shown):
         How they were computed.
     per_class
         Whether tables and records have the figures of each class; JSON always has.
+    diagrams
+        Reliability to be shown in the tables, one for each data set, or none.
+    unread
+        Files that could not be read.
+    failures
+        A sentence for each limit that a data set breaks, by its path.
+    sort
+        The metric that orders several data sets; None for the order given.
+    details
+        Whether tables have all of many data sets; else only what failed.
     """
 
     results: Sequence[Result]
     settings: Settings
     per_class: bool = False
+    diagrams: Sequence[Reliability] = ()
+    unread: Sequence[Unread] = ()
+    failures: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sort: str | None = None
+    details: bool = False
 
     title = "Calibration report"
     schema = "calcli.report/1"
@@ -76,12 +101,19 @@ class EvaluationReport(Shown):
         """Return what was read and found, then slices and classes, then warnings."""
         groups = with_slices(self.results)
         wholes = [whole for whole, _ in groups]
-        if len(wholes) == 1:
+        if len(wholes) + len(self.unread) == 1:
             names = [""]
             tables = _one_by_one(wholes[0])
         else:
             names = short_names([result.input.path for result in wholes])
-            tables = comparison_tables(wholes, names)
+            shown = [n for n, one in enumerate(wholes) if self._is_detailed(one, len(wholes))]
+            hidden = len(wholes) - len(shown)
+            tables = [glance_table(wholes, names, self.unread, self.failures, self.sort, hidden)]
+            groups, names = [groups[n] for n in shown], [names[n] for n in shown]
+            wholes = [whole for whole, _ in groups]
+            tables += comparison_tables(wholes, names)
+        for diagram, name in zip(self.diagrams, names, strict=False):
+            tables.append(diagram_table(diagram, f"Reliability of {name}" if name else "Reliability"))
         for (whole, parts), name in zip(groups, names, strict=True):
             tables += slice_tables(whole, parts, name)
             tables += [_per_class(whole, name)] if self.per_class else []
@@ -93,12 +125,28 @@ class EvaluationReport(Shown):
         tables.append(Table("Warnings", notes=tuple(warnings)))
         return [table for table in tables if table.rows or table.notes]
 
+    def _is_detailed(self, result: Result, of: int) -> bool:
+        return of <= MANY or self.details or bool(self.failures.get(result.input.path))
+
+    def headline(self) -> Headline:
+        """Return what was read, the verdict and three numbers; of several data sets who they are."""
+        wholes = [whole for whole, _ in with_slices(self.results)]
+        if len(wholes) > 1:
+            names = short_names([result.input.path for result in wholes])
+            rows = sum(result.input.rows for result in wholes)
+            read = f"{len(wholes)} data sets, {counted(rows, 'row')} in all"
+            numbers = [_of_system(name, result) for name, result in zip(names, wholes, strict=True)]
+            return Headline(read, numbers=numbers[:MOST_SYSTEMS], systems=names)
+        return _headline(wholes[0])
+
     def content(self) -> dict[str, Any]:
         """Return settings and results, with the definition of every number."""
         return {
             "settings": asdict(self.settings),
+            "unread": [asdict(one) for one in self.unread],
+            "failures": {path: list(sentences) for path, sentences in self.failures.items()},
             "results": [
-                {**_result(result), **_worst(parts if result is whole else ())}
+                {**_result(result), **_worst(whole, parts if result is whole else ())}
                 for whole, parts in with_slices(self.results)
                 for result in (whole, *parts)
             ],
@@ -116,20 +164,55 @@ class EvaluationReport(Shown):
                 record = empty | {"metric": name, "value": estimate.value, "sd": estimate.sd}
                 record |= {"signature": estimate.signature}
                 record |= asdict(estimate.interval) if estimate.interval else {}
-                yield record | _flat_null(estimate.if_calibrated)
+                yield record | _flat_null(estimate.if_calibrated) | flat_given(estimate)
             for row in result.per_class if self.per_class else ():
                 for figure in CLASS_FIGURES:
                     record = empty | {"class": row.name, "metric": figure, "value": getattr(row, figure)}
                     yield record | _flat_null(row.if_calibrated if figure == "ece" else None)
 
-    def write(self, folder: Path) -> None:
-        """Write report.json and report.md into a folder; the page shows the figures that are there."""
+    def reading(self) -> list[str]:
+        """Return how each file was read, sentences for the user."""
+        wholes = [whole.input for whole, _ in with_slices(self.results)]
+        return reading_sentences((read.path, read.reading) for read in wholes)
+
+    def write(self, folder: Path, captions: Mapping[Path, str]) -> None:
+        """Write report.json and report.md into a folder; the page shows figures in it, by their captions."""
         (folder / "report.json").write_text(render(self, "json"), encoding="utf-8")
-        order = list(FIGURES)
-        files = sorted(folder.rglob("*.png"), key=lambda file: (file.parent, order.index(file.stem)))
-        figures = [file.relative_to(folder).as_posix() for file in files]
+        figures = {file.relative_to(folder).as_posix(): text for file, text in captions.items()}
+        bins = list(bins_records(self.results))
+        if bins:
+            (folder / "vector_bins.csv").write_text(csv_text(bins), encoding="utf-8")
         page = markdown_text(self.tables(), self.title, figures)
         (folder / "report.md").write_text(page, encoding="utf-8")
+
+
+def _headline(result: Result) -> Headline:
+    read, metrics = result.input, result.metrics
+    place = "standard input" if read.path == "-" else read.path
+    size = f"{place}: {counted(read.rows, 'row')}, {counted(read.classes, 'class')}, {read.kind}"
+    sentences = [result.verdict.sentence] if result.verdict else []
+    sentences += [text.partition(". ")[0].rstrip(".") + "." for text in result.recalibration[:1]]
+    word = result.verdict.word if result.verdict else "untested"
+    tone: Literal["good", "bad", "plain"] = (
+        "good" if word == "consistent" else "plain" if word == "untested" else "bad"
+    )
+    chosen = [name for name in LEADING if name in metrics] or list(metrics)
+    numbers = [Number(name, number(metrics[name].value), _beside(metrics[name])) for name in chosen[:3]]
+    return Headline(size, " ".join(sentences), tone, numbers)
+
+
+def _of_system(name: str, result: Result) -> Number:
+    """Return the first of the leading metrics of one of several data sets, and its verdict."""
+    metric = next((metric for metric in LEADING if metric in result.metrics), next(iter(result.metrics)))
+    words = [metric, *([result.verdict.word] if result.verdict else [])]
+    return Number(name, number(result.metrics[metric].value), ", ".join(words))
+
+
+def _beside(estimate: Estimate) -> str:
+    if estimate.interval is not None:
+        return f"{ends(estimate)} ({100 * estimate.interval.level:.4g}%)"
+    null = if_calibrated(estimate)
+    return f"if calibrated {null}" if null else ""
 
 
 def _result(result: Result) -> dict[str, Any]:
@@ -147,8 +230,8 @@ def _result(result: Result) -> dict[str, Any]:
     }
 
 
-def _worst(parts: Sequence[Result]) -> dict[str, Any]:
-    worst = {column: part.slice.value for column, part in worst_slices(parts).items() if part.slice}
+def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, Any]:
+    worst = {column: part.slice.value for column, part in worst_slices(whole, parts).items() if part.slice}
     return {"worst_slices": worst, "slices_ranked_by": ranked_by(parts[0]) if parts else None}
 
 
@@ -161,10 +244,17 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
     found: dict[str, Any] = {"value": estimate.value}
     if estimate.interval is not None:
         found |= asdict(estimate.interval)
+    if estimate.no_interval:
+        found["no_interval"] = estimate.no_interval
     if estimate.sd is not None:
         found["sd"] = estimate.sd
     if estimate.parts:
         found["parts"] = dict(estimate.parts)
+    if estimate.bins is not None:
+        found["bins"] = bins_object(estimate.bins)
+    if estimate.if_given is not None:
+        given = estimate.if_given
+        found["if_given"] = {"mean": given.mean, "sd": given.sd, "p_value": given.p_value}
     return found | _null(estimate.if_calibrated) | {"signature": estimate.signature}
 
 
@@ -196,7 +286,8 @@ def _one_by_one(result: Result) -> list[Table]:
         for name, rows in result.decisions.items()
     ]
     lost = [loss_table(metrics, result.recalibration), parts_table(parts_of_scores(metrics))]
-    return [_read(result), _scores(result), *decisions, *lost, _errors(result), _classics(result)]
+    given = under_given(metrics)
+    return [read_table(result), _scores(result), *decisions, *lost, _errors(result), given, _classics(result)]
 
 
 def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
@@ -205,44 +296,12 @@ def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
     return next((one.parts.get("threshold") for one in risks if one.call.arguments["costs"] == costs), None)
 
 
-def _read(result: Result) -> Table:
-    read = result.input
-    weighted = ", weighted" if read.weighted else ""
-    rows = [
-        ("rows", f"{read.rows:,}{weighted}"),
-        ("classes", f"{read.classes:,}, {_balance(result)}"),
-        *([("absent", some(read.absent_classes))] if read.absent_classes else []),
-        ("labels", read.labels),
-        ("scores", f"{read.kind}: {read.kind_reason}"),
-        ("type", f"{read.dtype}, computed in {read.computed_in}"),
-    ]
-    if read.kind == "logits":
-        rows.append(("exact", f"{counted(read.ones, 'row')} with a confidence of 1"))
-    else:
-        worst = f"{read.worst_row_sum:.7g}"
-        divided = "" if worst == "1" else "; each row is divided by its sum"
-        rows.append(("row sums", f"the farthest from 1 is {worst}{divided}"))
-        rows.append(("exact", f"{read.zeros:,} probabilities of 0, {counted(read.ones, 'row')} with a 1"))
-    rows.append(("ties", f"{counted(read.tied_rows, 'row')} with more than one most probable class"))
-    rows += [("note", note) for note in read.notes]
-    title = "standard input" if read.path == "-" else read.path
-    return Table(title, (Column("", "left"), Column("", "left")), tuple(rows))
-
-
-def _balance(result: Result) -> str:
-    least, *_, most = sorted(result.per_class, key=lambda row: row.rows)
-    low, high = percent(least.rows / result.input.rows), percent(most.rows / result.input.rows)
-    if least.rows == most.rows:
-        return f"each {low} of the rows"
-    return f"{low} ({least.name}) to {high} ({most.name}) of the rows"
-
-
 def _scores(result: Result) -> Table:
     found = of_section(result.metrics, "scores")
     notes = [result.verdict.sentence] if result.verdict else []
     if any(name.startswith("normalized_") for name in found):
-        notes.append(NORMALIZED)
-    notes += unsure(found.values())
+        notes.append(NORMALIZED_ANSWERS if result.input.of_answers else NORMALIZED)
+    notes += without_interval(found.values())
     if any("constant" in estimate.parts for estimate in found.values()):
         notes.append(CONSTANT)
     notes += _prior_odds(found, result)
@@ -250,9 +309,14 @@ def _scores(result: Result) -> Table:
         Column(interval_head(found.values())): ends,
         Column("constant"): lambda e: number(e.parts["constant"]) if "constant" in e.parts else "",
         Column("better", "left"): lambda e: BETTER[e.call.entry.direction],
-        MEANING: lambda e: e.call.entry.meaning,
+        MEANING: lambda e: _meaning(e, result),
     }
     return estimates_table(QUALITY, found, cells, notes)
+
+
+def _meaning(one: Estimate, result: Result) -> str:
+    entry = one.call.entry
+    return entry.of_answers if result.input.of_answers and entry.of_answers else entry.meaning
 
 
 def _prior_odds(found: Mapping[str, Estimate], result: Result) -> list[str]:
@@ -267,7 +331,7 @@ def _errors(result: Result) -> Table:
     cells = {
         Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
-        MEANING: lambda e: e.call.entry.meaning,
+        MEANING: lambda e: _meaning(e, result),
     }
     return estimates_table(DIAGNOSIS, found, cells, error_notes(found.values(), ERRORS))
 
@@ -279,7 +343,8 @@ def _classics(result: Result) -> Table:
         Column("if calibrated"): lambda e: "0 ± 1" if e.if_calibrated else IDEALS[e.call.entry.name],
         Column("p"): tested_p,
     }
-    return estimates_table(CLASSICAL, found, cells)
+    title = CLASSICAL_ANSWERS if result.input.of_answers else CLASSICAL
+    return estimates_table(title, found, cells)
 
 
 def _per_class(result: Result, name: str) -> Table:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from calcli.core.language.declaring import Setting, declared
 from calcli.core.language.entries import Entry, FigureKind, Method, Metric, written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
@@ -13,6 +14,8 @@ from calcli.core.language.families import METRIC_FAMILIES
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import FitSettings, Settings
+from calcli.core.language.synonyms import meant
 from calcli.report.shown import Column, Shown, Table
 
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": "neither"}
@@ -24,6 +27,7 @@ SHOWS = Column("what is to be seen", "left")
 MORE = "calcli explain NAME says more, such as calcli explain ks."
 HIDDEN = ("arguments", "count", "proper")  # of what JSON shows
 REQUIRED = "METHOD"  # as the default of what has to be given
+OPTIONS = declared(FitSettings) | declared(Settings)
 REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
 
 
@@ -34,7 +38,8 @@ class Explanation(Shown):
     Attributes
     ----------
     name
-        Of a metric, calibrator or figure; an expression stands for what it names. None for all.
+        Of a metric, calibrator, figure or option, in any spelling, or what else people call it; an expression
+        stands for what it names. None for all.
 
     Raises
     ------
@@ -48,12 +53,12 @@ class Explanation(Shown):
 
     def tables(self) -> list[Table]:
         """Return the table of each entry of that name, or all metrics by family, calibrators and figures."""
-        return _lists() if self.name is None else list(map(_table, _entries(self.name)))
+        return _lists() if self.name is None else list(map(_table, _found(self.name)))
 
     def content(self) -> dict[str, Any]:
         """Return the entry, with a figure of the same name, or all registries."""
         if self.name is not None:
-            first, *figures = map(_object, _entries(self.name))
+            first, *figures = map(_object, _found(self.name))
             return first | {"figure": figures[0]} if figures else first
         return {
             kind: {key: _object(entry) for key, entry in known.items()} for kind, known in REGISTRIES.items()
@@ -73,18 +78,26 @@ def _lists() -> list[Table]:
     return [*tables, Table(FIGURES_TITLE, (Column("figure", "left"), SHOWS), rows, (MORE,))]
 
 
-def _table(entry: Entry) -> Table:
+def _table(entry: Entry | Setting) -> Table:
+    if isinstance(entry, Setting):
+        rows = tuple((key, text) for key, text in _of_setting(entry).items() if text)
+        return Table(f"The option {entry.option}", (Column("", "left"), Column("", "left")), rows)
     rows = tuple((key, text) for key, text in _lines(entry).items() if text)
     return Table(f"{entry.title} ({entry.name})", (Column("", "left"), Column("", "left")), rows)
 
 
-def _entries(name: str) -> list[Entry]:
-    base = name.partition(":")[0]
+def _found(name: str) -> Sequence[Entry | Setting]:
+    """Return the entries of a name, or else the option."""
+    every = [entry for known in REGISTRIES.values() for entry in known.values()]
+    base = meant(name.partition(":")[0], every)
     found = [known[base] for known in REGISTRIES.values() if base in known]
+    if not found and (option := OPTIONS.get(base.lower().lstrip("-").replace("-", "_"))):
+        return [option]
     if not found:
         nearest = nearest_name(base, [name for known in REGISTRIES.values() for name in known])
         raise UsageError(
-            f"no metric, calibrator or figure is called {name!r}{nearest}; calcli explain lists them all"
+            f"no metric, calibrator, figure or setting is called {name!r}{nearest}; "
+            "calcli explain lists them all"
         )
     return found
 
@@ -103,6 +116,7 @@ def _lines(entry: Entry) -> dict[str, str]:
 def _of_metric(metric: Metric) -> dict[str, str]:
     return {
         "says": metric.meaning,
+        "of answers": _of_answers(metric) or metric.of_answers,
         "formula": metric.formula,
         "range": f"{metric.range} ({metric.unit}); better: {BETTER[metric.direction]}",
         "source": metric.source,
@@ -112,10 +126,16 @@ def _of_metric(metric: Metric) -> dict[str, str]:
     }
 
 
+def _of_answers(entry: Entry) -> str:
+    """Say why an entry is not for answers, right or wrong; nothing if it is."""
+    return f"not there: it {entry.needs_classes}" if entry.needs_classes else ""
+
+
 def _of_method(method: Method) -> dict[str, str]:
     example = f"{method.name}:calibrator=temperature" if method.family == "wrapper" else method.name
     return {
         "learns": method.learns,
+        "of answers": _of_answers(method),
         "parameters": f"{method.parameters} (K: number of classes)",
         "keeps": method.keeps,
         "misses": method.misses,
@@ -125,9 +145,21 @@ def _of_method(method: Method) -> dict[str, str]:
     }
 
 
+def _of_setting(setting: Setting) -> dict[str, str]:
+    default = setting.default
+    return {
+        "says": setting.help,
+        "takes": setting.values.expected,
+        "default": written(default) if isinstance(default, bool | int | float | str) else "",
+        "in Python": f"{setting.keyword}=",
+        "in a policy": setting.key if setting.in_policies else "",
+    }
+
+
 def _of_figure(figure: FigureKind) -> dict[str, str]:
     return {
         "shows": figure.meaning,
+        "of answers": _of_answers(figure),
         "source": figure.source,
         "metrics": ", ".join(figure.metrics),
         "use": f"calcli plot FILE --figure {figure.name} -o DIR",
@@ -139,7 +171,9 @@ def _defaults(entry: Entry) -> str:
     return ", ".join(f"{key}={text}" for key, text in given.items())
 
 
-def _object(entry: Entry) -> dict[str, Any]:
+def _object(entry: Entry | Setting) -> dict[str, Any]:
+    if isinstance(entry, Setting):
+        return {"kind": "option", "name": entry.option, **_of_setting(entry)}
     found = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name not in HIDDEN}
     if isinstance(entry, Metric):
         found["family"] = entry.family.name

@@ -92,9 +92,15 @@ def _useless(summary: Summary) -> Iterator[Warning]:
     if worse:
         yield Warning(
             "worse_than_constant",
-            f"Worse than answering with the class frequencies, or always with the best of them: "
-            f"{'; '.join(worse)}. A recalibration may mend it; as they are, ignore these probabilities.",
+            f"Worse than {_constant(summary)}: {'; '.join(worse)}. A recalibration may mend it; as they are, "
+            "ignore these probabilities.",
         )
+
+
+def _constant(summary: Summary) -> str:
+    if summary.input.of_answers:
+        return "always stating the accuracy"
+    return "answering with the class frequencies, or always with the best of them"
 
 
 def _infinite(summary: Summary) -> Iterator[Warning]:
@@ -102,11 +108,13 @@ def _infinite(summary: Summary) -> Iterator[Warning]:
     if infinite is not None:
         without = infinite.value_without
         rest = "" if np.isnan(without) else f"; without them it is {number(without)}"
-        given = "gives its" if infinite.rows == 1 else "give their"
+        what = f"{'gives its' if infinite.rows == 1 else 'give their'} label probability 0"
+        if summary.input.of_answers:
+            what = f"{'is' if infinite.rows == 1 else 'are'} wrong with the confidence 1, or right with 0"
         yield Warning(
             "infinite_log_loss",
-            f"{counted(infinite.rows, 'row')} {given} label probability 0, which makes the log-loss "
-            f"infinite{rest}. Counted from 0: {some(infinite.first, infinite.rows)}. --clip makes it finite.",
+            f"{counted(infinite.rows, 'row')} {what}, which makes the log-loss infinite{rest}. Counted from "
+            f"0: {some(infinite.first, infinite.rows)}. --clip makes it finite.",
         )
 
 
@@ -120,6 +128,11 @@ def _clipped(summary: Summary) -> Iterator[Warning]:
 
 
 def _classes(summary: Summary) -> Iterator[Warning]:
+    if summary.input.of_answers:
+        if summary.accuracy in (0, 1):
+            same = "right" if summary.accuracy else "wrong"
+            yield Warning("one_outcome", f"Every answer is {same}: what tells right from wrong is untested.")
+        return
     present = [row.name for row in summary.per_class if row.rows]
     absent = [row.name for row in summary.per_class if not row.rows]
     if len(present) == 1:

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from calcli.core.calibrators.crossvalidation import PairedDifference
-from calcli.core.recalibrating.fitting import Candidate, Fit
+from calcli.core.language.expressions import MethodExpression, parse_method
+from calcli.core.recalibrating.candidates import POOL
+from calcli.core.recalibrating.choosing import Candidate, Sureness
+from calcli.core.recalibrating.fitting import Fit
 from calcli.report.findings import Warning
 from calcli.report.numbers import counted, number, percent, some, spread
-from calcli.report.shown import Column, Shown, Table
+from calcli.report.shown import Column, Headline, Number, Shown, Table
 from calcli.report.wording import NONE
 
 ROWS_A_CLASS = 10  # fewer, and what is learned of a class is mostly noise
@@ -48,6 +51,20 @@ class FitReport(Shown):
             *([Table("Warnings", notes=warnings)] if warnings else []),
         ]
 
+    def headline(self) -> Headline:
+        """Return what was fitted, and what it does to scores, on rows not seen if there are any."""
+        fit = self.fit
+        rows = fit.predictions
+        after, where = (
+            (fit.cross_validated, "cross-validated") if fit.cross_validated else (fit.after, "in sample")
+        )
+        numbers = [
+            Number(name, number(after[name]), f"{number(fit.before[name])} before; {where}")
+            for name in list(fit.before)[:3]
+        ]
+        size = f"{rows.provenance.path}: {counted(rows.n_rows, 'row')}, {counted(rows.n_classes, 'class')}"
+        return Headline(size, f"Fitted: {fit.call}.", numbers=numbers)
+
     def content(self) -> dict[str, Any]:
         """Return settings, input, what was learned, and its effect; long arrays by their range."""
         fit, rows = self.fit, self.fit.predictions
@@ -60,6 +77,9 @@ class FitReport(Shown):
                 "kind": rows.kind,
                 "kind_reason": rows.scores.kind_reason,
                 "labels": rows.provenance.labels,
+                "read_as": rows.provenance.read_as,
+                "taken": rows.provenance.taken,
+                "reading": rows.reading,
             },
             "method": str(fit.call),
             "learned": {name: _plain(np.asarray(value)) for name, value in fit.calibrator.parameters.items()},
@@ -70,6 +90,7 @@ class FitReport(Shown):
             "changed_rows": fit.changed_rows,
             "new_ties": fit.new_ties,
             "candidates": [_candidate(one, fit) for one in fit.candidates],
+            "sureness": fit.sureness and asdict(fit.sureness),
             "notes": list(fit.calibrator.notes),
             "warnings": [asdict(warning) for warning in fit_warnings(fit)],
         }
@@ -83,11 +104,17 @@ def fit_warnings(fit: Fit) -> list[Warning]:
 def _what(fit: Fit) -> Table:
     rows = fit.predictions
     *wrappers, learning = fit.settings.wrapped(fit.call).chain
+    origin = rows.provenance
+    outcomes = ("classes", f"{rows.n_classes:,}")
+    if rows.of_answers:
+        outcomes = ("answers", f"{percent(fit.priors[1])} are right")
     lines = [
+        ("read as", f"{origin.read_as}: {some(origin.taken)}"),
+        *(("doubt", doubt) for doubt in origin.doubts),
         ("rows", f"{rows.n_rows:,}{'' if rows.weights is None else ', weighted'}"),
-        ("classes", f"{rows.n_classes:,}"),
-        ("labels", rows.provenance.labels),
-        ("scores", f"{rows.kind}: {rows.scores.kind_reason}"),
+        outcomes,
+        ("right by" if rows.of_answers else "labels", rows.provenance.labels),
+        ("confidence" if rows.of_answers else "scores", f"{rows.kind}: {rows.scores.kind_reason}"),
         ("method", f"{fit.call}: {learning.entry.learns} ({learning.entry.source})"),
     ]
     lines += [("", WRAPPED[one.entry.name].format(**one.arguments)) for one in reversed(wrappers)]
@@ -122,8 +149,9 @@ def _candidates(fit: Fit) -> Table:
     score = fit.settings.score
     heads = (score, "to the best ± se", *(name for name in fit.before if name != score))
     rows = []
-    for one in fit.candidates:
-        name = AS_IS if one.call is None else str(one.call)
+    shown = _shown(fit)
+    for one in shown:
+        name = AS_IS if one.call is None else _short(one.call)
         if one.difference is None:
             rows.append((name, "failed", *[NONE] * (len(heads) - 1)))
             continue
@@ -137,12 +165,79 @@ def _candidates(fit: Fit) -> Table:
             )
         )
     notes = [
-        "* chosen: the simplest, first in this list, of those within one standard error (se) of the best.",
-        f"On rows that no fit has seen, {fit.settings.folds} folds.",
+        "* chosen: the simplest, first in this list, of those within one standard error (se) of the best"
+        + (
+            "; then the pool, if it is better by more than one."
+            if any(map(_is_pool, fit.candidates))
+            else "."
+        ),
+        f"On rows that no fit has seen, {fit.settings.folds} folds{_repeated(fit.sureness)}.",
     ]
+    if any(one.call and one.call.entry.name == "structured" for one in shown):
+        notes.append(
+            "structured: base, penalties of the slopes of each class and, where there is one, of the matrix."
+        )
+    if hidden := len(fit.candidates) - len(shown):
+        notes.append(f"{hidden} more strengths of structured scaling, in --format json.")
+    if fit.sureness is not None:
+        notes += _sure(fit.sureness, score)
     notes += [f"{one.call}: {one.failed}." for one in fit.candidates if one.failed]
     columns = (Column("", "left"), *map(Column, heads))
     return Table("Candidates, by cross-validation", columns, tuple(rows), tuple(notes))
+
+
+def _shown(fit: Fit) -> list[Candidate]:
+    """Return the candidates for the table: of the strengths of structured scaling the best with each base."""
+    score = fit.settings.score
+    best: dict[str, Candidate] = {}
+    for one in fit.candidates:
+        if one.call is not None and one.call.chain[-1].entry.name == "structured" and one.difference:
+            base = str(one.call.chain[-1].arguments["base"])
+            if base not in best or one.values[score] < best[base].values[score]:
+                best[base] = one
+    kept = list(best.values())
+    return [
+        one
+        for one in fit.candidates
+        if one.call is None
+        or one.call.chain[-1].entry.name != "structured"
+        or one.call == fit.call
+        or not one.difference
+        or any(one is other for other in kept)
+    ]
+
+
+def _is_pool(one: Candidate) -> bool:
+    return one.call is not None and one.call.entry.name == POOL
+
+
+def _repeated(sureness: Sureness | None) -> str:
+    return f", dealt {sureness.repeats} times" if sureness and sureness.repeats > 1 else ""
+
+
+def _sure(sureness: Sureness, score: str) -> list[str]:
+    others = [
+        f"{_short(parse_method(name))} ({percent(share)})"
+        for name, share in list(sureness.others.items())[:2]
+    ]
+    instead = f"; others choose {'; '.join(others)}" if others else ""
+    notes = [f"Of resamples of the rows {percent(sureness.share)} choose the same{instead}."]
+    if sureness.optimism > 0:
+        notes.append(f"Chosen on these rows, its {score} is too low by about {number(sureness.optimism)}.")
+    return notes
+
+
+def _short(call: MethodExpression) -> str:
+    """Return a method for a table: a pool without its members, structured scaling by its parts."""
+    inner = call.chain[-1]
+    if inner.entry.name == POOL and inner.arguments["weights"]:
+        return POOL
+    if inner.entry.name != "structured" or len(call.chain) > 1:
+        return str(call)
+    strengths = [*inner.arguments["penalties"]]
+    if inner.arguments["form"] == "matrix":
+        strengths += inner.arguments["off_diagonal_penalties"]
+    return f"structured, {inner.arguments['base']}, {', '.join(f'{one:g}' for one in strengths)}"
 
 
 def _effect(fit: Fit) -> Table:
@@ -156,7 +251,8 @@ def _effect(fit: Fit) -> Table:
     rows = [(name, *(number(found[name]) for found in judged.values()), BETTER[name]) for name in fit.before]
     if fit.gain is not None:
         notes.append(_gain(fit.gain, fit.settings.score))
-    notes.append(_changes(fit))
+    if not fit.predictions.of_answers:
+        notes.append(_changes(fit))
     return Table("What it does", columns, tuple(rows), tuple(notes))
 
 
@@ -200,15 +296,16 @@ def _losses(fit: Fit) -> Iterator[Warning]:
 def _few_rows(fit: Fit) -> Iterator[Warning]:
     rows = fit.predictions
     counts, total = fit.class_rows, int(fit.class_rows.sum())
+    thing = "outcome" if rows.of_answers else "class"
     named = [(rows.classes[k], int(counts[k])) for k in np.flatnonzero(counts < ROWS_A_CLASS)]
     absent = [name for name, count in named if not count]
     few = [name for name, count in named if count]
     if absent:
-        yield Warning("absent_classes", f"{counted(len(absent), 'class')} without a row: {some(absent)}.")
+        yield Warning("absent_classes", f"{counted(len(absent), thing)} without a row: {some(absent)}.")
     if few:
         yield Warning(
             "few_rows_a_class",
-            f"{counted(len(few), 'class')} on fewer than {ROWS_A_CLASS} rows: {some(few)}.",
+            f"{counted(len(few), thing)} on fewer than {ROWS_A_CLASS} rows: {some(few)}.",
         )
     parameters = fit.settings.wrapped(fit.call).parameters(rows.n_classes)
     if parameters and total < ROWS_A_PARAMETER * parameters:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from calcli.report.shown import Mark, Table
 
 
-def markdown_text(tables: Sequence[Table], title: str, figures: Sequence[str] = ()) -> str:
+def markdown_text(tables: Sequence[Table], title: str, figures: Mapping[str, str] | None = None) -> str:
     """Return tables as a Markdown page.
 
     Parameters
@@ -18,10 +18,10 @@ def markdown_text(tables: Sequence[Table], title: str, figures: Sequence[str] = 
     title
         Of the page.
     figures
-        Image files to embed at the end.
+        Image files to embed at the end, with the words for those who cannot see them.
     """
     parts = [_table(table) for table in tables]
-    parts += [f"![{file.removesuffix('.png')}](<{file}>)" for file in figures]
+    parts += [f"![{_alternative(text)}](<{file}>)" for file, text in (figures or {}).items()]
     return f"# {title}\n\n" + "\n\n".join(parts) + "\n"
 
 
@@ -41,10 +41,15 @@ def _table(table: Table) -> str:
 
 def _marked(cell: str, mark: Mark | None) -> str:
     text = _escaped(cell)
-    return {"best": f"**{text}**", "second": f"<u>{text}</u>", "both": f"**<u>{text}</u>**", None: text}[mark]
+    marked = {"best": f"**{text}**", "second": f"<u>{text}</u>", "both": f"**<u>{text}</u>**"}
+    return marked.get(mark or "", text)
 
 
 SPECIAL = re.compile(r"[\\|*<`]|(?<!\w)_|_(?!\w)")  # an underscore within a word is one
+
+
+def _alternative(text: str) -> str:
+    return re.sub(r"[\[\]]", r"\\\g<0>", _escaped(text))
 
 
 def _escaped(text: str) -> str:

@@ -39,6 +39,11 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:z.1f}%"
 
 
+def relative(change: float) -> str:
+    """Return a relative change in percent with its sign, and a word where there is none."""
+    return "undefined" if math.isnan(change) else f"{100 * change:+z.2f}%"
+
+
 def points(fraction: float) -> str:
     """Return a difference of fractions in percentage points, with one decimal."""
     return f"{100 * fraction:z.1f}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from calcli.core.comparing.selection import Choice, relative_change
 from calcli.core.language.expressions import MetricExpression
-from calcli.report.numbers import number
+from calcli.report.numbers import number, relative
 from calcli.report.shown import Column, Shown, Table
 
 ARROWS = {"lower": " ↓", "higher": " ↑", "zero": " → 0", "none": ""}
@@ -62,7 +61,7 @@ class SelectionReport(Shown):
         for choice in self.choices[1:]:
             for n, (name, values) in enumerate(self._values(choice)):
                 first = self._values(self.choices[0])[n][1]
-                changes = [_percent(relative_change(*both)) for both in zip(first, values, strict=True)]
+                changes = [relative(relative_change(*both)) for both in zip(first, values, strict=True)]
                 rows.append((choice.criterion.asked, name, *changes))
         heads = (columns[0], *columns[2:])
         return Table(f"Change against {self.choices[0].criterion.asked}, in percent", heads, tuple(rows))
@@ -92,7 +91,3 @@ class SelectionReport(Shown):
                 for choice in self.choices
             ],
         }
-
-
-def _percent(change: float) -> str:
-    return "undefined" if math.isnan(change) else f"{100 * change:+z.2f}%"

@@ -6,15 +6,15 @@ import csv
 import io
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.version import __version__
 
-Format = Literal["table", "json", "markdown", "csv", "junit", "github"]
-Mark = Literal["best", "second", "both"]
+Format = Literal["table", "json", "markdown", "csv", "junit", "github", "html"]
+Mark = Literal["best", "second", "both", "over", "under"]
 T = TypeVar("T")
 
 
@@ -52,7 +52,8 @@ class Table:
     notes
         Sentences to be read with it.
     marks
-        Cells that stand out, by row and column: the best, and the second best; of two rankings, both.
+        Cells that stand out, by row and column: the best, and the second best; of two rankings, both; what
+        was promised over and under what was observed.
     """
 
     title: str
@@ -60,6 +61,46 @@ class Table:
     rows: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
     marks: Mapping[tuple[int, int], Mark] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a headline.
+
+    Attributes
+    ----------
+    name, value, beside
+        What it is, what it says, and the interval or the words that belong to it.
+    """
+
+    name: str
+    value: str
+    beside: str = ""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a page says first.
+
+    Attributes
+    ----------
+    read
+        What was read.
+    verdict
+        A sentence or two; "" for none.
+    tone
+        Whether that is good news.
+    numbers
+        The few that matter most.
+    systems
+        Names of several systems, which tables have in their first column.
+    """
+
+    read: str = ""
+    verdict: str = ""
+    tone: Literal["good", "bad", "plain"] = "plain"
+    numbers: Sequence[Number] = ()
+    systems: Sequence[str] = ()
 
 
 def table_of(
@@ -115,6 +156,10 @@ class Shown(ABC):
         """Return a flat record for each of its numbers, where it has a form as CSV."""
         raise NotImplementedError
 
+    def headline(self) -> Headline:
+        """Return what a page with its tables says first."""
+        return Headline()
+
     def verdicts(self, format: Literal["junit", "github"]) -> str:
         """Return its verdicts for continuous integration, where it has some."""
         raise NotImplementedError
@@ -136,6 +181,11 @@ class Shown(ABC):
     def _repr_markdown_(self) -> str:
         return render(self, "markdown")
 
+    def _repr_html_(self) -> str:
+        from calcli.report.page import fragment
+
+        return fragment(self)
+
 
 def render(shown: Shown, format: Format, *, color: bool = False) -> str:
     """Return results as text in the form asked for.
@@ -145,8 +195,8 @@ def render(shown: Shown, format: Format, *, color: bool = False) -> str:
     shown
         What was found out.
     format
-        Tables for a terminal, JSON, a Markdown page; CSV with a line a record; of checks JUnit XML, or the
-        annotations of GitHub's workflows.
+        Tables for a terminal, JSON, a page of Markdown or HTML; CSV with a line a record; of checks JUnit
+        XML, or the annotations of GitHub's workflows.
     color
         Whether tables for a terminal may be emphasized with escape sequences.
     """
@@ -158,6 +208,10 @@ def render(shown: Shown, format: Format, *, color: bool = False) -> str:
         from calcli.report.markdown import markdown_text
 
         return markdown_text(shown.tables(), shown.title)
+    if format == "html":
+        from calcli.report.page import page_text
+
+        return page_text(shown)
     if format == "junit" or format == "github":
         return shown.verdicts(format)
     from calcli.report.terminal import terminal_text

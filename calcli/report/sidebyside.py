@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calcli.report.estimates import cell, half_width
+from calcli.report.numbers import some
+from calcli.report.posteriors import given_side_by_side
 from calcli.report.shown import Column, Table
 from calcli.report.summary import Result
 from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, error_notes
@@ -25,6 +27,7 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
         _reads(results, names),
         _by_metric(results, names, False, QUALITY, half_width(estimates)),
         _by_metric(results, names, True, DIAGNOSIS, error_notes(estimates, TESTED)),
+        given_side_by_side(results, names),
     ]
     return [table for table in tables if len(table.columns) > 1]
 
@@ -33,15 +36,19 @@ def _reads(results: Sequence[Result], names: Sequence[str]) -> Table:
     columns = [Column(head) for head in ("rows", "classes", "absent")]
     columns += [Column(head, "left") for head in ("verdict", "kind", "type")]
     columns += [Column(head) for head in ("row sum", "0s", "1s", "ties")]
-    columns.append(Column("labels", "left"))
+    columns += [Column("labels", "left"), Column("scores", "left")]
     rows, notes = [], []
     for name, result in zip(names, results, strict=True):
         read = result.input
-        notes += [f"{name}: {note}" for note in read.notes]
+        notes += [f"{name}: {note}" for note in (*read.doubts, *read.notes)]
         counts = [f"{count:,}" for count in (read.rows, read.classes, len(read.absent_classes))]
+        if read.of_answers:
+            counts[1] = "answers"
         words = [result.verdict.word if result.verdict else NONE, read.kind, read.dtype]
         exact = [f"{count:,}" for count in (read.zeros, read.ones, read.tied_rows)]
-        rows.append((name, *counts, *words, f"{read.worst_row_sum:.6g}", *exact, read.labels))
+        rows.append(
+            (name, *counts, *words, f"{read.worst_row_sum:.6g}", *exact, read.labels, some(read.taken))
+        )
     return Table("What was read", (Column("", "left"), *columns), tuple(rows), tuple(notes))
 
 

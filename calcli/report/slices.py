@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import isnan
+from math import isnan, nan
 
 from calcli.core.data.slices import ENOUGH_ROWS
+from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
+from calcli.core.evaluating.sliced import apart
 from calcli.report.estimates import cell, half_width
 from calcli.report.numbers import number
 from calcli.report.shown import Column, Table
@@ -61,16 +63,36 @@ def _badness(estimate: Estimate) -> float:
     return estimate.value - (estimate.if_calibrated.mean if estimate.if_calibrated else 0)
 
 
-def worst_slices(parts: Sequence[Result]) -> dict[str, Result]:
-    """Return the worst slice of each column by the metric they are ranked by, if two or more are compared."""
+def worst_slices(whole: Result, parts: Sequence[Result]) -> dict[str, Result]:
+    """Return the worst slice of each column by the metric they are ranked by, if that is more than chance.
+
+    A score must be worse than that of all rows, an error larger than if calibrated, corrected for the number
+    of slices that are compared.
+    """
+    return {column: found for column, (found, p) in _worst(whole, parts).items() if p <= SIGNIFICANT}
+
+
+def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, tuple[Result, float]]:
+    """Return the worst slice of each column that has two or more to compare, and its corrected p-value."""
     name = ranked_by(parts[0]) if parts else None
-    worst: dict[str, Result] = {}
+    worst: dict[str, tuple[Result, float]] = {}
     if name is None:
         return worst
     for column, of_column in by_column(parts).items():
         compared = [part for part in of_column if is_compared(part) and not isnan(part.metrics[name].value)]
-        if len(compared) > 1:
-            worst[column] = max(compared, key=lambda part: _badness(part.metrics[name]))
+        if len(compared) < 2:
+            continue
+        badness = [_badness(part.metrics[name]) for part in compared]
+        place = badness.index(max(badness))
+        null, own = compared[place].metrics[name].if_calibrated, whole.metrics[name]
+        if null is not None:
+            p = nan if null.corrected_p is None else null.corrected_p
+        elif badness[place] <= _badness(own):
+            p = 1.0
+        else:
+            n = whole.input.rows
+            p = apart((part.metrics[name], own, part.input.rows / n) for part in compared)[place]
+        worst[column] = compared[place], p
     return worst
 
 
@@ -101,7 +123,7 @@ def _table(whole: Result, parts: Sequence[Result], column: str, name: str) -> Ta
     rows = []
     for part in [*parts, whole]:
         compared = is_compared(part) or part is whole
-        value = (part.slice.value or "(empty)" if part.slice else "all rows") + ("" if compared else FEW)
+        value = (part.slice.shown if part.slice else "all rows") + ("" if compared else FEW)
         found = [part.metrics[metric] for metric in metrics]
         cells = [cell(e if compared else replace(e, if_calibrated=None)) for e in found]
         rows.append((value, f"{part.input.rows:,}", *cells))
@@ -113,9 +135,14 @@ def _table(whole: Result, parts: Sequence[Result], column: str, name: str) -> Ta
 def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> list[str]:
     notes = []
     name = ranked_by(whole) or ""
-    for worst in worst_slices(parts).values():
+    for worst, p in _worst(whole, parts).values():
+        if p > SIGNIFICANT:
+            notes.append(f"No slice is worse by {name} than chance would make one of so many.")
+        if not p <= SIGNIFICANT:
+            continue
         value, everywhere = (number(found.metrics[name].value) for found in (worst, whole))
-        notes.append(f"The worst by {name} is {worst.slice}: {value}, {everywhere} on all rows.")
+        part = f"{worst.slice.column}={worst.slice.shown}" if worst.slice else ""
+        notes.append(f"The worst by {name} is {part}: {value}, {everywhere} on all rows.")
         if worst.metrics[name].if_calibrated:
             notes.append(EXCESS)
     if not all(map(is_compared, parts)):

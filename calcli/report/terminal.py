@@ -16,8 +16,10 @@ from rich.text import Text
 from calcli.report.shown import Table
 
 GAP = 2  # blanks between columns
-STYLES = {"best": "bold", "second": "underline", "both": "bold underline", None: ""}
-SIGNS = {"best": "*", "second": "+", "both": "*+", None: " "}  # where there are no styles
+STYLES = {
+    "best": "bold", "second": "underline", "both": "bold underline", "over": "red", "under": "blue", None: "",
+}  # fmt: skip
+SIGNS = {"best": "*", "second": "+", "both": "*+", "over": "", "under": "", None: " "}  # without styles
 UNKNOWN = 80  # characters, if COLUMNS=0 says that the width is unknown
 ROOM = 60  # the least an optional column is worth showing in
 

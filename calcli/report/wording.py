@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import PROPER
+from calcli.report.numbers import some
 
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Difference
@@ -19,13 +18,11 @@ QUALITY = "Quality for decisions"
 WON_BACK = "What a recalibration would win back"
 PARTS = "Parts of scores"
 CLASSICAL = "Classical calibration of two classes"
+CLASSICAL_ANSWERS = "Classical calibration of the confidence"
 DIAGNOSIS = "Calibration errors, for diagnosis"
 
 NORMALIZED = "normalized_*: 1 is as good as always answering with the class frequencies, 0 is perfect."
-UNSURE = (
-    "A normalized score has no interval where the class frequencies come from so few rows that the score is "
-    "biased upward by more than half the width."
-)
+NORMALIZED_ANSWERS = "normalized_*: 1 is as good as always stating the accuracy, 0 is perfect."
 CONSTANT = "constant: the value of the best system that gives every row the same answer."
 P = "p is the chance that calibrated probabilities show an error as large."
 BIASED = "Errors carry no interval: they are biased upward near zero."
@@ -70,14 +67,13 @@ def assumed_bins(calls: Iterable[MetricExpression]) -> list[str]:
     return []
 
 
-def unsure(found: Iterable[Estimate | Difference]) -> list[str]:
-    """Return why normalized scores have no interval, if others have."""
-    found = list(found)
-    missing = [one for one in found if one.interval is None and not math.isnan(one.value)]
-    named = [one for one in missing if one.call.entry.name.removeprefix("normalized_") in PROPER]
-    families = {one.call.entry.family for one in named if one.call.entry.name not in PROPER}
-    others = any(one.interval is not None and one.call.entry.family in families for one in found)
-    return [UNSURE] if others else []
+def without_interval(found: Iterable[Estimate | Difference]) -> list[str]:
+    """Return why metrics that may have an interval have none."""
+    reasons: dict[str, list[str]] = {}
+    for one in found:
+        if one.no_interval and one.call.asked not in reasons.setdefault(one.no_interval, []):
+            reasons[one.no_interval].append(one.call.asked)
+    return [f"No interval of {some(names)}: {reason}." for reason, names in reasons.items()]
 
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:

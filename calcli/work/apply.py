@@ -9,7 +9,7 @@ import numpy as np
 from calcli.core.calibrators.record import CalibratorRecord, prior_shift
 from calcli.core.data.predictions import Kind
 from calcli.core.estimators.costs import CostMatrix
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.calibrators import load_calibrator
 from calcli.io.costs import read_costs, read_priors
@@ -55,8 +55,13 @@ def apply_file(
         If the priors or the costs make no sense.
     """
     record = load_calibrator(calibrator)
-    shift = None if priors is None else prior_shift(record, read_priors(priors))
-    costs = None if decide is None else _costs(decide, record)
+    shift = costs = None
+    if priors is not None:
+        with naming("--shift-to-priors"):
+            shift = prior_shift(record, read_priors(priors))
+    if decide is not None:
+        with naming("--decide"):
+            costs = _costs(decide, record)
     recalibrated = recalibrate_folder if Path(file).is_dir() else recalibrate_file
     return recalibrated(record, file, output, options, Wanted(kind, shift, costs), watcher)
 
@@ -64,8 +69,6 @@ def apply_file(
 def _costs(text: str, record: CalibratorRecord) -> CostMatrix:
     (costs,) = read_costs((text,))
     if not record.priors and text == "balanced":
-        raise UsageError(
-            "--decide balanced needs the class frequencies of the fit; save the calibrator with them"
-        )
+        raise UsageError("balanced needs the class frequencies of the fit; save the calibrator with them")
     frequencies = record.priors or np.full(len(record.classes), 1 / len(record.classes))
     return costs.matrix(record.classes, np.asarray(frequencies))

@@ -7,18 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods, parse_metrics
 from calcli.core.language.methods import SETS
+from calcli.core.language.metrics import METRICS
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, Task, run, task_of
+from calcli.core.recalibrating.sizes import try_sizes
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.report.benchmark import BenchmarkReport
+from calcli.report.sizes import SizesReport
 from calcli.report.summary import short_names
 from calcli.work.selection import files_of
 
+REPEATS = 10  # subsets of each size
 PRINTED_METRICS = ("ece_l2", "cw_ece_l2")
 
 
@@ -34,8 +39,10 @@ def benchmark_files(
     jobs: int | None = None,
     as_printed: bool = False,
     columns: Sequence[str] = (),
+    sizes: Sequence[int] = (),
+    repeats: int = REPEATS,
     watcher: Watcher = unwatched,
-) -> BenchmarkReport:
+) -> BenchmarkReport | SizesReport:
     """Fit every method to some rows, and judge it on others.
 
     Parameters
@@ -55,6 +62,8 @@ def benchmark_files(
     as_printed, columns
         Whether to show tables as van de Waterlaat 2021 prints them, and `NAME=GLOB` of their columns for
         other models: files of the same names as those judged on.
+    sizes, repeats
+        To fit to random subsets of the calibration rows: how many rows, and how many subsets of each size.
     watcher
         Starts a progress bar.
 
@@ -69,18 +78,32 @@ def benchmark_files(
         raise UsageError("--column adds a column to the tables of --as-printed; give both")
     names = [part for name in methods or DEFAULT_METHODS for part in SETS.get(name, (name,))]
     calls = parse_methods(names)
+    tasks = _tasks(cal, test, pairs, folds, options, settings)
+    of_answers = any(task.of_answers for task in tasks)
+    if of_answers:
+        calls = calls if methods else [call for call in calls if not call.entry.needs_classes]
+        refuse_classes(calls)
     risks = [f"bayes_risk:costs={one.name}" for one in settings.costs]
-    usual = [*(PRINTED_METRICS if as_printed else DEFAULT_METRICS), *risks]
+    usual = [name for name in DEFAULT_METRICS if not (of_answers and METRICS[name].needs_classes)]
+    usual = [*(PRINTED_METRICS if as_printed else usual), *risks]
     measured = parse_metrics(settings.metrics or usual, settings.defaults)
     asked = tuple(call.asked for call in measured)
-    settings = replace(settings, metrics=asked, resamples=2000, draws=0)
-    tasks = _tasks(cal, test, pairs, folds, options, settings)
+    settings = replace(settings, metrics=asked, draws=0)
     tested = [second for _, second in pairs] if pairs else [test or str(cal)]
     others = [_column(text, tested) for text in columns]
     tasks = [
         replace(task, others={name: rows_of(read(files[n], options)) for name, files in others})
         for n, task in enumerate(tasks)
     ]
+    if sizes:
+        if pairs or folds or as_printed or settings.fold_column is not None:
+            raise UsageError(
+                "--sizes is for --cal FILE --test FILE; leave out --folds, --fold-column, --pair and "
+                "--as-printed"
+            )
+        watch = watcher("methods", len(sizes) * repeats * (len(calls) + 1))
+        found = try_sizes(tasks[0], [*map(str, calls)], sizes, repeats, settings, jobs, watch)
+        return SizesReport(tasks[0].model, found, settings, repeats)
     watch = watcher("methods", len(tasks) * (len(calls) + 1))
     heads = [name for name, _ in others]
     trials = run(tasks, [*map(str, calls), *heads], settings, jobs, watch)

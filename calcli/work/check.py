@@ -10,7 +10,7 @@ from typing import Any
 from calcli.core.comparing.baseline import Against, StoredReport
 from calcli.core.comparing.checking import check as check_predictions
 from calcli.core.comparing.policy import Checked, Policy
-from calcli.core.data.predictions import Predictions, require_predictions
+from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import CalcliError
 from calcli.io.atomic import atomic_path
@@ -20,27 +20,28 @@ from calcli.io.read import read
 from calcli.io.reports import is_report, read_report
 from calcli.report.check import CheckReport, first_policy
 from calcli.report.shown import Format, render
+from calcli.work.read import predictions_of
 
 
 def check(
-    predictions: Predictions,
+    data: Any,
     policy: str | Path | Mapping[str, Any],
-    baseline: Predictions | str | Path | None = None,
+    baseline: Any = None,
     *,
     key: str | None = None,
     allow_unmatched: bool = False,
-    paired: bool = True,
+    paired: bool | None = None,
     allow_other_classes: bool = False,
 ) -> CheckReport:
     """Judge predictions by the rules of a policy.
 
     Parameters
     ----------
-    predictions : Predictions
-        As `read` returns them.
+    data : path, table or Predictions
+        What `read` takes, or returned.
     policy : path or mapping
         A TOML file, or what is in one: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`.
-    baseline : Predictions or path, optional
+    baseline : path, table or Predictions, optional
         What may not get worse: predictions, or the path of a JSON report of them.
     key, allow_unmatched, paired, allow_other_classes
         As for `compare`.
@@ -55,15 +56,16 @@ def check(
     InputError
         If the policy is not valid, or baseline and predictions do not fit together.
     UsageError
-        If these are no predictions.
+        If these are no predictions, or an option does not fit.
     """
-    require_predictions(predictions)
+    predictions = predictions_of(data, None, {})
     rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(policy)
     against = None
     if baseline is not None:
         reference: Predictions | StoredReport
-        reference = baseline if isinstance(baseline, Predictions) else read_report(baseline)
-        against = Against(reference, key, allow_unmatched, not paired, allow_other_classes)
+        stored = isinstance(baseline, str | Path) and is_report(str(baseline))
+        reference = read_report(baseline) if stored else predictions_of(baseline, None, {})
+        against = Against(reference, key, allow_unmatched, paired, allow_other_classes)
     return CheckReport([_checked(predictions, rules, against)], rules, "python")
 
 
@@ -75,9 +77,10 @@ def check_files(
     *,
     key: str | None = None,
     allow_unmatched: bool = False,
-    paired: bool = True,
+    paired: bool | None = None,
     allow_other_classes: bool = False,
     strict: bool = False,
+    details: bool = False,
 ) -> CheckReport:
     """Judge files; one that cannot be read or paired has a fault. Otherwise as `check`.
 
@@ -91,14 +94,18 @@ def check_files(
         A file of predictions, or a JSON report of them.
     strict
         Whether a baseline that no rule uses is an error.
+    details
+        Whether tables have all of many files.
     """
     rules = read_policy(policy)
     against = None
     if baseline is not None:
+        if paired is not False and key is None and not (allow_other_classes or is_report(baseline)):
+            options.require_all_rows()
         reference = read_report(baseline) if is_report(baseline) else read(baseline, options)
-        against = Against(reference, key, allow_unmatched, not paired, allow_other_classes)
+        against = Against(reference, key, allow_unmatched, paired, allow_other_classes)
     return CheckReport(
-        [_checked_file(file, options, rules, against) for file in files], rules, policy, strict
+        [_checked_file(file, options, rules, against) for file in files], rules, policy, strict, details
     )
 
 

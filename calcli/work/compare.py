@@ -6,28 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calcli.core.comparing.comparison import Plan, over_seeds, parse_margins
+from calcli.core.comparing.comparison import Plan, compared_metrics, over_seeds, parse_margins
 from calcli.core.comparing.comparison import compare as compare_systems
+from calcli.core.comparing.leftover import as_states, unlike_rows
 from calcli.core.comparing.pairing import pair, require_same_classes
-from calcli.core.data.predictions import Predictions, require_predictions
+from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import documented
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
+from calcli.core.state.remains import Remains
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
 from calcli.report.comparison import ComparisonReport, SeedsReport
+from calcli.work.read import predictions_of
 
 
 @documented(Settings)
 def compare(
-    baseline: Predictions,
-    *candidates: Predictions,
+    baseline: Any,
+    *candidates: Any,
     key: str | None = None,
     allow_unmatched: bool = False,
-    paired: bool = True,
+    paired: bool | None = None,
     allow_other_classes: bool = False,
     margins: Mapping[str, float] | None = None,
     rank_by: str = "log_loss",
@@ -38,14 +41,15 @@ def compare(
 
     Parameters
     ----------
-    baseline, *candidates : Predictions
-        As `read` returns them.
+    baseline, *candidates : path, table or Predictions
+        What `read` takes, or returned.
     key : str, optional
         Column that pairs the rows; None for their order.
     allow_unmatched : bool
         Whether rows that not all systems have may be left out.
-    paired : bool
-        Whether the systems have the same cases.
+    paired : bool, optional
+        Whether the systems have the same cases. Default: they have, but for states that turn out to have
+        others, which are compared unpaired.
     allow_other_classes : bool
         Whether the systems may have other classes; they are unpaired then.
     margins : mapping of str to float, optional
@@ -70,12 +74,11 @@ def compare(
     """
     if not candidates:
         raise UsageError("compare takes a baseline and at least one candidate")
-    plan = Plan(paired and not allow_other_classes, margins, rank_by, by)
-    systems = (baseline, *candidates)
-    require_predictions(*systems)
+    plan = Plan(paired is not False and not allow_other_classes, margins, rank_by, by)
+    systems = [predictions_of(system, None, {}) for system in (baseline, *candidates)]
     if not allow_other_classes:
         require_same_classes(systems)
-    return _compared(systems, settings_of(settings), plan, key, allow_unmatched)
+    return _compared(systems, settings_of(settings), plan, key, allow_unmatched, required=paired is True)
 
 
 def compare_files(
@@ -85,7 +88,7 @@ def compare_files(
     *,
     key: str | None = None,
     allow_unmatched: bool = False,
-    paired: bool = True,
+    paired: bool | None = None,
     allow_other_classes: bool = False,
     margins: Sequence[str] = (),
     select: str | None = None,
@@ -112,6 +115,8 @@ def compare_files(
     """
     if len(files) < 2:
         raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
+    if paired is not False and key is None and not (seeds or allow_other_classes):
+        options.require_all_rows()
     systems = [read(file, options) for file in files]
     if not allow_other_classes:
         require_same_classes(systems)
@@ -119,9 +124,18 @@ def compare_files(
         return _over_seeds(systems, settings)
     if select and not settings.metrics:
         settings = replace(settings, metrics=(select, "accuracy"))
-    plan = Plan(paired and not allow_other_classes, parse_margins(margins), select or "log_loss", by)
+    with naming("--margin"):
+        wanted = parse_margins(margins)
+    plan = Plan(paired is not False and not allow_other_classes, wanted, select or "log_loss", by)
     return _compared(
-        systems, settings, plan, key, allow_unmatched, selecting=select is not None, watcher=watcher
+        systems,
+        settings,
+        plan,
+        key,
+        allow_unmatched,
+        required=paired is True,
+        selecting=select is not None,
+        watcher=watcher,
     )
 
 
@@ -132,20 +146,28 @@ def _compared(
     key: str | None,
     allow_unmatched: bool,
     *,
+    required: bool,
     selecting: bool = False,
     watcher: Watcher = unwatched,
 ) -> ComparisonReport:
     unmatched: Sequence[int] = (0,) * len(systems)
+    left = next((system for system in systems if isinstance(system, Remains)), None)
+    if left is not None:
+        settings = replace(settings, metrics=compared_metrics(left, settings, plan))
+        systems = as_states(systems, settings)
+    unlike = unlike_rows(systems) if plan.paired and isinstance(systems[0], Remains) else ""
+    if unlike and not required:
+        plan = replace(plan, paired=False)
     if plan.paired:
         keep = [name for name in (plan.by, settings.cluster) if name]
         pairing = pair(systems, key, allow_unmatched=allow_unmatched, keep=keep)
         systems, unmatched = pairing.systems, pairing.unmatched
     watch = watcher("comparing", sum(system.n_rows for system in systems))
     found = tuple(compare_systems(systems, settings, plan, watch))
-    return ComparisonReport(found, settings, plan.paired, unmatched, selecting)
+    return ComparisonReport(found, settings, plan.paired, unmatched, selecting, unlike)
 
 
 def _over_seeds(systems: Sequence[Predictions], settings: Settings) -> SeedsReport:
-    settings = replace(settings, resamples=0, draws=0)
+    settings = replace(settings, no_intervals=True, draws=0)
     summaries = [evaluate(system, settings).summary for system in systems]
     return SeedsReport(summaries, over_seeds(summaries), settings)

@@ -4,105 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, cast
 
 from calcli.core.comparing.policy import Rule, failure, parse_failure
-from calcli.core.curves.needs import lenses_of
-from calcli.core.data.predictions import Kind, Predictions
-from calcli.core.evaluating.evaluate import default_metrics
+from calcli.core.curves.needs import lenses_of, problem_of, usual_lens
+from calcli.core.curves.reliability import Reliability, reliability
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
+from calcli.core.evaluating.gathering import state_of
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
-from calcli.core.language.declaring import checked, documented
-from calcli.core.language.errors import UsageError
-from calcli.core.language.figures import FIGURES
+from calcli.core.evaluating.usual import default_metrics
+from calcli.core.language.declaring import documented
+from calcli.core.language.errors import InputError, UsageError, naming
+from calcli.core.language.expressions import parse_metric
+from calcli.core.language.figures import FIGURES, USUAL
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
+from calcli.core.state.remains import Remains
 from calcli.io.atomic import filled_folder
 from calcli.io.options import ReadOptions
-from calcli.io.read import from_arrays, read, read_concat
+from calcli.io.read import read_concat
 from calcli.io.settings import settings_of
+from calcli.io.states import is_state, save_state
+from calcli.report.atglance import Unread
 from calcli.report.evaluation import EvaluationReport
-from calcli.report.numbers import counted, number
 from calcli.report.slices import is_compared
-from calcli.report.summary import Result, relative_names, summarize
+from calcli.report.summary import Result, relative_names, short_names, summarize
+from calcli.work.companions import refuse_idle
+from calcli.work.read import OF_TABLES, READ, predictions_of
+from calcli.work.report import Report
 
 if TYPE_CHECKING:
-    import pandas
-
-
-@dataclass(frozen=True, repr=False, kw_only=True)
-class Report(EvaluationReport):
-    """What was found out about predictions; printed, it shows the tables of the command line.
-
-    Attributes
-    ----------
-    results
-        Metrics by expression, the verdict, classes, reliability bins and warnings; then those of slices.
-    settings
-        How they were computed.
-    evaluation
-        What they were taken from, for `calcli.figures.standard_set`.
-    """
-
-    evaluation: Evaluation
-
-    def to_frame(self, per_class: bool = False) -> pandas.DataFrame:
-        """Return a row for every number, as `calcli evaluate --format csv` has them.
-
-        Parameters
-        ----------
-        per_class
-            Whether to add the figures of each class.
-        """
-        from calcli.io.frames import to_frame
-
-        return to_frame(replace(self, per_class=per_class).records())
-
-    def __repr__(self) -> str:
-        read = self.results[0].input
-        size = f"{counted(read.rows, 'row')}, {counted(read.classes, 'class')}"
-        values = [f"{name} {number(found.value)}" for name, found in self.results[0].metrics.items()]
-        return f"<Report on {read.path}: {size}; {', '.join(values)}>"
+    from calcli.report.page import Picture
 
 
 @documented(Settings)
-@documented(ReadOptions, "kind", "classes", "positive", "renormalize")
+@documented(ReadOptions, *OF_TABLES)
 def evaluate(
-    scores: Any,
+    data: Any = None,
     labels: Any = None,
     *,
-    kind: Kind | Literal["auto"] = "auto",
-    classes: Sequence[str] | None = None,
-    positive: str | None = None,
-    weights: Any = None,
-    renormalize: bool = False,
     by: str | Sequence[str] = (),
-    calibration_data: Predictions | None = None,
-    posteriors: Predictions | None = None,
+    calibration_data: Any = None,
+    posteriors: Any = None,
     **settings: Any,
 ) -> Report:
     """Evaluate predictions: how good are the probabilities, and where are they off?
 
     Parameters
     ----------
-    scores : array-like (N, K), (..., K) or (N,); or Predictions
-        Logits, log-probabilities or probabilities, of two classes also those of the second one only; or
-        what `read` returned, which has labels and all that follows.
+    data : array-like (N, K), (..., K) or (N,); path; table; or Predictions
+        Logits, log-probabilities or probabilities, of two classes also those of the second one only (also
+        as `scores=`); or a file; or a data frame of pandas or polars, a pyarrow table, or what else speaks
+        Arrow; or what `read` returned. Tensors are taken as arrays are.
     labels : array-like (N,) or (...)
-        Integers in 0..K-1, or names out of `classes`.
+        Of arrays: integers in 0..K-1, or names out of `classes`.
+    confidence, correct : array-like (N,) or str
+        In place of scores and labels: how sure each answer is, and whether it is right.
+    weights : array-like (N,) or str, optional
+        Row weights, 0 or more; of a table their column.
     {ReadOptions}
-    weights : array-like (N,), optional
-        Row weights, 0 or more.
     by : str or sequence of str
-        Columns of predictions that were read: every value of them is reported on as well.
-    calibration_data : Predictions, optional
+        Columns whose every value is reported on as well.
+    calibration_data : path, table or Predictions, optional
         What to train recalibrations on, in place of cross-validation.
-    posteriors : Predictions, optional
-        Calibrated posteriors of the same rows, for metrics with `recalibrator=given`.
+    posteriors : path, table or Predictions, optional
+        True posteriors of the same rows: calibration errors get the value they would have under these, are
+        tested against them if `test` is set, and metrics with `recalibrator=given` move to them.
     {Settings}
 
     Returns
@@ -117,21 +91,20 @@ def evaluate(
     UsageError
         If a setting is unknown or does not fit them.
     """
-    if isinstance(scores, Predictions):
-        if (labels, kind, classes, positive, weights, renormalize) != (None, "auto", None, None, None, False):
-            raise UsageError("predictions have labels and classes of their own; give such options to read()")
-        predictions = scores
-    elif labels is None:
-        raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(read(path))")
-    else:
-        given = {"kind": kind, "positive": positive, "renormalize": renormalize}
-        predictions = from_arrays(
-            scores, labels, classes=classes, weights=weights, **checked(ReadOptions, given, "keyword")
-        )
+    reading = {name: settings.pop(name) for name in READ & settings.keys()}
+    if data is None:
+        data = reading.pop("scores", None)
+    predictions = predictions_of(data, labels, reading)
     if calibration_data is not None:
         settings = {"training": "held-out", **settings}
-    companions = Companions(calibration_data, posteriors)
-    evaluation = evaluate_predictions(predictions, settings_of(settings), companions=companions)
+    beside = (
+        None if one is None else predictions_of(one, None, {}) for one in (calibration_data, posteriors)
+    )
+    companions = Companions(*beside)
+    asked = settings_of(settings)
+    _refuse_tests(predictions, asked)
+    evaluation = evaluate_predictions(predictions, asked, companions=companions)
+    refuse_idle(evaluation, companions)
     columns = [by] if isinstance(by, str) else by
     results = tuple(_results(predictions, evaluation, columns, companions))
     return Report(results, evaluation.settings, evaluation=evaluation)
@@ -146,7 +119,12 @@ def evaluate_files(
     by: Sequence[str] = (),
     companions: Companions | None = None,
     output: Path | None = None,
+    html: Path | None = None,
     per_class: bool = False,
+    diagram: bool = False,
+    state: str | None = None,
+    sort: str | None = None,
+    details: bool = False,
     watcher: Watcher = unwatched,
 ) -> EvaluationReport:
     """Read and evaluate each source, the files of one data set, and let go of its rows.
@@ -165,58 +143,67 @@ def evaluate_files(
         Predictions that some metrics need beside them.
     output
         A folder for the report and figures, those of several sources in folders named like them.
+    html
+        A file for all of it on one page.
     per_class
         Whether tables and records have the figures of each class.
+    diagram
+        Whether tables have a reliability diagram.
+    state
+        Where to save the state of the only source.
+    sort, details
+        The metric that orders several data sets, and whether tables have all of many.
     watcher
         Starts a progress bar.
     """
+    _require_one_to_save(sources, state)
     names = relative_names([source[0] for source in sources])
+    titles = short_names([source[0] for source in sources]) if len(sources) > 1 else [""]
     results: list[Result] = []
+    pictures: list[Picture] = []
+    diagrams: list[Reliability] = []
+    captions: dict[Path, str] = {}
+    unread: list[Unread] = []
     with filled_folder(output) if output else nullcontext() as folder:
-        for name, source in zip((str(Path(name).with_suffix("")) for name in names), sources, strict=True):
-            predictions = read_concat(source, options)
+        for n, source in enumerate(sources):
+            name = str(Path(names[n]).with_suffix(""))
+            try:
+                predictions = read_concat(source, options)
+            except InputError as fault:
+                unread.append(Unread(titles[n], str(fault)))
+                if len(unread) == len(sources):
+                    raise
+                continue
+            _refuse_classes(predictions, per_class=per_class)
             watch = watcher(name, predictions.n_rows)
             asked = _with_metrics_of(rules, settings, predictions)
-            lenses = lenses_of(FIGURES.values(), predictions, "top-1", asked) if folder else ()
+            lenses = (
+                lenses_of(FIGURES.values(), predictions, USUAL, asked) if folder or html or diagram else ()
+            )
+            _refuse_tests(predictions, asked)
             evaluation = evaluate_predictions(predictions, asked, watch, companions, lenses)
-            if folder:
-                _draw(evaluation, folder / name if len(sources) > 1 else folder)
+            refuse_idle(evaluation, companions)
+            if folder or html:
+                from calcli.work.page import standard_pictures
+
+                place = folder and (folder / name if len(sources) > 1 else folder)
+                drawn, told = standard_pictures(evaluation, place, titles[n], n)
+                pictures, captions = pictures + drawn, captions | told
+            if diagram:
+                diagrams.append(_reliability(evaluation))
+            _save(predictions, asked, state, watcher)
             results += _results(predictions, evaluation, by, companions)
-        shown = EvaluationReport(results, settings, per_class)
+        failures = broken(results, rules)
+        shown = EvaluationReport(results, settings, per_class, diagrams, unread, failures, sort, details)
         if folder:
-            shown.write(folder)
+            shown.write(folder, captions)
+        if folder or html:
+            from calcli.work.page import write_page
+
+            for path in (folder and folder / "report.html", html):
+                if path:
+                    write_page(shown, path, pictures)
     return shown
-
-
-def read_companions(
-    calibration_data: str | None,
-    calibration_labels: str | None,
-    posteriors: str | None,
-    options: ReadOptions,
-) -> Companions:
-    """Read the files that are needed beside those that are evaluated.
-
-    Parameters
-    ----------
-    calibration_data, calibration_labels
-        Predictions to train recalibrations on, and where their labels are if not beside them.
-    posteriors
-        Calibrated posteriors of the rows that are evaluated.
-    options
-        How the evaluated files are read.
-
-    Raises
-    ------
-    InputError
-        If one cannot be read.
-    """
-    calibration = None
-    if calibration_data is not None:
-        # other rows, other labels: a file of labels is that of the evaluated rows
-        named = None if (options.labels or "").endswith(".npy") else options.labels
-        others = replace(options, labels=calibration_labels or named, limit=None)
-        calibration = read(calibration_data, others)
-    return Companions(calibration, None if posteriors is None else read(posteriors, options))
 
 
 def read_failures(texts: Sequence[str], settings: Settings) -> list[Rule]:
@@ -227,23 +214,24 @@ def read_failures(texts: Sequence[str], settings: Settings) -> list[Rule]:
     UsageError
         If one makes no sense.
     """
-    return [parse_failure(text, settings.defaults) for text in texts]
+    with naming("--fail-if"):
+        return [parse_failure(text, settings.defaults) for text in texts]
 
 
-def broken(results: Sequence[Result], rules: Sequence[Rule]) -> list[str]:
-    """Return a sentence for each rule that all rows of some data break.
+def broken(results: Sequence[Result], rules: Sequence[Rule]) -> dict[str, list[str]]:
+    """Return a sentence for each rule that all rows of some data break, by the path of the data.
 
     Raises
     ------
     InputError
         If a metric is undefined.
     """
-    return [
-        sentence
-        for result in results
-        for rule in rules
-        if result.slice is None and (sentence := failure(rule, result.metrics, result.input.path))
-    ]
+    found: dict[str, list[str]] = {}
+    for result in results:
+        for rule in rules if result.slice is None else ():
+            if sentence := failure(rule, result.metrics, result.input.path):
+                found.setdefault(result.input.path, []).append(sentence)
+    return found
 
 
 def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Predictions) -> Settings:
@@ -254,11 +242,43 @@ def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Pre
     return replace(settings, metrics=(*asked, *(rule.call.asked for rule in rules)))
 
 
-def _draw(evaluation: Evaluation, folder: Path) -> None:
-    from calcli.figures import standard_set
+def _require_one_to_save(sources: Sequence[Sequence[str]], state: str | None) -> None:
+    if state is None:
+        return
+    if len(sources) > 1:
+        raise UsageError("--save-state saves one state; give one file, or --concat, or a call for each file")
+    if any(map(is_state, sources[0])):
+        name = sources[0][0]
+        raise UsageError(f"--save-state: {name} is a state already; calcli merge puts states together")
 
-    folder.mkdir(parents=True, exist_ok=True)
-    standard_set(evaluation, folder)
+
+def _save(predictions: Predictions, settings: Settings, path: str | None, watcher: Watcher) -> None:
+    if path is not None:
+        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows)), path)
+
+
+def _refuse_classes(predictions: Predictions, *, per_class: bool) -> None:
+    if per_class and predictions.of_answers:
+        name = predictions.provenance.path
+        raise UsageError(f"--per-class: {name} has answers, right or wrong, and no classes; leave it out")
+
+
+def _refuse_tests(predictions: Predictions, settings: Settings) -> None:
+    if settings.test and isinstance(predictions, Remains):
+        path = predictions.provenance.path
+        raise UsageError(
+            f"--test: tests of classes draw labels for rows, and {path} is a state: it keeps sums"
+        )
+
+
+def _reliability(evaluation: Evaluation) -> Reliability:
+    """Return what a diagram shows: the confidence, of two classes the probability of the second."""
+    settings = evaluation.settings
+    lens = usual_lens([evaluation.predictions])
+    call = parse_metric(f"ece:lens={lens}", settings.defaults)
+    estimator = cast(BinnedError, find_estimator(call, settings.edges))
+    problem = problem_of(evaluation, lens)
+    return reliability(problem, lens, estimator, evaluation.estimates, settings.draws, settings.seed)
 
 
 def _results(

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.language.declaring import checked
+from calcli.core.data.predictions import Predictions
+from calcli.core.language.declaring import Spelling, checked
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MethodExpression, parse_methods
-from calcli.core.language.methods import METHODS
+from calcli.core.language.expressions import MethodExpression, nearest_name, parse_methods
+from calcli.core.language.methods import METHODS, SETS
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import FitSettings
-from calcli.core.recalibrating.fitting import Fit, candidates_for, cross_validated, fits, record_of
+from calcli.core.recalibrating.candidates import POOL, candidates_for
+from calcli.core.recalibrating.fitting import (
+    Fit,
+    cross_validated,
+    fits,
+    record_of,
+    with_folds,
+)
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.io import calibrators
 from calcli.io.options import ReadOptions
@@ -36,6 +44,8 @@ def fit_file(
     *,
     candidates: Sequence[str] | None = None,
     lens: str | None = None,
+    preset: str | None = None,
+    output: str | None = None,
     watcher: Watcher = unwatched,
     **settings: Any,
 ) -> FitReport:
@@ -51,6 +61,11 @@ def fit_file(
         Methods for `auto` to choose from; None for the usual ones.
     lens
         What methods of one score act on, or `reduced`.
+    preset
+        The work whose settings of the methods are taken; one of `SETS`.
+    output
+        Where the calibrator is to go; another ending than that of its file is refused before anything is
+        done.
     watcher
         Starts a progress bar.
     **settings
@@ -63,37 +78,87 @@ def fit_file(
     UsageError
         If a method is unknown, or an option does not go with it.
     """
+    if output is not None:
+        calibrators.refuse_ending(output)
+    if preset is not None:
+        method, candidates = _as_in(preset, method, candidates)
+    given = {"candidates": candidates, "lens": lens, "watcher": watcher, **settings}
+    return FitReport(fit_to(lambda: read(file, options), method, "option", **given))
+
+
+def fit_to(
+    predictions: Callable[[], Predictions],
+    method: str,
+    spelling: Spelling,
+    *,
+    candidates: Sequence[str] | None = None,
+    lens: str | None = None,
+    watcher: Watcher = unwatched,
+    **settings: Any,
+) -> Fit:
+    """Return a fit to predictions, which are read when all else is known to be right; see `fit_file`."""
     reduced = lens == REDUCED
-    chosen = FitSettings(**checked(FitSettings, settings | {"reduced": reduced}, "option"))
-    calls = _calls(method, candidates, None if reduced else lens, raw=chosen.raw)
-    _refuse_idle(method, chosen)
-    predictions = read(file, options)
-    return FitReport(fit_predictions(predictions, calls, chosen, watcher("fits", fits(calls, chosen))))
+    chosen = FitSettings(**checked(FitSettings, settings | {"reduced": reduced}, spelling))
+    lens = None if reduced else lens
+    calls = _calls(method, candidates, lens, chosen, classes=2)  # refuses what is wrong before reading
+    _refuse_idle(method, chosen, candidates)
+    rows = predictions()
+    calls = _calls(method, candidates, lens, chosen, 2 if reduced else rows.n_classes)
+    if rows.of_answers and not candidates:
+        calls = [call for call in calls if method != AUTO or not call.entry.needs_classes]
+    chosen = with_folds(chosen, rows)
+    return fit_predictions(rows, calls, chosen, watcher("fits", fits(calls, chosen, rows.n_rows)))
 
 
-def _refuse_idle(method: str, chosen: FitSettings) -> None:
+def _as_in(preset: str, method: str, candidates: Sequence[str] | None) -> tuple[str, Sequence[str] | None]:
+    """Return a method, or the candidates of auto, with the settings that a work gives them.
+
+    Raises
+    ------
+    UsageError
+        If there is no such set, or it does not have the method.
+    """
+    if preset not in SETS:
+        raise UsageError(f"--preset {preset}: expected one of {', '.join(SETS)}{nearest_name(preset, SETS)}")
+    known = {text.partition(":")[0]: text for text in SETS[preset]}
+    names = [method] if method != AUTO else list(candidates or known)
+    if missing := [name for name in names if name not in known]:
+        raise UsageError(
+            f"--preset {preset} has no {missing[0]}; it has {', '.join(known)}, each without settings"
+        )
+    found = [known[name] for name in names]
+    return (found[0], candidates) if method != AUTO else (method, found)
+
+
+def _refuse_idle(method: str, chosen: FitSettings, candidates: Sequence[str] | None) -> None:
     """Raise a UsageError for settings that would change nothing."""
     if method != AUTO and chosen.score != FitSettings.score:
         raise UsageError(
             f"--score {chosen.score} is for -m auto, which chooses by it, not for -m {method}; leave it out"
         )
+    if chosen.quick and (method != AUTO or candidates):
+        raise UsageError("--quick is for the usual candidates of -m auto; leave it out")
+    if chosen.fold_column is not None and chosen.folds != FitSettings.folds:
+        raise UsageError(f"--fold-column says how many folds there are; leave out --folds {chosen.folds}")
     if chosen.min_rows != FitSettings.min_rows and not chosen.per_predicted_class:
         raise UsageError(f"--min-rows {chosen.min_rows} is for --per-predicted-class; give both, or neither")
 
 
 def _calls(
-    method: str, candidates: Sequence[str] | None, lens: str | None, *, raw: bool
+    method: str, candidates: Sequence[str] | None, lens: str | None, settings: FitSettings, classes: int
 ) -> list[MethodExpression]:
     """Return the one method asked for, or those that auto is to choose from."""
     names = [method]
     if method == AUTO:
-        names = list(candidates or ()) or candidates_for(raw)
+        names = list(candidates or ()) or candidates_for(classes, raw=settings.raw, quick=settings.quick)
+        if not candidates and settings.wraps:  # members are fitted as they are
+            names = [name for name in names if name != POOL]
     elif candidates is not None:
         raise UsageError(f"--candidates is for -m auto, not for -m {method}; leave it out")
     common: dict[str, Any] = {}
     if lens is not None:
         common["lens"] = lens
-    if raw:
+    if settings.raw:
         common["input"] = "raw"
     calls = parse_methods(names, common)
     if lens is not None and not any("lens" in one.arguments for call in calls for one in call.chain):
@@ -118,20 +183,22 @@ def write_cross_validated(fit: Fit, file: str, target: str, options: ReadOptions
     UsageError
         If the fit is not to one whole file, or has no folds.
     """
-    if file == "-" or Path(file).is_dir() or options.limit is not None or options.against_rest is not None:
+    part = options.limit is not None or options.against_rest is not None or options.drop_missing
+    if file == "-" or Path(file).is_dir() or part:
         raise UsageError(
-            "--cross-validated writes one whole file anew; fit to a file, without --limit and --against-rest"
+            "--cross-validated writes one whole file anew; fit to a file, without --limit, --against-rest "
+            "and --drop-missing"
         )
     if not fit.settings.folds:
         raise UsageError("--cross-validated needs --folds of 2 or more")
     labels = options.labels if file.endswith(".npy") else None
     wanted = Wanted(log_probs=cross_validated(fit))
-    return recalibrate_file(_record(fit), file, target, replace(options, labels=labels), wanted).notes
+    return recalibrate_file(record_of_fit(fit), file, target, replace(options, labels=labels), wanted).notes
 
 
 def calibrator_text(fit: Fit) -> str:
     """Return the file of a fitted calibrator as JSON text."""
-    return calibrators.calibrator_text(_record(fit))
+    return calibrators.calibrator_text(record_of_fit(fit))
 
 
 def save_fit(fit: Fit, path: str) -> None:
@@ -147,10 +214,11 @@ def save_fit(fit: Fit, path: str) -> None:
     for file in fit.predictions.provenance.files:
         if Path(path).exists() and Path(file).exists() and Path(path).samefile(file):
             raise UsageError(f"-o {path} would replace the predictions; expected another file")
-    calibrators.save_calibrator(_record(fit), path)
+    calibrators.save_calibrator(record_of_fit(fit), path)
 
 
-def _record(fit: Fit) -> CalibratorRecord:
+def record_of_fit(fit: Fit) -> CalibratorRecord:
+    """Return what the file of a fitted calibrator holds."""
     return record_of(fit, sha256(fit.predictions.provenance.files))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,53 +13,67 @@ from calcli.core.curves.smoothing import smoother
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.truth import require_use
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import checked_region
+from calcli.core.language.expressions import checked_region, parse_metrics
 from calcli.core.language.figures import (
     FIGURES,
+    USUAL,
     find_figures,
     refuse_binning,
     refuse_more_systems,
     standard_names,
 )
+from calcli.core.language.metrics import GIVEN
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
-from calcli.figures import View, draw, save
+from calcli.figures import Drawing, View, draw, save
 from calcli.io.atomic import filled_folder
 from calcli.io.calibrators import load_calibrator
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
+from calcli.report.figures import Figures
+from calcli.report.numbers import counted
 from calcli.report.shown import csv_text
 from calcli.report.summary import short_names
+from calcli.work.page import picture, write_page
+from calcli.work.selection import chosen_on
 
 
 def plot_files(
     files: Sequence[str],
-    output: Path,
+    output: Path | None,
     options: ReadOptions,
     settings: Settings,
     *,
     companions: Companions | None = None,
     figures: Sequence[str] = (),
-    lens: str = "top-1",
+    lens: str = USUAL,
     region: str = "all",
     binning: str = "equal-width",
     by: Sequence[str] = (),
     calibrators: Sequence[str] = (),
     panels: Sequence[Sequence[str]] = (),
     smooth: str = "none",
-    knots: int = KNOTS,
+    knots: int | None = None,
+    bins: Sequence[int] = (),
+    p_values: bool = False,
+    seeds: bool = False,
+    select: str | None = None,
+    select_on: str | None = None,
     format: str = "png",
     data: bool = False,
+    html: Path | None = None,
     watcher: Watcher = unwatched,
+    remark: Callable[[str], None] = lambda text: None,
 ) -> list[str]:
-    """Draw figures of files into a folder, side by side on the same scales.
+    """Draw figures of files into a folder or on a page, side by side on the same scales.
 
     Parameters
     ----------
     files, output
-        Predictions, and the folder.
+        Predictions, and the folder, if any.
     options, settings
         How to read and to evaluate them.
     companions
@@ -74,13 +89,23 @@ def plot_files(
     panels, smooth
         Metrics that share a panel over epochs, and the lines there.
     knots
-        Of the spline in KS graphs.
+        Of the spline in KS graphs; None for the usual ones.
+    bins
+        Numbers of bins, each of which has a panel, of figures with bins of scores.
+    p_values, seeds
+        Over epochs: whether errors are followed by their p-values, and whether folders are runs of one model.
+    select, select_on
+        Over epochs: mark what this metric chooses on these files, a folder or a pattern.
     format
         "png", "svg" or "pdf".
     data
-        Whether to write the numbers in each figure beside it.
+        Whether to write the numbers in each figure and its caption beside it.
+    html
+        A file for all of them on one page.
     watcher
         Starts a progress bar.
+    remark
+        Is told what the reader of a figure should know and cannot see there.
 
     Returns
     -------
@@ -96,24 +121,72 @@ def plot_files(
     maps = {name: load_calibrator(file) for name, file in _named(calibrators).items()}
     region = region if region == "all" else checked_region("--region", region)
     settings = _with_panels(settings, figures, panels, smooth)
-    shared = tuple(map(tuple, panels))
+    over_epochs = {"--p-values": p_values, "--seeds": seeds, "--select": select, "--select-on": select_on}
+    _refuse_without_epochs(over_epochs, figures)
+    settings = _tested(settings) if p_values else settings
     view = View(
-        lens, binning, settings.draws, region, settings.metrics, tuple(by), maps, smooth, shared, knots
-    )
+        lens=lens, binning=binning, draws=settings.draws, region=region, metrics=settings.metrics,
+        by=tuple(by), calibrators=maps, smooth=smooth, panels=tuple(map(tuple, panels)), knots=knots or KNOTS,
+        p_values=p_values, seeds=seeds,
+    )  # fmt: skip
     more = [*(["slices"] if by else []), *(["calibration-map"] if maps else [])]
     kinds = find_figures([*figures, *more])
-    refuse_more_systems(kinds if figures else [FIGURES["reliability"], *kinds], len(files))
+    _refuse_idle(kinds, files, knots, bins)
+    refuse_more_systems(
+        kinds if figures else [FIGURES["reliability"], *kinds], len(files) * max(1, len(bins))
+    )
     refuse_binning(kinds if figures else [FIGURES["reliability"]], binning)
-    with filled_folder(output) as folder:
+    if output is None and (html is None or data):
+        raise UsageError("figures need a place: give -o DIR, or --html FILE without --data")
+    if select and select_on:
+        selected = chosen_on(select_on, select, options, settings, watcher)
+        view = replace(view, selected=(f"best {select} on {select_on}", selected))
+    with filled_folder(output) if output else nullcontext() as folder:
         drawn = kinds if figures else FIGURES.values()
         evaluations = _evaluations(files, options, settings, companions, kinds, drawn, lens, watcher)
+        evaluations = _of_bins(evaluations, bins) if bins else evaluations
         names = [kind.name for kind in kinds]
         if not figures:
-            names = [*_standard(evaluations.values(), view), *names]
-        written = []
+            names = [*_fitting(_standard(evaluations.values(), view), len(evaluations), remark), *names]
+        _require_use(names, view, evaluations.values(), companions)
+        written, pictures = [], []
         for name in names:
-            written += _write(name, evaluations, view, folder, format, data=data)
+            drawing = draw(name, evaluations, view)
+            if html:
+                pictures.append(picture(name, drawing))
+            if folder:
+                written += _write(name, drawing, folder, format, remark, data=data)
+    if html:
+        write_page(Figures(list(evaluations)), html, pictures)
     return written
+
+
+def _refuse_idle(
+    kinds: Sequence[FigureKind], files: Sequence[str], knots: int | None, bins: Sequence[int]
+) -> None:
+    """Raise a UsageError for files and settings that no figure would show, and for missing files."""
+    names = [kind.name for kind in kinds]
+    if knots is not None and kinds and "ks" not in names:
+        raise UsageError(f"--knots {knots} goes with --figure ks; leave it out")
+    if bins and not (names and all(kind.bins == "scores" for kind in kinds)):
+        fitting = [kind.name for kind in FIGURES.values() if kind.bins == "scores"]
+        raise UsageError(f"--compare-bins goes with --figure {','.join(fitting)}, alone")
+    empty = [kind.name for kind in kinds if kind.without_data]
+    if empty and (files or len(empty) < len(kinds)):
+        raise UsageError(f"the figure {empty[0]} shows no data; draw it by itself, without files")
+    if not (empty or files):
+        raise UsageError("there are no predictions to draw; name a file, a folder, or - for standard input")
+
+
+def _of_bins(evaluations: Mapping[str, Evaluation], bins: Sequence[int]) -> dict[str, Evaluation]:
+    """Return every evaluation with each of several numbers of bins."""
+    found = {}
+    for name, one in evaluations.items():
+        for number in bins:
+            summary = replace(one.summary, settings=replace(one.settings, bins=number))
+            own = counted(number, "bin")
+            found[own if len(evaluations) == 1 else f"{name}, {own}"] = replace(one, summary=summary)
+    return found
 
 
 def _with_panels(
@@ -128,6 +201,22 @@ def _with_panels(
     if settings.metrics:
         raise UsageError("--panel names the metrics; leave out --metrics")
     return replace(settings, metrics=tuple(dict.fromkeys(name for panel in panels for name in panel)))
+
+
+def _refuse_without_epochs(given: Mapping[str, object], figures: Sequence[str]) -> None:
+    """Refuse options of the figure epochs where it is not drawn, and half of a choice on another set."""
+    for option, value in given.items():
+        if value and "epochs" not in figures:
+            raise UsageError(f"{option} goes with --figure epochs")
+    if bool(given["--select"]) != bool(given["--select-on"]):
+        raise UsageError("--select METRIC chooses on the files of --select-on DIR|GLOB; give both")
+
+
+def _tested(settings: Settings) -> Settings:
+    """Return the settings with a test of every error that is drawn, also class-wise ones."""
+    calls = parse_metrics(settings.metrics or FIGURES["epochs"].metrics, settings.defaults)
+    whole = any(call.is_class_wise or call.is_marginal for call in calls)
+    return replace(settings, test=settings.test or whole)
 
 
 def _evaluations(
@@ -163,6 +252,15 @@ def _named(files: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _fitting(names: Sequence[str], systems: int, remark: Callable[[str], None]) -> list[str]:
+    """Return those of the standard figures that can show so many systems, and remark on the others."""
+    most = {name: FIGURES[name].most_systems or systems for name in names}
+    for name in names:
+        if systems > most[name]:
+            remark(f"the figure {name} shows at most {most[name]} systems, not {systems}; it is left out")
+    return [name for name in names if systems <= most[name]]
+
+
 def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
     """Return the names of the standard figures that fit all evaluations."""
     classes = {found.predictions.n_classes for found in evaluations}
@@ -170,13 +268,30 @@ def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
     return [name for name in fitting[0] if all(name in names for names in fitting)]
 
 
+def _require_use(
+    names: Sequence[str], view: View, evaluations: Iterable[Evaluation], companions: Companions | None
+) -> None:
+    """Refuse posteriors and resampled predictions that no figure shows."""
+    shown = view.lens != "class-wise" and any(FIGURES[name].bins == "scores" for name in names)
+    for evaluation in evaluations:
+        settings = evaluation.settings
+        if companions is not None and companions.posteriors is not None:
+            calls = [found.call for found in evaluation.estimates.values()]
+            if not shown or settings.priors is not None:
+                require_use([call for call in calls if call.arguments.get("recalibrator") == GIVEN], settings)
+        if settings.resample_predictions and not (shown or view.p_values):
+            raise UsageError("--resample-predictions goes with --figure reliability,deviation, or --p-values")
+
+
 def _write(
-    name: str, evaluations: Mapping[str, Evaluation], view: View, folder: Path, format: str, *, data: bool
+    name: str, drawing: Drawing, folder: Path, format: str, remark: Callable[[str], None], *, data: bool
 ) -> list[str]:
-    drawing = draw(name, evaluations, view)
     written = [f"{name}.{format}"]
-    save(drawing.figure, folder / written[0])
+    missing = save(drawing.figure, folder / written[0], title=drawing.title, caption=drawing.caption)
+    if missing:
+        remark(f"{written[0]}: a box stands for each character that the font lacks: {' '.join(missing)}")
     if data:
-        written.append(f"{name}.csv")
+        written += [f"{name}.csv", f"{name}.txt"]
         (folder / written[1]).write_text(csv_text(drawing.records()), encoding="utf-8")
+        (folder / written[2]).write_text(f"{drawing.caption}\n", encoding="utf-8")
     return written

@@ -1,24 +1,32 @@
-"""Reading predictions."""
+"""Reading predictions, from files and from what Python has in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import documented
+from calcli.core.language.declaring import checked, declared, documented
+from calcli.core.language.errors import UsageError
 from calcli.io.options import ReadOptions, read_options
+from calcli.io.read import from_answers, from_arrays
 from calcli.io.read import read as read_file
+
+READ = frozenset(declared(ReadOptions))
+OF_TABLES = (
+    "label_column", "scores", "kind", "classes", "positive", "against_rest", "limit", "renormalize",
+)  # fmt: skip
 
 
 @documented(ReadOptions)
-def read(path: str | Path, **options: Any) -> Predictions:
-    """Read a file of predictions, a folder of parts, or standard input as `-`.
+def read(data: Any, **options: Any) -> Predictions:
+    """Read predictions: a file, a folder of parts, standard input as `-`, or a table.
 
     Parameters
     ----------
-    path : str or Path
-        Where they are.
+    data : str or Path, or table
+        Where they are; or a data frame of pandas or polars, a pyarrow table, or what else speaks Arrow.
     {ReadOptions}
 
     Returns
@@ -33,4 +41,79 @@ def read(path: str | Path, **options: Any) -> Predictions:
     UsageError
         If an option is unknown or does not fit it.
     """
-    return read_file(path, read_options(options))
+    if _is_table(data):
+        from calcli.io.frames import from_table  # here, so that arrays need no pyarrow
+
+        return from_table(data, read_options(options))
+    return read_file(data, read_options(options))
+
+
+def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:
+    """Return predictions, whatever they are given as.
+
+    Parameters
+    ----------
+    data : Predictions, str or Path, table, or array-like (N, K), (..., K) or (N,)
+        What `read` takes or returned, or scores, which come with labels.
+    labels : array-like (N,) or (...)
+        Of scores; else None.
+    given
+        How to read it, by keyword: the names of columns, or arrays beside arrays; None is as not given.
+
+    Raises
+    ------
+    InputError
+        If it cannot be predictions.
+    UsageError
+        If something is missing, or does not go with the rest.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    if isinstance(data, Predictions):
+        if labels is not None or given:
+            raise UsageError("predictions have labels and classes of their own; give such options to read()")
+        return data
+    if is_file_or_table(data):
+        if labels is not None and not isinstance(labels, str):
+            raise UsageError("a table or a file has its labels in a column; name it with label_column=")
+        return read(data, **given | ({} if labels is None else {"labels": labels}))
+    if "confidence" in given or "correct" in given:
+        return _answers(data, labels, given)
+    if data is None or labels is None:
+        raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(table or path)")
+    weights, names = given.pop("weights", None), given.pop("classes", None)
+    if wrong := [name for name in given if name not in ("kind", "positive", "renormalize")]:
+        raise UsageError(f"{wrong[0]}= is for tables and files; arrays have no columns")
+    options = checked(ReadOptions, given, "keyword")
+    return from_arrays(as_array(data), as_array(labels), classes=names, weights=weights, **options)
+
+
+def is_file_or_table(data: Any) -> bool:
+    """Tell whether predictions are in a file or a table, which have columns and labels."""
+    return isinstance(data, str | Path) or _is_table(data)
+
+
+def _is_table(data: Any) -> bool:
+    """Tell whether something is a table: of pandas, polars, pyarrow, or what else speaks Arrow."""
+    return hasattr(data, "__arrow_c_stream__") or (
+        hasattr(data, "schema") and hasattr(data, "__arrow_c_array__")
+    )
+
+
+def _answers(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:
+    if data is not None or labels is not None or not {"confidence", "correct"} <= set(given) <= ANSWERS:
+        raise UsageError("answers take confidence and correct, and neither scores, labels nor classes")
+    kind = checked(ReadOptions, {"kind": given.get("kind", "auto")}, "keyword")
+    confidence, correct = as_array(given["confidence"]), as_array(given["correct"])
+    return from_answers(confidence, correct, weights=given.get("weights"), **kind)
+
+
+ANSWERS = {"confidence", "correct", "kind", "weights"}
+
+
+def as_array(values: Any) -> Any:
+    """Return what numpy can take for an array: tensors without that interface come through DLPack."""
+    if hasattr(values, "__array__") or not hasattr(values, "__dlpack__"):
+        return values
+    import numpy as np
+
+    return np.from_dlpack(values)

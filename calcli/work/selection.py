@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Sequence
 from dataclasses import replace
 from glob import escape, glob
 from pathlib import Path
 
 from calcli.core.comparing.selection import Choice, best_of, paired_by_number
-from calcli.core.data.numbering import by_folder
+from calcli.core.data.numbering import by_folder, numbers_in_names
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
@@ -58,7 +59,7 @@ def select_files(
     shown = parse_metrics(settings.metrics or REPORTED, settings.defaults)
     pairs = paired_by_number(files, files_of(others))
     every = tuple(dict.fromkeys(call.asked for call in (*choosing, *shown)))
-    settings = replace(settings, metrics=every, resamples=0, draws=0)
+    settings = replace(settings, metrics=every, no_intervals=True, draws=0)
 
     def estimated(file: str) -> dict[str, Estimate]:
         predictions = read(file, options)
@@ -75,6 +76,56 @@ def select_files(
         choices.append(Choice(call, number, found[best], reported[other]))
     folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
     return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs))
+
+
+def chosen_on(
+    place: str, criterion: str, options: ReadOptions, settings: Settings, watcher: Watcher = unwatched
+) -> dict[str, int]:
+    """Return the number of the best file of each run.
+
+    Parameters
+    ----------
+    place
+        A folder with files, or a pattern of their names; of several runs each has a folder of its own.
+    criterion
+        The metric whose best value is chosen.
+    options, settings
+        How to read and to evaluate them.
+    watcher
+        Starts a progress bar.
+
+    Returns
+    -------
+    By the first folder in which the runs differ; by "" if all files are in one.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    UsageError
+        If there are no files, a name has no number, or the metric has no better and worse.
+    """
+    (call,) = parse_metrics([criterion], settings.defaults)
+    settings = replace(settings, metrics=(call.asked,), no_intervals=True, draws=0, test=False)
+    settings = replace(settings, resample_predictions=False, sd=False)
+    files = files_of(place, "--select-on")
+    chosen: dict[str, int] = {}
+    folders = by_folder(files)
+    for folder, rows in folders.items():
+        own = [files[n] for n in rows]
+        numbers = numbers_in_names(own)
+        if numbers is None:
+            raise UsageError(f"--select-on: {own[0]} and the others do not all have a number in their names")
+        values = []
+        for file in own:
+            predictions = read(file, options)
+            watch = watcher(Path(file).name, predictions.n_rows)
+            values.append(evaluate(predictions, settings, watch).estimates[str(call)].value)
+        run = folder.partition(os.sep)[0] if len(folders) > 1 else ""
+        if run in chosen:
+            raise UsageError(f"--select-on {place}: {run} has several folders; expected one of each run")
+        chosen[run] = numbers[best_of(values, call)]
+    return chosen
 
 
 def files_of(place: str, option: str = "--report-on") -> list[str]:

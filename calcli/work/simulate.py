@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from calcli.core.data.simulation import Simulation, mislabeled
 from calcli.core.data.simulation import simulate as simulate_system
+from calcli.core.language.declaring import as_option
 from calcli.core.language.errors import UsageError
 
 
@@ -22,8 +23,8 @@ def simulate(
 
     Parameters
     ----------
-    system : {"cal", "mcs", "mcp", "mcps", "mixture", "table-1", "table-2", "thesis-2.3", "top-1"}
-        Ferrer & Ramos 2024 (the first four) or Vaicenavicius et al. 2019.
+    system : {"cal", "mcs", "mcp", "mcps", "mixture", "answers", "table-1", "table-2", "thesis-2.3", "top-1"}
+        Ferrer & Ramos 2024 (the first four), Vaicenavicius et al. 2019, or answers with a confidence.
     rows : int, optional
         Number of rows, 1 or more; 10,000 if None.
     seed : int
@@ -45,10 +46,25 @@ def simulate(
     UsageError
         If there is no such system, or it has no such parameter or value.
     """
-    simulation = simulate_system(system, parameters, rows, seed, exact=exact)
+    return _simulated(str, system, parameters, rows, seed, exact=exact, label_noise=label_noise)
+
+
+def _simulated(
+    spelled: Callable[[str], str],
+    system: str,
+    parameters: Mapping[str, float],
+    rows: int | None,
+    seed: int,
+    *,
+    exact: bool,
+    label_noise: float,
+) -> Simulation:
+    simulation = simulate_system(system, parameters, rows, seed, exact=exact, spelled=spelled)
     if exact and label_noise:
-        raise UsageError("--exact has the frequencies of a table; leave out --label-noise")
-    return mislabeled(simulation, label_noise, seed) if label_noise else simulation
+        raise UsageError(
+            f"{spelled('exact')} has the frequencies of a table; leave out {spelled('label_noise')}"
+        )
+    return mislabeled(simulation, label_noise, seed, spelled) if label_noise else simulation
 
 
 def simulate_file(
@@ -77,5 +93,5 @@ def simulate_file(
 
     if posteriors == output:
         raise UsageError(f"--posteriors and --output are both {output}; expected two places")
-    simulation = simulate(system, rows=rows, seed=seed, exact=exact, label_noise=label_noise, **parameters)
+    simulation = _simulated(as_option, system, parameters, rows, seed, exact=exact, label_noise=label_noise)
     return simulation, write_simulation(simulation, output, posteriors)

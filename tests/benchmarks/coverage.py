@@ -1,81 +1,272 @@
-"""How often paired intervals cover a known difference, and how often `check` raises a false alarm."""
+"""How often intervals hold the truth and tests of what is true reject it, cell by cell.
+
+Results stand in `coverage.json` beside this file and are written as they come: a run goes on where the last
+one ended. `python -m tests.benchmarks.coverage --sets 400 [--core]` does so, `--page` writes the tables of
+the guide anew.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import argparse
+import json
+import math
+import os
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
 
-from calcli.core.comparing.baseline import Baseline
-from calcli.core.comparing.checking import check
-from calcli.core.comparing.comparison import Plan, compare
-from calcli.core.comparing.policy import NoWorse, Policy, Rule, exit_status
-from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.estimators.evidence import Margin
-from calcli.core.language.expressions import parse_metric
-from calcli.core.language.settings import Settings
-from tests.benchmarks.harness import table
+from scipy.stats import binom
 
-CASES = 1_000
-ROWS = 500
-TRUTH_ROWS = 2_000_000
-METRICS = ("log_loss", "brier", "accuracy", "auroc", "calibration_loss")
-CLASSES = ("0", "1", "2")
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.multiple import holm
+from tests.benchmarks.cells import (
+    CORE_CLASSES,
+    CORE_SIZES,
+    DEFAULT,
+    DRAWS,
+    KINDS,
+    LEVEL,
+    Cell,
+    Found,
+    as_numbers,
+    every_cell,
+)
+
+RESULTS = Path(__file__).with_suffix(".json")
+PAGE = Path(__file__).resolve().parents[2] / "calcli" / "guide" / "statistics.md"
+BEGIN, END = "<!-- coverage -->\n", "<!-- end of coverage -->\n"
+FIXED = 5  # data sets whose intervals and p-values are kept
+STEP = 25  # data sets after which the results are written
+ALPHA = 1 - LEVEL
+MISSED, REJECTED = 0.07, 0.05  # of all data sets, at most
+SURE = 0.01  # of all cells together, by Holm's correction
 
 
-def systems(rows: int, rng: np.random.Generator, scales: tuple[float, float]) -> list[Predictions]:
-    """Return two systems that see the same truth through noise, the logits times a scale each."""
-    truth = rng.dirichlet(np.full(3, 0.7), rows)
-    labels = (rng.random((rows, 1)) > truth.cumsum(1)).sum(1)
+class Results:
+    """The results of all cells.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    """
+
+    def __init__(self, path: Path = RESULTS) -> None:
+        self.path = path
+        self.found: dict[str, Any] = {"truths": {}, "cells": {}}
+        if path.exists():
+            self.found = json.loads(path.read_text(encoding="utf-8"))
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """What is known of each cell, by its name."""
+        return self.found["cells"]
+
+    def write(self) -> None:
+        """Write the file in one step."""
+        text = json.dumps(self.found, indent=1, ensure_ascii=False)
+        beside = self.path.with_suffix(".tmp")
+        beside.write_text(text + "\n", encoding="utf-8")
+        os.replace(beside, self.path)
+
+    def truth(self, cell: Cell) -> dict[str, float]:
+        """Return the true values, computed once."""
+        truths = self.found["truths"]
+        if cell.of_truth not in truths:
+            truths[cell.of_truth] = cell.truth()
+        return truths[cell.of_truth]
+
+    def run(self, cell: Cell, sets: int) -> None:
+        """Do the data sets that a cell lacks."""
+        truth = self.truth(cell)
+        empty = {"kind": cell.kind, "classes": cell.classes, "rows": cell.rows, "sets": 0}
+        own = self.cells.setdefault(
+            str(cell), empty | {"whole": 0, "intervals": {}, "tests": {}, "fixed": []}
+        )
+        while own["sets"] < sets:
+            for seed in range(own["sets"], min(own["sets"] + STEP, sets)):
+                found = cell.found(seed)
+                _count(own, found, truth)
+                if seed < FIXED:
+                    own["fixed"].append(as_numbers(found))
+                own["sets"] += 1
+            own["date"] = date.today().isoformat()
+            self.write()
+
+
+def _count(own: dict[str, Any], found: Found, truth: dict[str, float]) -> None:
+    """Add one data set to the counts: sets, intervals shown, too high, too low; tests, rejections."""
+    for name, interval in found.intervals.items():
+        counts = own["intervals"].setdefault(name, [0, 0, 0, 0])
+        counts[0] += 1
+        if isinstance(interval, Interval) and not math.isnan(truth[name]):
+            counts[1] += 1
+            if not interval.contains(truth[name]):
+                counts[2 if interval.low > truth[name] else 3] += 1
+    own["whole"] += all(isinstance(found.intervals[n], Interval) for n in DEFAULT if n in found.intervals)
+    for name, p in found.p_values.items():
+        counts = own["tests"].setdefault(name, [0, 0])
+        if not math.isnan(p):
+            counts[0] += 1
+            counts[1] += p <= ALPHA + 1e-12
+
+
+def differing(cell: Cell, fixed: list[dict[str, Any]], tolerance: float) -> list[str]:
+    """Return the metrics and tests whose numbers on the fixed data sets are no longer those of the study."""
     found = []
-    for scale in scales:
-        logits = scale * (np.log(truth + 1e-3) + rng.normal(0, 0.5, (rows, 3)))
-        found.append(Predictions(ArrayScores(logits, "logits"), labels, CLASSES))
-    return found
+    for seed, before in enumerate(fixed):
+        now = as_numbers(cell.found(seed))
+        for kind in ("intervals", "p_values"):
+            names = {**before[kind], **now[kind]}
+            pairs = {name: (before[kind].get(name), now[kind].get(name)) for name in names}
+            found += [name for name, pair in pairs.items() if not _alike(*pair, tolerance)]
+    return list(dict.fromkeys(found))
 
 
-def coverage() -> dict[str, float]:
-    """Return the share of 95% intervals that hold the true difference of an over-confident system."""
-    rng = np.random.default_rng(0)
-    scales = (1.0, 1.6)
-    settings = Settings(metrics=METRICS, draws=0)
-    plain = Settings(metrics=METRICS, resamples=0, draws=0)
-    (known,) = compare(systems(TRUTH_ROWS, rng, scales), plain, Plan())
-    covered = dict.fromkeys(METRICS, 0)
-    for _ in range(CASES):
-        (found,) = compare(systems(ROWS, rng, scales), settings, Plan())
-        for metric, one in found.differences[0].items():
-            assert one.interval is not None
-            covered[metric] += one.interval.low <= known.differences[0][metric].value <= one.interval.high
-    return {metric: count / CASES for metric, count in covered.items()}
+def _alike(first: Any, second: Any, tolerance: float) -> bool:
+    if isinstance(first, list) and isinstance(second, list):
+        return all(_alike(a, b, tolerance) for a, b in zip(first, second, strict=True))
+    if isinstance(first, float | int) and isinstance(second, float | int):
+        both_nan = math.isnan(first) and math.isnan(second)
+        return both_nan or abs(first - second) <= tolerance * max(1.0, abs(first))
+    return first == second
 
 
-def false_alarms() -> dict[str, float]:
-    """Return how often a policy at level 0.95 fails one of two equally good systems."""
-    rng = np.random.default_rng(1)
-    alarms = {}
-    for metrics in (
-        ("log_loss",),
-        ("log_loss", "brier", "accuracy"),
-        ("calibration_loss",),
-        ("ece",),
-        ("ks",),
-    ):
-        rules = tuple(Rule(parse_metric(metric), NoWorse(Margin())) for metric in metrics)
-        policy = Policy(rules, Settings(resamples=500, draws=199))
-        count = 0
-        for _ in range(CASES):
-            old, new = systems(ROWS, rng, (2.0, 2.0))
-            count += exit_status([check(new, policy, Baseline(old, new, paired=True))])
-        alarms[", ".join(metrics)] = count / CASES
-    return alarms
+def exceeding(counts: dict[str, tuple[int, int]], share: float) -> list[str]:
+    """Return which counts (number, of how many) exceed a share beyond chance, all at once (Holm, at 1%)."""
+    p = [float(binom.sf(number - 1, total, share)) for number, total in counts.values()]
+    return [name for name, one in zip(counts, holm(p).tolist(), strict=True) if one <= SURE]
+
+
+def missed(cells: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return how many data sets show an interval that misses, of all, by cell and metric."""
+    return {
+        f"{metric} ({name})": (high + low, sets)
+        for name, cell in cells.items()
+        for metric, (sets, _, high, low) in cell["intervals"].items()
+    }
+
+
+def rejected(cells: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return how many data sets a test rejects, of those tested, by cell and test."""
+    return {
+        f"{test} ({name})": (count, total)
+        for name, cell in cells.items()
+        for test, (total, count) in cell["tests"].items()
+        if total
+    }
+
+
+def _percent(number: int, total: int) -> str:
+    """Return a share with its standard error."""
+    share = number / total
+    return f"{100 * share:.1f} ± {100 * math.sqrt(max(share * (1 - share), 1 / total / 4) / total):.1f}"
+
+
+def _share(counts: dict[str, tuple[int, int]]) -> str:
+    numbers, totals = zip(*counts.values(), strict=True)
+    return _percent(sum(numbers), sum(totals))
+
+
+def _heads(cells: list[dict[str, Any]]) -> list[str]:
+    return [f"K={cell['classes']}, n={cell['rows']:,}" for cell in cells]
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> Iterator[str]:
+    yield "| " + " | ".join(["", *heads]) + " |"
+    yield "|---" * (len(heads) + 1) + "|"
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def _intervals(cells: list[dict[str, Any]]) -> list[list[str]]:
+    names = list(dict.fromkeys(name for cell in cells for name in cell["intervals"]))
+    rows = [[f"`{name}`", *(_interval_cell(cell, name) for cell in cells)] for name in names]
+    if names and all(cell["kind"] in KINDS for cell in cells):
+        whole = [f"{100 * cell['whole'] / cell['sets']:.1f}" for cell in cells]
+        rows.append(["all of the default report are shown", *whole])
+    return rows
+
+
+def _interval_cell(cell: dict[str, Any], name: str) -> str:
+    if name not in cell["intervals"]:
+        return ""
+    sets, shown, high, low = cell["intervals"][name]
+    part = "" if shown == sets else f" ({100 * shown / sets:.0f}% shown)"
+    return _percent(high + low, sets) + part if shown else "-"
+
+
+def _tests(cells: list[dict[str, Any]]) -> list[list[str]]:
+    names = list(dict.fromkeys(name for cell in cells for name in cell["tests"]))
+    rows = []
+    for name in names:
+        found = [cell["tests"].get(name, [0, 0]) for cell in cells]
+        rows.append([f"`{name}`", *(_percent(count, total) if total else "" for total, count in found)])
+    return rows
+
+
+def page(results: Results) -> str:
+    """Return the tables of the guide."""
+    cells = {name: cell for name, cell in results.cells.items() if cell["sets"]}
+    dates = sorted(cell["date"] for cell in cells.values())
+    sets = sorted({cell["sets"] for cell in cells.values()})
+    number = f"{sets[0]}" if len(sets) == 1 else f"{sets[0]} to {sets[-1]}"
+    every, tests = missed(cells), rejected(cells)
+    lines = [
+        f"{len(cells)} cells, {number} data sets each, {dates[0]} to {dates[-1]}; {DRAWS} draws a test.",
+        "Each share is that of all data sets, in percent, with its standard error.",
+        "",
+        f"Intervals that are shown and miss: {_share(every)} over all metrics and cells; nominal are 5 of "
+        "those shown. Beyond 7, by exact binomial tests with Holm's correction at 1%: "
+        f"{_named(exceeding(every, MISSED))}.",
+        "",
+    ]
+    if tests:
+        lines += [
+            f"Tests that reject what is true: {_share(tests)}, nominally 5. Beyond that, in the same way: "
+            f"{_named(exceeding(tests, REJECTED))}.",
+            "",
+        ]
+    for kind in dict.fromkeys(cell["kind"] for cell in cells.values()):
+        own = [cell for cell in cells.values() if cell["kind"] == kind]
+        own.sort(key=lambda cell: (cell["classes"], cell["rows"]))
+        for title, rows in (("intervals that miss", _intervals(own)), ("rejections", _tests(own))):
+            if rows:
+                lines += [f"### {kind.capitalize()}: {title}", "", *_table(_heads(own), rows), ""]
+    return "\n".join(lines)
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names) if names else "none"
+
+
+def refreshed(text: str, results: Results) -> str:
+    """Return the page of the guide with its tables written anew."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}{page(results)}{END}{after}"
 
 
 def main() -> None:
-    """Print both tables."""
-    rows = [[metric, f"{share:.1%}"] for metric, share in coverage().items()]
-    table(
-        f"Paired 95% intervals on {CASES:,} pairs of {ROWS} rows",
-        ["metric", "cover the true difference"],
-        rows,
-    )
-    rows = [[f"{metrics} no worse", f"{share:.1%}"] for metrics, share in false_alarms().items()]
-    table(f"Policies at level 0.95 on {CASES:,} pairs of equal systems", ["rules", "false alarms"], rows)
+    """Run the study, or write its tables."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sets", type=int, default=400)
+    parser.add_argument("--core", action="store_true", help="only the cells of the core, and pairs")
+    parser.add_argument("--only", default="", help="cells whose name has this in it")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--page", action="store_true", help="write the tables of the guide")
+    asked, _ = parser.parse_known_args()
+    results = Results(asked.results)
+    if asked.page:
+        PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+        return
+    for cell in every_cell():
+        is_core = cell.kind not in KINDS or (cell.classes in CORE_CLASSES and cell.rows in CORE_SIZES)
+        if asked.only in str(cell) and (is_core or not asked.core):
+            results.run(cell, asked.sets)
+            print(cell, flush=True)
+
+
+if __name__ == "__main__":
+    main()

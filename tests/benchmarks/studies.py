@@ -64,7 +64,7 @@ def rejections(scale: float, cases: int) -> dict[str, float]:
     """Return how often each test finds a system miscalibrated, at 5%."""
     counts = dict.fromkeys((*TESTED, SPIEGELHALTER), 0)
     for seed, predictions in enumerate(data_sets(3, scale, cases)):
-        settings = Settings(TESTED, resamples=0, draws=DRAWS, test=True, seed=seed)
+        settings = Settings(TESTED, no_intervals=True, draws=DRAWS, test=True, seed=seed)
         for name, estimate in evaluate(predictions, settings).estimates.items():
             assert estimate.if_calibrated is not None, name
             counts[name] += estimate.if_calibrated.p_value <= 1 - LEVEL + 1e-12
@@ -83,11 +83,12 @@ def coverages(classes: int) -> dict[str, float]:
     """Return how often the intervals of an over-confident system's scores hold what 2,000,000 rows say."""
     scale = 1.5
     known = evaluate(
-        draw(TRUTH_ROWS, classes, np.random.default_rng(0), scale), Settings(SCORES, resamples=0, draws=0)
+        draw(TRUTH_ROWS, classes, np.random.default_rng(0), scale),
+        Settings(SCORES, no_intervals=True, draws=0),
     ).estimates
     counts = dict.fromkeys(SCORES, 0)
     for seed, predictions in enumerate(data_sets(classes, scale, CASES)):
-        settings = Settings(SCORES, level=LEVEL, resamples=500, draws=0, seed=seed)
+        settings = Settings(SCORES, level=LEVEL, draws=0, seed=seed)
         for name, estimate in evaluate(predictions, settings).estimates.items():
             ends = estimate.interval
             assert ends is not None, name
@@ -113,7 +114,7 @@ def classical_coverages() -> dict[str, float]:
 
 def squared_errors() -> Iterator[Sequence[str]]:
     """Yield mean and standard error of the squared L2 error of a calibrated system, plain and debiased."""
-    settings = Settings(("ece_l2",), resamples=0, draws=0)
+    settings = Settings(("ece_l2",), no_intervals=True, draws=0)
     for binning in ("equal-width", "equal-mass"):
         values = []
         for predictions in data_sets(3, 1.0, CASES):

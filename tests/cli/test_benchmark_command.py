@@ -33,11 +33,14 @@ QUICK = ("--methods", "temperature,dp", "--metrics", "log_loss,accuracy", "--job
 def test_a_row_for_each_method_with_the_best_marked(run, forest):
     done = run("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK)
     assert (done.status, done.err) == (0, "")
-    lines = {line.split()[0]: line.split() for line in done.out.splitlines() if line}
+    table, changes = done.out.split("Change in percent\n")
+    lines = {line.split()[0]: line.split() for line in table.splitlines() if line}
     assert lines["uncalibrated"][1] == "0.7673"
     assert lines["temperature"][1].endswith("*")
     assert lines["dp"][1].endswith("+")
     assert lines["dp"][3] == "+0.0050"
+    change = 0.3288 / 0.7673 - 1
+    assert changes.splitlines()[-3].split()[:2] == ["dp", f"{100 * change:.2f}%"]
 
 
 def test_wrapped_methods_are_benchmarked(run, forest):
@@ -67,6 +70,8 @@ def test_csv_has_a_line_for_each_trial(run, bayes):
     rows = list(csv.DictReader(io.StringIO(done.out)))
     assert [row["method"] for row in rows] == ["uncalibrated", "temperature", "dp"]
     assert all(float(row["log_loss"]) > 0 for row in rows)
+    ratio = float(rows[2]["log_loss"]) / float(rows[0]["log_loss"])
+    assert float(rows[2]["log_loss change"]) == pytest.approx(ratio - 1)
 
 
 def test_metrics_go_by_what_was_asked_for(run, bayes):
@@ -120,11 +125,11 @@ def test_what_is_cross_validated_can_be_written(run, bayes, tmp_path):
     file, costs = tmp_path / "cal.csv", ("--costs", "abstain:0.1", "--priors", "0.9,0.1")
     fitted = run("fit", bayes[1], "-m", "dp", "--cross-validated", file, "-f", "json")
     asked = "log_loss,normalized_log_loss,ece,normalized_bayes_risk:costs=abstain"
-    done = run("evaluate", file, *costs, "--metrics", asked, "-f", "json", "--resamples", 0, "--draws", 0)
+    done = run("evaluate", file, *costs, "--metrics", asked, "-f", "json", "--draws", 0)
     found = {name: one["value"] for name, one in json.loads(done.out)["results"][0]["metrics"].items()}
     _, dp = json.loads(run("benchmark", "--cal", bayes[1], "--folds", 5, *DP, asked, *costs).out)["trials"]
     assert {name: dp["values"][name] for name in found} == pytest.approx(found, rel=1e-9)
-    plain = run("evaluate", file, "--metrics", "log_loss", "-f", "json", "--resamples", 0)
+    plain = run("evaluate", file, "--metrics", "log_loss", "-f", "json")
     (loss,) = json.loads(plain.out)["results"][0]["metrics"].values()
     assert json.loads(fitted.out)["cross_validated"]["log_loss"] == pytest.approx(loss["value"])
     before, after = pd.read_csv(bayes[1]), pd.read_csv(file)
@@ -251,3 +256,40 @@ def test_columns_that_do_not_fit(run, two_models, tmp_path):
     done = run("benchmark", *two_models, "--as-printed", "--column", f"CSS={tmp_path / 'css'}")
     assert (done.status, done.out) == (2, "")
     assert "expected one file called woof_net.npy, not 0" in done.err
+
+
+def test_random_subsets_of_the_calibration_rows(run, forest):
+    """All rows give what the plain benchmark gives; of few, each subset its own value."""
+    files = ("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK)
+    whole = json.loads(run(*files, "-f", "json").out)["trials"]
+    rows = len(pd.read_parquet(forest[0]))
+    sizes = (*files, "--sizes", f"30,{rows}", "--repeats", "3")
+    found = json.loads(run(*sizes, "-f", "json").out)
+    assert found["repeats"] == 3
+    by_place = {(one["rows"], one["method"]): one["values"]["log_loss"] for one in found["trials"]}
+    assert list(by_place) == [(n, one["method"]) for n in (30, rows) for one in whole]
+    for one in whole:
+        assert by_place[rows, one["method"]] == pytest.approx([one["values"]["log_loss"]] * 3)
+    assert by_place[30, "uncalibrated"] == by_place[rows, "uncalibrated"]
+    assert len(set(by_place[30, "dp"])) == 3
+    lines = list(csv.DictReader(io.StringIO(run(*sizes, "-f", "csv").out)))
+    assert [float(one["log_loss"]) for one in lines if (one["rows"], one["method"]) == ("30", "dp")] == (
+        by_place[30, "dp"]
+    )
+    mean, sd = np.mean(by_place[30, "dp"]), np.std(by_place[30, "dp"], ddof=1)
+    assert f"{mean:.4f} ± {sd:.4f}" in run(*sizes).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--sizes", "30,x"), "--sizes 30,x: expected whole numbers"),
+        (("--sizes", "99999"), "--sizes 99999: expected sizes from 1 to"),
+        (("--repeats", "3"), "--repeats is for --sizes"),
+        (("--sizes", "30", "--as-printed"), "leave out --folds"),
+    ],
+)
+def test_sizes_that_make_no_sense(run, forest, arguments, message):
+    done = run("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK, *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert message in done.err

@@ -200,10 +200,30 @@ def test_bold_and_a_progress_bar_on_a_terminal_only(sample):
     assert on_a_terminal("evaluate", file, "-q", NO_COLOR="1") == plain
 
 
-def test_completion():
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("calcli evaluate --per", ["--per-character", "--per-class"]),
+        ("calcli evaluate --metrics ece,log_", ["ece,log_loss"]),
+        ("calcli fit -m temp", ["temperature"]),
+        ("calcli plot --figure reli", ["reliability"]),
+        ("calcli plot --lens within", ["within-top-2", "within-top-3"]),
+    ],
+)
+def test_completion(words, offered):
     environment = os.environ | {
-        "_CALCLI_COMPLETE": "complete_bash", "COMP_WORDS": "calcli evaluate --per", "COMP_CWORD": "2",
+        "_CALCLI_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1),
     }  # fmt: skip
     command = [sys.executable, "-m", "calcli"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.stdout.strip() == "--per-class"
+    assert done.stdout.split() == offered
+
+
+def test_options_stand_in_groups_each_once(run):
+    text = run("evaluate", "--help").out
+    heads = [line.rstrip(":") for line in text.splitlines() if line and line[0] != " " and line.endswith(":")]
+    assert heads[:2] == ["Arguments", "Options"]
+    assert "Reading" in heads
+    options = [line.split()[0].rstrip(",") for line in text.splitlines() if line.startswith("  -")]
+    assert len(set(options)) == len(options) > 40
+    assert text.index("--metrics") < text.index("Reading:") < text.index("--renormalize")

@@ -17,7 +17,7 @@ from calcli.core.recalibrating.fitting import recalibrated
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 
-FAST = ("--resamples", 0, "--draws", 0, "--format", "json")
+FAST = ("--no-intervals", "--draws", 0, "--format", "json")
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_an_interval_on_request(metrics, monkeypatch):
     ]
     assert "low" not in plain
     assert asked["low"] <= asked["value"] <= asked["high"]
-    assert "resamples:20" in asked["signature"]
+    assert "interval:jackknife" in asked["signature"]
 
 
 def test_clusters_and_folds_are_columns(run, tmp_path):
@@ -177,6 +177,7 @@ def test_given_posteriors(metrics, sample):
         (("--metrics", "calibration_loss:training=held-out"), "give it with --calibration-data FILE"),
         (("--metrics", "score_divergence:recalibrator=given"), "give it with --posteriors FILE"),
         (("--metrics", "beta_score"), "beta_score is for two classes"),
+        (("--threshold-weights", "mine=no.csv"), "no.csv"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(options, message, run, sample):
@@ -184,6 +185,18 @@ def test_what_is_wrong_is_said_in_a_sentence(options, message, run, sample):
     assert (done.status, done.out) == (2, "")
     assert message in done.err
     assert done.err.count("\n") == 1
+
+
+def test_weights_of_thresholds_are_named_in_metrics(run, sample, tmp_path):
+    (tmp_path / "w.csv").write_text("threshold,weight\n0,2\n1,2\n")
+    asked = ("--metrics", "log_loss,weighted_risk:weights=mine", "--format", "json")
+    weights = ("--threshold-weights", f"mine={tmp_path / 'w.csv'}")
+    report = json.loads(run("evaluate", sample / "cancer_bayes_test.csv", *weights, *asked).out)
+    found = report["results"][0]["metrics"]
+    assert report["settings"]["threshold_weights"] == {"mine": [[0, 2], [1, 2]]}
+    assert found["weighted_risk:weights=mine"]["value"] == pytest.approx(2 * found["log_loss"]["value"])
+    idle = run("evaluate", sample / "cancer_bayes_test.csv", *weights, "--metrics", "log_loss", *FAST)
+    assert "--threshold-weights mine changes nothing" in idle.err
 
 
 @pytest.mark.parametrize("costs", ["zero-one", "abstain:0.05", "imbalanced:malignant:10"])
@@ -230,7 +243,7 @@ def test_a_threshold_of_costs_is_where_the_decision_changes(run, tmp_path):
     costs, file = tmp_path / "mine.csv", tmp_path / "preds.csv"
     costs.write_text("class,a,b\na,-1,2\nb,6,1\n")  # 3 for a false alarm, 5 for a miss
     file.write_text("label,prob_a,prob_b\na,0.626,0.374\nb,0.624,0.376\n")
-    done = run("evaluate", file, "--costs", costs, "--metrics", "bayes_risk", "--resamples", "0")
+    done = run("evaluate", file, "--costs", costs, "--metrics", "bayes_risk")
     assert "b is decided where the probability of b is above 0.375." in done.out
     found = json.loads(run("evaluate", file, *FAST, "--costs", costs, "--metrics", "bayes_risk").out)
     (risk,) = found["results"][0]["metrics"].values()
@@ -249,3 +262,20 @@ def test_decisions_need_a_table(run, sample, tmp_path):
         done = run("apply", made, file, "--decide", "zero-one", "-o", tmp_path / target)
         assert (done.status, said in done.err) == (2, True)
         assert not (tmp_path / target).exists()
+
+
+def test_options_that_no_metric_uses_are_told(run, sample):
+    test, others = sample / "release_2.parquet", sample / "release_1.parquet"
+    plain = ("evaluate", test, "--metrics", "accuracy")
+    done = run(*plain, "--calibration-data", others, "--costs", "abstain:0.1")
+    assert done.status == 0
+    assert "--calibration-data trains nothing: no metric asked for recalibrates" in done.err
+    assert "--costs change nothing: no metric asked for has costs" in done.err
+    used = run(
+        "evaluate", test, "--metrics", "calibration_loss:score=bayes_risk", "--folds", 2,
+        "--calibration-data", others, "--costs", "abstain:0.1",
+    )  # fmt: skip
+    assert (used.status, used.err) == (0, "")
+    labels = run(*plain, "--calibration-labels", "x.npy")
+    assert (labels.status, labels.out) == (2, "")
+    assert "--calibration-labels x.npy needs --calibration-data; give both" in labels.err

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def metrics(done) -> dict[str, dict]:
 def test_tables_on_standard_output_and_nothing_else(run, preds):
     status, out, err = run("evaluate", preds)
     assert (status, err) == (0, "")
-    head, _ = out.split("\nrows      4\n")
+    head, _ = out.split("\nread as   a column for each class: prob_cat, prob_dog\nrows      4\n")
     assert head.replace("\n", "") == str(preds)  # a long path is folded
     assert re.search(rf"^log_loss +{-math.log(0.8):.4f} ", out, re.MULTILINE)
 
@@ -40,7 +41,7 @@ def test_metrics_are_computed_in_the_order_asked_for(run, preds):
 
 def test_options_reach_the_computation(run, sample):
     file = sample / "digits_network_test.npy"
-    options = ["--bins", "7", "--level", "0.9", "--resamples", "99", "--draws", "49", "--precision", "single"]
+    options = ["--bins", "7", "--level", "0.9", "--draws", "49", "--precision", "single"]
     done = run("evaluate", file, "-f", "json", *options, "--seed", "5")
     settings = json.loads(done.out)["settings"]
     assert (settings["bins"], settings["level"], settings["seed"]) == (7, 0.9, 5)
@@ -52,7 +53,7 @@ def test_options_reach_the_computation(run, sample):
 
 
 def test_no_intervals_and_no_tests(run, preds):
-    found = metrics(run("evaluate", preds, "-f", "json", "--resamples", "0", "--draws", "0"))
+    found = metrics(run("evaluate", preds, "-f", "json", "--draws", "0"))
     assert "low" not in found["log_loss"]
     assert "p_value" not in found["ece"]
 
@@ -171,7 +172,7 @@ def test_thousands_of_files(run, preds, tmp_path):
     files = [tmp_path / f"{n:04}.csv" for n in range(2000)]
     for file in files:
         os.link(preds, file)
-    options = ["--metrics", "log_loss", "--resamples", "0", "-f", "csv", "-q"]
+    options = ["--metrics", "log_loss", "-f", "csv", "-q"]
     status, out, err = run("evaluate", *files, *options)
     assert (status, err) == (0, "")
     assert [line["path"] for line in csv.DictReader(io.StringIO(out))] == list(map(str, files))
@@ -189,7 +190,11 @@ def test_markdown_and_csv(run, preds):
     status, out, err = run("evaluate", preds, "-f", "csv", "--metrics", "accuracy,ece")
     assert status == 0
     assert next(csv.DictReader(io.StringIO(out)))["value"] == "1.0"
-    assert err.startswith(f"calcli: {preds}: 4 rows for 15 bins"), "CSV has no place for warnings"
+    reading, warning = err.splitlines()[:2]
+    assert reading.startswith(
+        f"calcli: {preds}: read as a column for each class (prob_cat, prob_dog), labels"
+    )
+    assert warning.startswith(f"calcli: {preds}: 4 rows for 15 bins"), "CSV has no place for either"
     assert run("evaluate", preds, "-f", "csv", "--quiet").err == ""
 
 
@@ -202,8 +207,15 @@ class TestFolder:
         page = (folder / "report.md").read_text()
         figures = [file.name for file in sorted(folder.glob("*.png"))]
         assert "reliability.png" in figures
-        assert all(f"](<{name}>)" in page for name in figures)
-        assert {file.name for file in folder.iterdir()} == {*figures, "report.json", "report.md"}
+        captions = dict(re.findall(r"^!\[(.*)\]\(<(.*)>\)$", page, re.MULTILINE))
+        assert set(captions.values()) == set(figures)
+        assert all("(n = 4)" in caption for caption in captions)
+        assert {file.name for file in folder.iterdir()} == {
+            *figures,
+            "report.json",
+            "report.md",
+            "report.html",
+        }
 
     def test_several_files_have_a_folder_of_figures_each(self, run, sample, tmp_path):
         files = [sample / "iris_logistic_test.csv", sample / "cancer_bayes_test.csv"]
@@ -284,3 +296,53 @@ def test_nobody_is_told_to_fit_to_the_rows_evaluated(run, sample, form):
     done = run("evaluate", sample / "digits_network_test.npy", "--format", form)
     advice = re.findall(r"calcli\s+fit\s+(\S+)", done.out)
     assert set(advice) == {"VALIDATION"}
+
+
+class TestManyFiles:
+    """A line a file first; what cannot be read stops nothing."""
+
+    FEW = ("-q", "--metrics", "log_loss,accuracy")
+
+    @pytest.fixture
+    def epochs(self, sample):
+        return sorted(str(file) for file in (sample / "epochs").glob("*.parquet"))
+
+    def test_the_best_comes_first(self, run, epochs):
+        done = run("evaluate", *epochs, *self.FEW, "--sort", "log_loss")
+        lines = [line for line in done.out.split("\n\n")[0].splitlines() if line.startswith("epoch_")]
+        found = json.loads(run("evaluate", *epochs, *self.FEW, "-f", "json").out)["results"]
+        losses = {Path(one["input"]["path"]).name: one["metrics"]["log_loss"]["value"] for one in found}
+        assert [line.split()[0] for line in lines] == sorted(losses, key=losses.__getitem__)
+
+    def test_failures_come_first_and_have_details(self, run, epochs, monkeypatch):
+        monkeypatch.setattr("calcli.report.evaluation.MANY", 8)
+        done = run("evaluate", *epochs, *self.FEW, "--fail-if", "log_loss>1")
+        assert done.status == 1
+        name = Path(epochs[0]).name
+        assert done.out.splitlines()[3].split()[:2] == [name, "FAILED"]
+        assert f"1 of {len(epochs)} files failed" in done.out
+        assert f"{len(epochs) - 1} files without details here" in done.out
+        assert done.out.count(Path(epochs[1]).name) == 1
+        details = run("evaluate", *epochs, *self.FEW, "--details")
+        assert details.out.count(Path(epochs[1]).name) > 1
+
+    def test_a_file_that_cannot_be_read_stops_no_other(self, run, epochs, tmp_path):
+        (tmp_path / "x.csv").write_text("nothing\n", encoding="utf-8")
+        done = run("evaluate", *epochs[:2], tmp_path / "x.csv", *self.FEW, "-f", "json")
+        found = json.loads(done.out)
+        assert done.status == 2
+        assert done.err.count("\n") == 1
+        assert "x.csv" in done.err
+        assert len(found["results"]) == 2
+        assert found["unread"][0]["reason"] in done.err
+        done = run("evaluate", *epochs[:2], tmp_path / "x.csv", *self.FEW, "--fail-if", "log_loss>1")
+        assert done.status == 1
+
+    def test_nothing_is_reported_if_no_file_can_be_read(self, run, tmp_path):
+        done = run("evaluate", tmp_path / "a.csv", tmp_path / "b.csv")
+        assert (done.status, done.out) == (2, "")
+
+    def test_an_unknown_order_is_refused(self, run, epochs):
+        done = run("evaluate", *epochs[:2], *self.FEW, "--sort", "ece")
+        assert (done.status, done.out) == (2, "")
+        assert "--sort ece" in done.err

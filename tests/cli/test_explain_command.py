@@ -12,6 +12,7 @@ import pytest
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.synonyms import SYNONYMS
 
 
 def test_everything_is_listed(run):
@@ -67,3 +68,26 @@ def test_names_are_completed():
     command = [sys.executable, "-m", "calcli"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.stdout.strip() == "skce"
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("ECE", "ECE (ece)"),
+        ("nll", "Log-loss (log_loss)"),
+        ("Expected Calibration Error", "ECE (ece)"),
+        ("calibration error", "ECE (ece)"),
+        ("Temperature-Scaling", "Temperature scaling (temperature)"),
+        ("reliability diagram", "Reliability diagram (reliability)"),
+        ("bins", "The option --bins"),
+        ("--draws", "The option --draws"),
+    ],
+)
+def test_what_people_call_it_is_found(run, name, title):
+    assert run("explain", "--", name).out.splitlines()[0] == title
+
+
+def test_every_synonym_is_of_something_there_is():
+    entries = {*METRICS, *METHODS, *FIGURES}
+    assert set(SYNONYMS.values()) <= entries
+    assert not set(SYNONYMS) & entries

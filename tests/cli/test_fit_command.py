@@ -9,8 +9,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import softmax
 from sklearn.metrics import log_loss
+
+from calcli.core.language.methods import SETS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,7 +78,7 @@ def test_recalibrated_files_evaluate_to_the_same_loss(run, digits, cal, tmp_path
     labels = np.load(str(digits("test")).replace(".npy", "_labels.npy"))
     for name in ("out.csv", "out.parquet", "out.npz", "out.arrow", "out.jsonl"):
         assert run("apply", cal, digits("test"), "-o", tmp_path / name, "--quiet") == (0, "", "")
-        done = run("evaluate", tmp_path / name, "-f", "json", "--metrics", "log_loss", "--resamples", 0)
+        done = run("evaluate", tmp_path / name, "-f", "json", "--metrics", "log_loss")
         found = json.loads(done.out)["results"][0]["metrics"]["log_loss"]["value"]
         run("apply", cal, digits("test"), "-o", tmp_path / "probs.npy", "--quiet")
         assert found == pytest.approx(log_loss(labels, np.load(tmp_path / "probs.npy")), rel=1e-12)
@@ -343,6 +347,79 @@ def test_the_expression_overrides_the_input(run, digits, sample, tmp_path):
 
 def test_the_calibrator_does_not_replace_the_predictions(run, preds):
     before = preds.read_bytes()
-    done = run("fit", preds, "-m", "temperature", "--folds", 0, "-o", preds)
-    assert done == (2, "", f"calcli: -o {preds} would replace the predictions; expected another file\n")
+    copy = preds.with_suffix("")  # what has another ending than a calibrator is refused for that
+    copy.symlink_to(preds)
+    done = run("fit", preds, "-m", "temperature", "--folds", 0, "-o", copy)
+    assert done == (2, "", f"calcli: -o {copy} would replace the predictions; expected another file\n")
     assert preds.read_bytes() == before
+
+
+def test_folds_of_a_column(run, sample, tmp_path):
+    """Rows that share a value are held out together: each gets what a fit to the others makes of it."""
+    table = pd.read_parquet(sample / "release_1.parquet").assign(fold=lambda rows: rows.index % 3)
+    table.to_parquet(tmp_path / "all.parquet")
+    made = run(
+        "fit", tmp_path / "all.parquet", "-m", "temperature", "--fold-column", "fold",
+        "--cross-validated", tmp_path / "cv.parquet", "-o", tmp_path / "cal.json",
+    )  # fmt: skip
+    assert made.status == 0, made.err
+    assert json.loads((tmp_path / "cal.json").read_text())["fitted_on"]["folds"] == 3
+    table[table["fold"] != 1].to_parquet(tmp_path / "others.parquet")
+    run("fit", tmp_path / "others.parquet", "-m", "temperature", "-o", tmp_path / "one.json")
+    run("apply", tmp_path / "one.json", tmp_path / "all.parquet", "-o", tmp_path / "one.parquet")
+    ours, theirs = (
+        pd.read_parquet(tmp_path / name).filter(like="prob_") for name in ("cv.parquet", "one.parquet")
+    )
+    held = (table["fold"] == 1).to_numpy()
+    np.testing.assert_allclose(ours[held], theirs[held], rtol=1e-9)
+    both = run("fit", tmp_path / "all.parquet", "-m", "dp", "--fold-column", "fold", "--folds", 3)
+    assert (both.status, "leave out --folds 3" in both.err) == (2, True)
+
+
+def test_a_calibrator_is_not_written_under_the_name_of_something_else(run, sample, tmp_path):
+    done = run("fit", sample / "release_1.parquet", "-m", "dp", "-o", tmp_path / "x.csv")
+    assert (done.status, done.out, list(tmp_path.iterdir())) == (2, "", [])
+    assert "x.csv: a calibrator is written as JSON or .npz, not .csv" in done.err
+
+
+def test_the_settings_of_the_thesis(run, digits, tmp_path):
+    """Equal widths, no smoothing: the map of a class is the frequency of each bin of its probability."""
+    preset = ("--preset", "van-de-waterlaat-2021")
+    made = fitted(
+        run, digits("calibration"), "-m", "histogram", *preset, "--folds", 0, "-o", tmp_path / "h.json"
+    )
+    assert made["method"] == "histogram:binning=equal-width:smoothing=0"
+    every = fitted(run, digits("calibration"), "-m", "auto", *preset, "--folds", 2)
+    tried = {one["method"] for one in every["candidates"] if one["method"]}
+    assert tried == set(SETS["van-de-waterlaat-2021"])
+    for arguments, message in [
+        (("-m", "spline", *preset), "has no spline; it has temperature, platt"),
+        (("-m", "dp", "--preset", "waterlaat"), "expected one of van-de-waterlaat-2021"),
+    ]:
+        assert message in sentence(run("fit", digits("calibration"), *arguments))
+
+
+def test_one_class_against_the_rest(run, sample, tmp_path):
+    """What is fitted against the rest is applied so, and read again so."""
+    file, rest = sample / "release_1.parquet", ("--against-rest", "3")
+    assert run("fit", file, "-m", "dp", "-o", tmp_path / "c.json", *rest).status == 0
+    done = run("apply", tmp_path / "c.json", file, "-o", tmp_path / "out.parquet", *rest)
+    assert done.status == 0
+    assert "labels are kept as they are; read the result with --against-rest 3" in done.err
+    table, out = pd.read_parquet(file), pd.read_parquet(tmp_path / "out.parquet")
+    assert out["label"].equals(table["label"])
+    learned = json.loads((tmp_path / "c.json").read_text())["parameters"]
+    probs = softmax(table.filter(like="logit_").to_numpy(float), axis=1)
+    logits = learned["alpha"] * np.log(np.column_stack([1 - probs[:, 3], probs[:, 3]])) + learned["beta"]
+    np.testing.assert_allclose(out["prob_3"], softmax(logits, axis=1)[:, 1], atol=1e-6)
+    values = ("--metrics", "log_loss", "--format", "json")
+    loss = run("evaluate", tmp_path / "out.parquet", *rest, *values)
+    found = json.loads(loss.out)["results"][0]["metrics"]["log_loss"]["value"]
+    assert found == pytest.approx(log_loss((table["label"].astype(str) == "3"), out["prob_3"]), rel=1e-6)
+    for arguments, message in [
+        (("--against-rest", "4"), "but the calibrator was fitted on"),
+        (("--against-rest", "cat"), "has no such class"),
+    ]:
+        wrong = run("apply", tmp_path / "c.json", file, *arguments)
+        assert (wrong.status, wrong.out) == (2, "")
+        assert message in wrong.err

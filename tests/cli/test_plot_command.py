@@ -69,7 +69,11 @@ def test_the_data_are_the_bins_of_scikit_learn(run, two_classes, tmp_path):
     file, probs, labels, _ = two_classes
     options = ["--lens", "class-1", "--bins", "8", "--data", "--draws", "9"]
     done = run("plot", file, "--figure", "reliability", *options, "-o", tmp_path)
-    assert done.out == f"{tmp_path}/reliability.png\n{tmp_path}/reliability.csv\n"
+    names = ("reliability.png", "reliability.csv", "reliability.txt")
+    assert done.out == "".join(f"{tmp_path}/{name}\n" for name in names)
+    caption = (tmp_path / "reliability.txt").read_text()
+    assert "8 equal-width bins of the score (class-1)" in caption
+    assert "9 data sets drawn from the scores, seed 0" in caption
     rows = table(tmp_path / "reliability.csv", "two.csv")
     frequency, mean = calibration_curve(labels, probs, n_bins=8)
     np.testing.assert_allclose([float(row["frequency"]) for row in rows], frequency)
@@ -104,7 +108,7 @@ def test_named_edges_are_bins(run, two_classes, tmp_path):
 def test_slices_are_the_rows_of_each_value(run, two_classes, tmp_path):
     file, probs, labels, place = two_classes
     done = run("plot", file, "--figure", "risk", "--by", "place", "--data", "-o", tmp_path)
-    assert done.out.count("\n") == 4  # asking for slices adds their figure
+    assert done.out.count("\n") == 6  # asking for slices adds their figure
     rows = table(tmp_path / "slices.csv")
     assert [(row["slice"], int(row["rows"])) for row in rows] == [("place=north", 100), ("place=south", 300)]
     for row, where in zip(rows, ("north", "south"), strict=True):
@@ -115,7 +119,7 @@ def test_slices_are_the_rows_of_each_value(run, two_classes, tmp_path):
 
 def test_slices_are_weighted_to_priors(run, two_classes, tmp_path):
     file, probs, labels, place = two_classes
-    options = ["--figure", "slices", "--by", "place", "--priors", "0.9,0.1", "--resamples", "9", "--data"]
+    options = ["--figure", "slices", "--by", "place", "--priors", "0.9,0.1", "--data"]
     assert run("plot", file, *options, "-o", tmp_path).status == 0
     for row, where in zip(table(tmp_path / "slices.csv"), ("north", "south"), strict=True):
         own = labels[place == where]
@@ -130,7 +134,7 @@ def test_several_files_are_in_one_figure(run, sample, tmp_path):
     options += ["--metrics", "normalized_log_loss", "--draws", "9"]
     done = run("plot", *files, *options)
     assert [line.rpartition("/")[2] for line in done.out.split()] == [
-        f"{name}.{ending}" for name in ("reliability", "scores", "ks") for ending in ("png", "csv")
+        f"{name}.{ending}" for name in ("reliability", "scores", "ks") for ending in ("png", "csv", "txt")
     ]
     report = run("evaluate", *files, "--metrics", "ece,normalized_log_loss", "-f", "json", "-q")
     metrics = [result["metrics"] for result in json.loads(report.out)["results"]]
@@ -183,7 +187,7 @@ def test_each_folder_is_a_series_of_epochs(run, sample, tmp_path):
 
 
 def test_costs_join_the_scores(run, sample, tmp_path):
-    options = ["--figure", "scores", "--costs", "abstain:0.1,balanced", "--data", "--resamples", "9"]
+    options = ["--figure", "scores", "--costs", "abstain:0.1,balanced", "--data"]
     assert run("plot", sample / "cancer_bayes_test.csv", *options, "-o", tmp_path).status == 0
     metrics = [row["metric"] for row in table(tmp_path / "scores.csv")]
     assert "normalized_bayes_risk:costs=balanced" in metrics
@@ -353,7 +357,7 @@ def test_what_was_there_stays_if_a_figure_fails(run, preds, tmp_path):
 def test_errors_beside_scores_with_the_recalibrator_asked_for(run, two_classes, tmp_path):
     """The right of fig. 2 and 5 of Ferrer & Ramos 2024: errors, calibration losses, their intervals."""
     name = "relative_calibration_loss:score=brier"
-    plain = ("--metrics", f"normalized_brier,{name},ece", "--resamples", 50)
+    plain = ("--metrics", f"normalized_brier,{name},ece")
     asked = (*plain, "--recalibrator", "temperature", "--train-on-test", "--loss-resamples", 20)
     folder = tmp_path / "figures"
     assert run("plot", two_classes[0], "--figure", "scores", "--data", *asked, "-o", folder).status == 0
@@ -374,3 +378,53 @@ def test_the_figure_divergence_is_for_two_classes(run, two_classes, sample, tmp_
     assert float(mean["mean"]) == pytest.approx(1 - two_classes[1].mean())
     done = run("plot", sample / "iris_logistic_test.csv", *asked[:2], "-o", tmp_path / "other")
     assert (done.status, "needs 2 classes" in done.err) == (2, True)
+
+
+def test_a_panel_for_each_number_of_bins(run, preds, tmp_path):
+    """Each panel holds what the figure with so many bins shows."""
+    asked = ("--figure", "reliability", "--data", "--draws", 0)
+    several = run("plot", preds, *asked, "--compare-bins", "4,9", "-o", tmp_path / "all")
+    assert several.status == 0
+    rows = table(tmp_path / "all" / "reliability.csv")
+    for bins in (4, 9):
+        run("plot", preds, *asked, "--bins", bins, "-o", tmp_path / str(bins))
+        alone = table(tmp_path / str(bins) / "reliability.csv")
+        values = [list(row.values())[1:] for row in alone]
+        assert [list(row.values())[1:] for row in rows if row["name"].startswith(f"{bins} bins")] == values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--figure", "ks", "--compare-bins", "3"),
+            "--compare-bins goes with --figure reliability,deviation",
+        ),
+        (("--figure", "reliability", "--compare-bins", "3,x"), "expected whole numbers"),
+        (("--figure", "refinement"), "shows no data; draw it by itself, without files"),
+        (("--figure", "reliability", "--knots", "5"), "--knots 5 goes with --figure ks"),
+    ],
+)
+def test_options_that_a_figure_would_not_show(run, preds, tmp_path, arguments, message):
+    done = run("plot", preds, *arguments, "-o", tmp_path / "figures")
+    assert (done.status, done.out, (tmp_path / "figures").exists()) == (2, "", False)
+    assert message in done.err
+
+
+def test_a_figure_without_data_needs_no_files(run, tmp_path):
+    assert run("plot", "--figure", "refinement", "--data", "-o", tmp_path).status == 0
+    (row,) = [row for row in table(tmp_path / "refinement.csv") if row["calibrated"] == "0.1"]
+    assert float(row["brier"]) == pytest.approx(0.18)
+    assert "there are no predictions to draw" in run("plot", "-o", tmp_path / "none").err
+
+
+def test_figures_that_cannot_show_so_many_systems_are_left_out_unless_asked_for(run, two_classes, tmp_path):
+    files = [tmp_path / f"{n}.csv" for n in range(8)]
+    for file in files:
+        file.write_bytes(two_classes[0].read_bytes())
+    done = run("plot", *files, "--draws", "9", "-o", tmp_path / "out")
+    assert done.status == 0
+    assert "calcli: the figure risk shows at most 7 systems, not 8; it is left out" in done.err
+    assert not (tmp_path / "out" / "risk.png").exists()
+    assert (tmp_path / "out" / "ks.png").exists()
+    assert run("plot", *files, "--figure", "risk", "-o", tmp_path / "other").status == 2

@@ -64,7 +64,7 @@ def test_the_workflow(folder):
 
 def test_the_step(folder):
     place, status = folder
-    (line,) = re.findall(r"run: \|\n\s+(calcli .*)", block("yaml", 1))
+    (line,) = re.findall(r"run: \|\n\s+(calcli .*)", block("yaml", 3))
     assert run(place, "bash", "-e", "-c", line).returncode == status
     assert "| log_loss |" in (place / "summary.md").read_text()
 
@@ -90,3 +90,28 @@ def test_recipes_make_a_policy_that_compares(folder, language):
     (place / "Makefile").write_text(block("make"))
     run(place, *(["sh", "-c", block("sh")] if language == "sh" else ["make", "check"]))
     assert parse_policy(tomllib.loads((place / "calcli.toml").read_text()), "the page").compares
+
+
+def test_the_action_for_workflows(folder):
+    place, status = folder
+    action = (ROOT / ".github" / "actions" / "check" / "action.yml").read_text(encoding="utf-8")
+    script = re.search(r"run: \|\n((?: {8}.*\n)+)", action)
+    assert script is not None
+    given = {"FILES": "preds.parquet", "POLICY": "calcli.toml", "BASELINE": "main.parquet", "OPTIONS": ""}
+    assert all(f"{name}: ${{{{ inputs.{name.lower()} }}}}" in action for name in given)
+    done = run(
+        place, "env", *(f"{name}={value}" for name, value in given.items()), "bash", "-e", "-c", script[1]
+    )
+    assert done.returncode == status
+    assert done.stdout.startswith("::error file=calcli.toml" if status else "::notice")
+    assert "preds.parquet" in (place / "summary.md").read_text(encoding="utf-8")
+    assert {"calcli.html", "calcli.xml"} <= {file.name for file in place.iterdir()}
+
+
+def test_the_job_for_gitlab(folder):
+    place, status = folder
+    lines = re.findall(r"- (calcli check .*--html.*)", PAGE)
+    assert len(lines) == 1
+    assert run(place, "bash", "-e", "-c", lines[0]).returncode == status
+    assert (place / "check.html").exists()
+    assert (place / "check.xml").exists()

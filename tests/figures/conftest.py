@@ -29,7 +29,7 @@ def make(n: int, k: int, sharpness: float, name: str, seed: int = 0) -> Evaluati
 
 
 def finish(predictions: Predictions) -> Evaluation:
-    return evaluate(predictions, Settings(draws=49, resamples=50))
+    return evaluate(predictions, Settings(draws=49))
 
 
 def constant(probs: list[float], name: str) -> Evaluation:

@@ -16,17 +16,22 @@ from calcli.core.calibrators.temperature import Temperature
 from calcli.core.curves.calibration_maps import TemperatureCurve
 from calcli.core.curves.calibration_maps import calibration_map as map_of
 from calcli.core.curves.forest import Forest
+from calcli.core.curves.forest import forest as forest_of
 from calcli.core.curves.reliability import class_reliability
 from calcli.core.curves.series import Course, Courses, ScoreSet
+from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
 from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars
 from calcli.figures.risk import CONSTANT
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, SERIES, UNDER
 from calcli.figures.temperature import temperature_curve
+from calcli.io.read import from_arrays
+from tests.figures.conftest import make
 
 
 def boxes_of(axes, color: str) -> dict[float, np.ndarray]:
@@ -55,7 +60,7 @@ def test_reliability_bars_are_the_frequencies(two, lens, binning):
 
 @pytest.mark.parametrize(("case", "sign"), [("two classes", -1), ("three classes", 1)])
 def test_gaps_stand_on_the_mean_score_in_the_color_of_their_sign(evaluations, case, sign):
-    drawing = draw("reliability", {"a": evaluations[case]})
+    drawing = draw("reliability", {"a": evaluations[case]}, View("top-1"))
     table, axes = drawing.tables["a"], drawing.figure.axes[0]
     solid = (table["rows"] >= 10) & (np.sign(table["gap"]) == sign)
     assert solid.any()
@@ -71,7 +76,7 @@ def test_empty_bins_are_not_drawn(evaluations):
 
 
 def test_reliability_tells_the_errors_of_the_evaluation(two):
-    figure = draw("reliability", {"a": two}).figure
+    figure = draw("reliability", {"a": two}, View("top-1")).figure
     (text,) = [text.get_text() for text in figure.axes[0].texts]
     ece, ks = two.estimates["ece"], two.estimates["ks"]
     assert f"ECE {ece.value:.4f}, if calibrated {ece.if_calibrated.mean:.4f}" in text
@@ -83,6 +88,7 @@ def test_reliability_tells_the_errors_of_the_evaluation(two):
 
 def test_axes_name_the_lens(two):
     labels = {
+        "auto": "Predicted probability of class number 1",
         "top-1": "Confidence (top-1)",
         "top-2": "Probability of the class ranked 2",
         "within-top-2": "Probability of the 2 first classes",
@@ -94,7 +100,7 @@ def test_axes_name_the_lens(two):
 
 def test_deviations_are_gaps_and_their_bars_the_band(two):
     drawing = draw("deviation", {"a": two})
-    table, (axes,) = drawing.tables["a"], drawing.figure.axes
+    table, (axes, below) = drawing.tables["a"], drawing.figure.axes
     marks = np.concatenate([line.get_xydata() for line in axes.lines if line.get_marker() in "ov^"])
     filled = table["rows"] > 0
     order = np.argsort(marks[:, 0])
@@ -104,9 +110,12 @@ def test_deviations_are_gaps_and_their_bars_the_band(two):
     solid = table["rows"] >= 10
     np.testing.assert_allclose(bars[:, 0, 1], (table["low_if_calibrated"] - table["mean_score"])[solid])
     np.testing.assert_allclose(bars[:, 1, 1], (table["high_if_calibrated"] - table["mean_score"])[solid])
-    outside = (table["gap"] < table["low_if_calibrated"] - table["mean_score"]) & filled
+    beyond = (table["beyond_chance"] == 1) & (table["gap"] < 0)
+    assert beyond.any()
     down = [line.get_xdata() for line in axes.lines if line.get_marker() == "v"]
-    np.testing.assert_allclose(np.sort(np.concatenate(down)), table["mean_score"][outside])
+    np.testing.assert_allclose(np.sort(np.concatenate(down)), table["mean_score"][beyond])
+    (shares,) = boxes_of(below, BAR).values()
+    assert shares[:, 1, 1].sum() == pytest.approx(1)
 
 
 def test_classes_are_drawn_worst_first(evaluations):
@@ -120,19 +129,36 @@ def test_classes_are_drawn_worst_first(evaluations):
     np.testing.assert_allclose(np.sort(bars[:, 1, 1]), np.sort(result.frequency[worst][filled]))
 
 
-def test_heat_map_has_a_cell_for_every_bin_and_a_dot_for_thin_ones(evaluations):
-    evaluation = evaluations["hundred classes"]
-    axes = draw("reliability", {"a": evaluation}, View("class-wise")).figure.axes[0]
-    (cells,) = [drawn for drawn in axes.collections if isinstance(drawn, PolyCollection)]
-    count = evaluation.class_bins.count
-    assert len(cells.get_paths()) == np.count_nonzero(count >= 10)
-    dots = [line for line in axes.lines if line.get_marker() == "o"]
-    assert sum(len(line.get_xdata()) for line in dots) == np.count_nonzero((count > 0) & (count < 10))
+def test_heat_map_has_a_cell_for_every_bin_and_a_color_for_what_exceeds_chance():
+    evaluation = make(10_000, 100, 3.0, "many.npy")
+    drawing = draw("reliability", {"a": evaluation}, View("class-wise"))
+    axes, table = drawing.figure.axes[0], drawing.tables["a"]
+    (gray,) = boxes_of(axes, BAR).values()
+    every = sum(len(drawn.get_paths()) for drawn in axes.findobj(PolyCollection))
+    assert every == np.count_nonzero(table["rows"])
+    assert every - len(gray) == table["beyond_chance"].sum() > 0
     assert len(axes.get_yticks()) == 100
 
 
+def test_calibrated_data_have_no_emphasized_cell():
+    rng = np.random.default_rng(5)
+    emphasized = 0
+    for _ in range(20):
+        probs = rng.dirichlet(np.full(200, 0.02), 1000)
+        labels = (probs.cumsum(1) < rng.random((1000, 1))).sum(1).clip(max=199)
+        columns = {"part": rng.integers(0, 6, 1000)}
+        scores = ArrayScores(probs, "probs")
+        predictions = Predictions(scores, labels, tuple(map(str, range(200))), columns=columns)
+        evaluation = evaluate(predictions, Settings(("log_loss",), draws=9))
+        drawings = [draw(name, {"a": evaluation}, View(by=("part",))) for name in ("class-wise", "deviation")]
+        slices = forest_of(evaluation, ["part"], ["log_loss"])
+        emphasized += any(drawing.tables["a"]["beyond_chance"].any() for drawing in drawings)
+        emphasized += any(slices.is_apart(name, "log_loss") for name in slices.slices)
+    assert emphasized <= 4  # 5% of each of three kinds would be 3
+
+
 def test_ks_graphs_are_the_cumulative_sums(two):
-    drawing = draw("ks", {"a": two})
+    drawing = draw("ks", {"a": two}, View("top-1"))
     table, (sums, warped, slopes, by_score) = drawing.tables["a"], drawing.figure.axes
     promised, observed = sums.lines[:2]
     np.testing.assert_array_equal(promised.get_ydata(), table["score_sum"])
@@ -148,9 +174,13 @@ def test_ks_graphs_are_the_cumulative_sums(two):
 @pytest.mark.parametrize("name", ["corp", "smooth"])
 def test_curves_and_bands(name, two):
     drawing = draw(name, {"a": two})
-    table, (axes,) = drawing.tables["a"], drawing.figure.axes
+    table, (axes, below) = drawing.tables["a"], drawing.figure.axes
+    (bars,) = boxes_of(below, BAR).values()
+    np.testing.assert_allclose(bars[:, 1, 1], drawing.tables["a, distribution"]["share"])
     np.testing.assert_array_equal(axes.lines[1].get_xdata(), table["score"])
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), table["frequency"])
+    told = np.where(table["told"] == 1, table["frequency"], np.nan)
+    np.testing.assert_array_equal(axes.lines[2].get_ydata(), told)
     (band,) = axes.findobj(PolyCollection)
     heights = band.get_paths()[0].vertices[:, 1]
     assert set(table["low_if_calibrated"]) <= set(heights)
@@ -222,10 +252,16 @@ def test_arrows_lead_from_prediction_to_observation(three):
     np.testing.assert_allclose(np.sort(dots[:, 0]), np.sort(mean[:, 0]))
 
 
-def test_four_classes_are_four_faces(evaluations):
+def test_four_classes_are_a_tetrahedron_and_its_faces(evaluations):
     drawing = draw("simplex", {"a": evaluations["four classes"]})
-    assert [axes.get_title("left") for axes in drawing.figure.axes[:4]] == list(drawing.tables)
-    assert len(drawing.tables) == 4
+    shown = [axes.get_title("left") for axes in drawing.figure.axes[:6]]
+    assert shown == ["a", "a, turned", *list(drawing.tables)[1:]]
+    assert len(drawing.tables) == 5
+    for axes in drawing.figure.axes[:2]:  # a face hides no edge, an edge one, a corner three
+        edges = [line.get_linestyle() for line in axes.get_lines()]
+        assert (len(edges), edges.count("--")) in ((6, 0), (6, 1), (6, 3))
+        arrows = sum(len(quiver.X) for quiver in axes.findobj(Quiver))
+        assert arrows == len(drawing.tables["a"]["rows"])
 
 
 def test_bars_and_intervals_of_scores(two, three):
@@ -278,7 +314,7 @@ def test_epochs_of_several_sets_and_metrics(two):
 def test_forest_has_a_line_and_an_interval_for_every_slice(two, three):
     whole = two.estimates["log_loss"]
     slices = {"a=1": {"log_loss": whole}, "a=2": {"log_loss": three.estimates["log_loss"]}}
-    (axes,) = forest({"two.csv": Forest({"log_loss": whole}, slices, {"a=1": 800, "a=2": 800})}).axes
+    (axes,) = forest({"two.csv": Forest({"log_loss": whole}, slices, {"a=1": 800, "a=2": 800}, 1600)}).axes
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert all(label.endswith(" (800)") for label in labels)
     found = [slices[label.removesuffix(" (800)")]["log_loss"] for label in labels]
@@ -296,7 +332,7 @@ def test_no_slice_stands_out_of_an_infinite_whole(two):
     finite = two.estimates["log_loss"]
     infinite = replace(finite, value=math.inf, interval=Interval(0.4, math.inf, 0.95))
     slices = {"a=1": {"log_loss": infinite}, "a=2": {"log_loss": finite}}
-    found = Forest({"log_loss": infinite}, slices, {"a=1": 800, "a=2": 800})
+    found = Forest({"log_loss": infinite}, slices, {"a=1": 800, "a=2": 800}, 1600)
     (axes,) = forest({"two.csv": found}).axes
     assert [line.get_marker() for line in axes.lines] == ["o"]
     assert [text.get_text() for text in axes.texts] == ["inf"]
@@ -306,11 +342,14 @@ def test_temperature_curve_and_its_minimum(two):
     drawing = draw("temperature", {"a": two})
     table, (axes,) = drawing.tables["a"], drawing.figure.axes
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), table["log_loss"])
-    assert axes.lines[1].get_xdata()[0] == table["temperature"][table["log_loss"].argmin()]
+    found = drawing.tables["a, optimum"]
+    ((x, y),) = axes.lines[1].get_xydata()
+    assert (x, y) == (found["temperature"][0], found["log_loss"][0])
+    assert y <= table["log_loss"].min()
 
 
 def test_temperature_curve_says_which_rows_it_leaves_out():
-    flat = TemperatureCurve(np.array([0.5, 1, 2]), np.zeros(3), left_out=1234)
+    flat = TemperatureCurve(np.array([0.5, 1, 2]), np.zeros(3), rows=2000, all_rows=2000, left_out=1234)
     figure = temperature_curve({"sure.csv": flat, "all.csv": replace(flat, left_out=0)})
     first, second = (text.get_text() for text in figure.legends[0].get_texts())
     assert first == "sure.csv: the same at all\nwithout rows of infinite loss: 1,234"
@@ -325,9 +364,13 @@ def test_calibration_map_is_the_map(evaluations, case):
     (axes,) = calibration_map({"temperature": result}, predictions.classes).axes
     np.testing.assert_array_equal(axes.lines[1].get_xdata(), result.before)
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), result.after)
-    circles = axes.findobj(PathCollection)[0].get_offsets()
-    filled = result.bins.weight > 0
-    np.testing.assert_allclose(circles[:, 1], (result.bins.outcome[filled] / result.bins.weight[filled]))
+    solid, faint = (drawn.get_offsets() for drawn in axes.findobj(PathCollection))
+    assert len(faint) == result.thin.sum()
+    kept = result.bins.count >= 10
+    frequency = result.bins.outcome[kept] / result.bins.weight[kept]
+    np.testing.assert_allclose(solid[:, 1], np.clip(frequency, *axes.get_ylim()))
+    assert result.before[0] <= solid[:, 0].min()
+    assert result.before[-1] >= solid[:, 0].max()
 
 
 def test_errors_have_an_axis_of_their_own_beside_the_scores():
@@ -340,3 +383,12 @@ def test_errors_have_an_axis_of_their_own_beside_the_scores():
     ]
     assert [text.get_text() for text in right.get_yticklabels()] == ["Calibration loss, relative", "ECE"]
     assert len(score_bars({"a": ScoreSet(both.estimates[::2])}).axes) == 1
+
+
+def test_the_area_is_the_log_loss_of_rows_next_to_certainty():
+    probs = np.array([[1.0, 1e-20], [1e-20, 1.0], [0.3, 0.7], [0.6, 0.4]])
+    predictions = from_arrays(probs, [1, 0, 1, 0])
+    drawn = draw("risk", {"x": evaluate(predictions, Settings(metrics=("log_loss",)))})
+    expected = -np.log([1e-20, 1e-20, 0.7, 0.6]).mean()
+    legend = drawn.figure.axes[0].get_legend().get_texts()[0].get_text()
+    assert legend.endswith(f"{expected:.4f}")

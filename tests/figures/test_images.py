@@ -1,11 +1,13 @@
 """Every figure beside a small image of how it looked when somebody last approved it.
 
-`python tests/figures/test_images.py` draws those in `baseline/` again; look at them before you commit them.
+`python tests/figures/test_images.py [FIGURE ...]` draws those in `baseline/` again; look at them before you
+commit them.
 """
 
 from __future__ import annotations
 
 import io
+import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -64,6 +66,7 @@ RELEASES = ("release_1.parquet", "release_2.parquet")
 EPOCHS = tuple(f"epochs/epoch_{number:02}.parquet" for number in range(1, 11))
 CASES = [
     *(Case(name, ("cancer_bayes_test.csv",)) for name in ("reliability", "deviation", "ks", "risk")),
+    *(Case(name, ("cancer_bayes_test.csv",)) for name in ("weighted-risk", "divergence", "refinement")),
     *(Case(name, ("iris_logistic_test.csv",)) for name in ("class-wise", "simplex")),
     *(Case(name, ("digits_network_test.npy",)) for name in ("reliability", "class-wise", "calibration-map")),
     *(Case(name, ("digits_forest_test.parquet",)) for name in ("corp", "smooth", "temperature")),
@@ -80,7 +83,7 @@ def evaluation_of(file: str) -> Evaluation:
         return MADE[file]()
     predictions = read(SAMPLE / file, ReadOptions())
     metrics = metrics_of(tuple(FIGURES.values()), predictions, Settings())
-    return evaluate(predictions, Settings(metrics=metrics, draws=99, resamples=99))
+    return evaluate(predictions, Settings(metrics=metrics, draws=99))
 
 
 def image_of(figure: Figure) -> np.ndarray:
@@ -155,6 +158,8 @@ def test_baselines_are_small_and_none_is_left_over():
 
 if __name__ == "__main__":
     for case in CASES:
+        if sys.argv[1:] and case.figure not in sys.argv[1:]:
+            continue
         image = np.round(image_of(case.drawn()) * SHADES) / SHADES  # fewer shades make smaller files
         options = {"metadata": {"Software": None}, "pil_kwargs": {"optimize": True}}
         matplotlib.image.imsave(case.baseline, image, **options)

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
@@ -18,7 +19,7 @@ from matplotlib.text import Text
 from calcli import figures
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.figures import FIGURES, standard_names
-from calcli.figures import draw, save, standard_set
+from calcli.figures import View, draw, save, standard_set
 from tests.figures.conftest import everything, make
 
 FOLDER = Path(figures.__file__).parent
@@ -35,7 +36,8 @@ def written(figure: Figure, format: str) -> bytes:
 
 def fits(name: str, evaluation) -> bool:
     k = evaluation.predictions.n_classes
-    return {"risk": k == 2, "divergence": k == 2, "simplex": k in (3, 4)}.get(name, True)
+    of_two = {"risk": k == 2, "weighted-risk": k == 2, "divergence": k == 2}
+    return (of_two | {"simplex": k in (3, 4)}).get(name, True)
 
 
 def assert_page_is_readable(figure: Figure) -> None:
@@ -162,15 +164,41 @@ def test_suffix_decides_the_format(two, tmp_path):
         save(figure, tmp_path / "ks.gif")
 
 
-def test_characters_that_the_font_has_not_give_no_warning():
+def test_characters_that_the_font_lacks_are_told():
     figure = Figure()
-    figure.text(0.5, 0.5, "\N{BIRD} \N{CJK UNIFIED IDEOGRAPH-72D0}")
-    assert written(figure, "png").startswith(MAGIC["png"])
+    figure.text(0.5, 0.5, "a \N{BIRD} \N{CJK UNIFIED IDEOGRAPH-72D0} \N{BIRD}")
+    assert save(figure, io.BytesIO(), "png") == ["\N{BIRD}", "\N{CJK UNIFIED IDEOGRAPH-72D0}"]
+
+
+def test_svg_is_text_with_title_and_description(two):
+    drawing = draw("reliability", {"a & b.csv": two})
+    stream = io.BytesIO()
+    save(drawing.figure, stream, "svg", drawing.title, drawing.caption)
+    root = ElementTree.fromstring(stream.getvalue())
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.find(f"{space}title").text == drawing.title == "Reliability diagram of a & b.csv (n = 800)"
+    assert root.find(f"{space}desc").text == drawing.caption
+    texts = {"".join(text.itertext()) for text in root.iter(f"{space}text")}
+    assert {"a & b.csv", "Predicted probability of class number 1"} <= texts
+
+
+def test_captions_tell_rows_and_settings(two):
+    view = View(draws=49)
+    for name in ("reliability", "deviation", "corp", "smooth", "ks", "rejection", "risk", "temperature"):
+        caption = draw(name, {"a.csv": two}, view).caption
+        assert "a.csv (n = 800)" in caption
+    caption = draw("deviation", {"a.csv": two}, view).caption
+    assert "15 equal-width bins" in caption
+    assert "49 data sets" in caption
+    assert "seed 0" in caption
 
 
 def test_standard_set_is_written_in_order(evaluation, tmp_path):
     paths = standard_set(evaluation, tmp_path)
-    assert [path.stem for path in paths] == standard_names(evaluation.predictions.n_classes)
+    names = standard_names(evaluation.predictions.n_classes)
+    if evaluation.predictions.n_classes == 2:
+        names.insert(1, "reliability_top1")
+    assert [path.stem for path in paths] == names
     assert sorted(tmp_path.iterdir()) == sorted(paths)
     assert all(path.read_bytes().startswith(MAGIC["png"]) for path in paths)
 

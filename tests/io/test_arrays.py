@@ -99,7 +99,7 @@ def test_two_classes_that_cannot_be_named(labels, options, message):
 @pytest.mark.parametrize(
     ("scores", "labels", "options", "message"),
     [
-        ([["a", "b"]], [0], {}, "scores are of type .*; expected numbers"),
+        ([["a", "b"]], [0], {}, "scores are text; expected numbers"),
         (0.5, [0], {}, "a single number; expected an array"),
         ([[0.5, 0.5]], [[0, 1]], {}, "one-hot or multi-label indicators"),
         (
@@ -111,7 +111,7 @@ def test_two_classes_that_cannot_be_named(labels, options, message):
         ([[0.5, 0.5]], [0], {"weights": [np.nan]}, "row 0 has the weight nan"),
         ([[0.5, 0.5]], [0], {"weights": [0]}, "all weights are 0"),
         ([[0.5, 0.5]], [0], {"weights": [1, 1]}, "1 rows, but weights of shape .2,."),
-        ([[0.5, 0.5]], [0], {"weights": ["x"]}, "the weights are of type"),
+        ([[0.5, 0.5]], [0], {"weights": ["x"]}, "the weights are text; expected numbers"),
         ([[0.5, 0.2, 0.3]], [0], {"positive": "1"}, "--positive is for two classes, but arrays has 3"),
         ([[0.5, 0.5]], [0], {"positive": "x"}, "--positive x: expected one of the classes 0, 1"),
         (

@@ -47,8 +47,10 @@ def test_a_table_without_columns(tmp_path):
 
 
 def test_wrong_endings(tmp_path):
-    (tmp_path / "t.pkl").write_bytes(b"x")
-    refused(tmp_path / "t.pkl", r't.pkl: the ending ".pkl" is not known; expected one of .npy, .npz, .csv')
+    (tmp_path / "t.xyz").write_bytes(b"x")
+    refused(
+        tmp_path / "t.xyz", r't.xyz: the ending ".xyz" is not known; expected one of .npy, .npz, .safetensors'
+    )
     parquet_file(tmp_path, label=[0], prob_0=[0.5], prob_1=[0.5]).rename(tmp_path / "t.npy")
     refused(tmp_path / "t.npy", "t.npy is not npy, as its ending says: it looks like parquet; rename it")
 
@@ -173,7 +175,9 @@ def test_counts_of_labels_and_scores_differ(tmp_path):
 
 def test_classes_before_the_places_of_an_image(tmp_path):
     path = pair(tmp_path, np.zeros((2, 5, 3, 4)), np.zeros((2, 3, 4), int))
-    refused(path, r"30 rows of 4 scores, but .* 24 labels; .* if there are 5 classes, .* np.moveaxis")
+    refused(
+        path, r"30 rows of 4 scores, but .* 24 labels; .* if 5 are the classes, .* --class-axis", class_axis=3
+    )
 
 
 def test_no_labels_or_too_many(tmp_path):
@@ -195,7 +199,10 @@ def test_no_labels_or_too_many(tmp_path):
     ("labels", "message"),
     [
         ([0, 1, 2, 12], r"row 3 has the label 12, but the 12 scores of a row"),
-        ([0, -1, 2, 3], r"row 1 has no label \(-1 marks a missing one\); remove the rows"),
+        (
+            [0, -1, 2, 3],
+            r"row 1 has no label \(-1 marks a missing one\); leave such rows out with --ignore-label -1",
+        ),
         ([0, np.nan, 2, 3], r"row 1 has no label \(nan"),
         (
             ["a", "b", "a", "b"],
@@ -271,7 +278,7 @@ def test_options_that_do_not_fit(tmp_path):
     np.savez(tmp_path / "t.npz", a=["x", "y"], b=[0, 1])
     refused(
         tmp_path / "t.npz",
-        "array a holds values of type <U1; expected scores, as numbers",
+        "array a holds text; expected scores, as numbers",
         scores="a",
         labels="b",
     )

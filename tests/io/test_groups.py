@@ -1,11 +1,11 @@
-"""Groups of classes and bin edges, from options and files."""
+"""Groups of classes, bin edges and weights of thresholds, from options and files."""
 
 from __future__ import annotations
 
 import pytest
 
 from calcli.core.language.errors import CalcliError
-from calcli.io.groups import parse_edges, read_class_groups
+from calcli.io.groups import parse_edges, read_class_groups, read_weights
 
 KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}
 
@@ -80,3 +80,38 @@ def test_edges_must_ascend_from_0_to_1(text):
 def test_binnings_keep_their_names():
     with pytest.raises(CalcliError, match="equal-mass has a meaning of its own"):
         parse_edges(("equal-mass=0,1",))
+
+
+@pytest.mark.parametrize("head", ["threshold,weight\n", ""])
+def test_weights_of_thresholds(tmp_path, head):
+    (tmp_path / "w.csv").write_text(f"{head}0,0\n0.5, 2\n1,0\n")
+    assert read_weights((f"mine={tmp_path / 'w.csv'}",)) == {"mine": ((0, 0), (0.5, 2), (1, 0))}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0,1\n0.5\n", r"w.csv: entry 2 is \['0.5'\]; expected two columns"),
+        ("0,1\n0.5,x\n", r"entry 2 is \['0.5', 'x'\]"),
+        ("0,1\n1.5,1\n", "entry 2 is 1.5, 1; expected"),
+        ("0,1\n1,-1\n", "entry 2 is 1, -1; expected"),
+        ("0,nan\n1,1\n", "entry 1 is 0, nan; expected"),
+        ("0.5,1\n0.5,1\n", "threshold 0.5 follows 0.5; expected"),
+        ("0,0\n1,0\n", "weighs nothing"),
+        ("0,1\n", "weighs nothing"),
+        ("\n", "is empty"),
+    ],
+)
+def test_wrong_weights_of_thresholds(tmp_path, text, message):
+    (tmp_path / "w.csv").write_text(text)
+    with pytest.raises(CalcliError, match=message):
+        read_weights((f"mine={tmp_path / 'w.csv'}",))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("uniform=w.csv", "uniform has a meaning of its own"), ("mine=0,1", "expected a CSV file, as in mine=")],
+)
+def test_weights_are_named_and_in_a_file(text, message):
+    with pytest.raises(CalcliError, match=message):
+        read_weights((text,))

@@ -72,7 +72,11 @@ def test_numbers_and_text_join_as_text():
         ([1, 2, 3], ["0", "1", "2"], "run from 1 to 3, .* 0 to 2; subtract 1 .*, or .* --classes 1,2,3$"),
         ([1, 2, 3], ["a", "b", "c"], "labels run from 1 to 3"),
         ([-1, 1], ["0", "1"], "the labels are -1 and 1, .* --classes=-1,1"),
-        ([0, -1], ["0", "1"], "row 1 has no label .-1 marks a missing one.; remove the rows without a label"),
+        (
+            [0, -1],
+            ["0", "1"],
+            "row 1 has no label .-1 marks a missing one.; leave such rows out with --ignore-label -1",
+        ),
         ([0, -100], ["a", "b"], "row 1 has no label .-100 marks"),
         ([0, 255], ["a", "b"], "row 1 has no label .255 marks"),
         ([0.0, np.nan], ["a", "b"], "row 1 has no label .nan marks"),
@@ -85,7 +89,7 @@ def test_numbers_and_text_join_as_text():
         (["a", ""], ["a", "b"], "row 1 has no label"),
         (["a", "NaN"], ["a", "b"], "row 1 has no label"),
         (np.array(["a", None], object), ["a", "b"], "row 1 has no label .None marks"),
-        ([0j, 1j], ["a", "b"], "labels of type complex128; expected integers or text"),
+        ([0j, 1j], ["a", "b"], "the labels are complex numbers; expected integers or text"),
     ],
 )
 def test_labels_that_are_refused(values, classes, message):

@@ -25,7 +25,6 @@ def test_everything_a_policy_can_say():
         """
         level = 0.9
         min_rows = 50
-        resamples = 500
         draws = 99
         seed = 7
 
@@ -51,7 +50,7 @@ def test_everything_a_policy_can_say():
         """
     )
     settings = found.settings
-    assert (settings.level, settings.resamples, settings.draws, settings.seed) == (0.9, 500, 99, 7)
+    assert (settings.level, settings.draws, settings.seed) == (0.9, 99, 7)
     assert [one.condition for one in found.rules] == [
         Bound(0.5, True, "upper"),
         Bound(0.1, False, "upper"),
@@ -99,6 +98,7 @@ def test_everything_a_policy_can_say():
             'metric = "log_loss"\nmax = 1\nseverity = "fatal"',
             "severity is 'fatal'; expected one of \"error\"",
         ),
+        ('metric = "log_loss"\nmax = 1\nslice = "=DE"', "slice is '=DE'; expected a column and a value"),
         ('metric = "log_loss"\nmax = 1\nslice = "DE"', "slice is 'DE'; expected a column and a value"),
         ('metric = "log_loss"\nmax = 1\nmin_rows = 1.5', "min_rows is 1.5; expected a whole number"),
         ('metric = "ece"\nmax = 1\nbound = "upper"', "has no interval"),
@@ -238,3 +238,8 @@ def test_rules_that_can_be_read_have_sane_numbers(more):
             assert math.isfinite(one.condition.limit)
         else:
             assert one.condition.margin.of(1.0) >= 0
+
+
+def test_a_rule_may_be_of_the_rows_without_a_value():
+    (rule,) = parse_policy({"rules": [{"metric": "log_loss", "max": 1, "slice": "city="}]}, "p").rules
+    assert rule.part == "city="

@@ -431,3 +431,12 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path):
     with pytest.raises(UsageError, match=r"--labels y\.npy"):
         recalibrate_folder(RECORD, str(parts), str(tmp_path / "out"), ReadOptions(labels="y.npy"))
     assert [file.name for file in tmp_path.iterdir()] == ["parts"]
+
+
+def test_a_fault_in_the_first_rows_leaves_standard_output_empty(tmp_path, capfdbinary):
+    pd.DataFrame({"prob_cat": [7.0, 0.2], "prob_dog": [0.1, 0.3], "prob_eel": [0.2, 0.5]}).to_csv(
+        tmp_path / "in.csv", index=False
+    )
+    with pytest.raises(InputError, match="row 0"):
+        recalibrate_file(RECORD, str(tmp_path / "in.csv"), "-")
+    assert capfdbinary.readouterr().out == b""

@@ -159,7 +159,7 @@ def test_many_parameters_are_summed_up():
     lines = FitReport(many).tables()[0].rows
     assert len(lines) < 25
     assert lines[-1][1].startswith("and ")
-    assert (lines[7][0], lines[7][1].split(",")[0]) == ("others.beta", "20 numbers")
+    assert (lines[8][0], lines[8][1].split(",")[0]) == ("others.beta", "20 numbers")
 
 
 def test_markdown(plain):

@@ -52,7 +52,13 @@ def test_what_json_does_not_have_is_text(impossible):
     assert [warning["code"] for warning in result["warnings"]][:2] == ["infinite_log_loss", "absent_classes"]
 
 
-STANDING = ("normalized_*", "constant:", "Errors carry", "Class-wise errors")  # the same in every report
+STANDING = (
+    "normalized_*",
+    "constant:",
+    "Errors carry",
+    "Class-wise errors",
+    "No interval of",
+)  # the same in every report
 
 
 def test_nothing_is_only_in_the_tables(sure, impossible):
@@ -97,13 +103,12 @@ def test_csv_has_a_line_for_every_number(impossible):
 
 
 def test_markdown_has_the_tables_and_the_figures(sure):
-    page = markdown_text(
-        EvaluationReport([sure], Settings()).tables(), EvaluationReport.title, ["a b/reliability.png"]
-    )
+    figures = {"a b/reliability.png": "Reliability of [a] by b"}
+    page = markdown_text(EvaluationReport([sure], Settings()).tables(), EvaluationReport.title, figures)
     assert page.startswith("# Calibration report\n\n## arrays\n")
     assert "| accuracy | 0.5000 |" in page
     assert sure.verdict.sentence in page
-    assert page.endswith("![a b/reliability](<a b/reliability.png>)\n")
+    assert page.endswith("![Reliability of \\[a\\] by b](<a b/reliability.png>)\n")
 
 
 def test_markdown_is_escaped():

@@ -34,11 +34,9 @@ def releases():
 
 
 def test_compare_is_the_command(capsys, releases):
-    found = calcli.compare(
-        *releases, key="id", by="ink", margins={"accuracy": 0.02}, metrics="accuracy,ece", resamples=200
-    )
+    found = calcli.compare(*releases, key="id", by="ink", margins={"accuracy": 0.02}, metrics="accuracy,ece")
     options = ["--key", "id", "--by", "ink", "--margin", "accuracy=0.02", "--metrics", "accuracy,ece"]
-    command = ["compare", OLD, NEW, *options, "--resamples", "200"]
+    command = ["compare", OLD, NEW, *options]
     assert status_of([*command, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == found.to_dict()
     assert status_of(command) == 0
@@ -52,7 +50,7 @@ def test_different_cases_are_compared_unpaired(releases):
     forest = calcli.read("sample_data/digits_forest_calibration.parquet")
     with pytest.raises(InputError, match="650 rows"):
         calcli.compare(releases[0], forest)
-    found = calcli.compare(releases[0], forest, paired=False, metrics="accuracy", resamples=100)
+    found = calcli.compare(releases[0], forest, paired=False, metrics="accuracy")
     assert "Unpaired" in str(found)
     with pytest.raises(UsageError, match="at least one candidate"):
         calcli.compare(forest)
@@ -65,7 +63,7 @@ def test_other_classes_are_compared_when_told(releases):
         calcli.compare(releases[0], cancer)
     with pytest.raises(InputError, match="classes"):
         calcli.check(cancer, policy, releases[0])
-    options = {"metrics": "accuracy", "resamples": 100, "allow_other_classes": True}
+    options = {"metrics": "accuracy", "allow_other_classes": True}
     accuracies = [
         calcli.evaluate(one, metrics="accuracy").results[0].metrics for one in (releases[0], cancer)
     ]

@@ -102,15 +102,29 @@ def held_out(
     UsageError
         If there is only one fold.
     """
+    count = checked_folds(folds, len(rows.labels))
+    fold = stratified_folds(rows.labels, count, generator(seed, Stream.FITS))
+    return held_out_folds(calibrator, rows, fold, watch=watch)
+
+
+def checked_folds(folds: int, rows: int) -> int:
+    """Return a number of folds.
+
+    Raises
+    ------
+    InputError
+        If there are fewer rows than folds.
+    UsageError
+        If there is only one fold.
+    """
     if folds < 2:
         raise UsageError(f"--folds {folds} leaves no rows to fit to; expected 2 or more, or 0 for none")
-    if len(rows.labels) < folds:
+    if rows < folds:
         raise InputError(
-            f"cross-validation in {folds} folds needs at least {folds} rows, there are {len(rows.labels)}; "
+            f"cross-validation in {folds} folds needs at least {folds} rows, there are {rows}; "
             "choose fewer with --folds, or --folds 0 for none"
         )
-    fold = stratified_folds(rows.labels, folds, generator(seed, Stream.FITS))
-    return held_out_folds(calibrator, rows, fold, watch=watch)
+    return folds
 
 
 def held_out_folds(

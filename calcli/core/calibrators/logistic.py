@@ -13,12 +13,19 @@ from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.fit.brier import RAN_AWAY, LogisticBrier, ran_away
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
+from calcli.core.calibrators.fit.searching import (
+    CALIBRATION_ERRORS,
+    REACH,
+    binary_error,
+    least_in_box,
+    told_box,
+)
 from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.language.errors import UsageError
 
 Input = Literal["log-probs", "raw"]
-Score = Literal["log_loss", "brier"]
+Score = Literal["log_loss", "brier", "ece", "ece_l2"]
 Variant = Literal["abm", "ab", "am"]
 
 TOLERANCE = 1e-8
@@ -39,7 +46,7 @@ class LogisticProblem:
     weight
         (N,) weights, all 1 if none were given.
     score
-        What is minimized: "log_loss" or "brier".
+        What is minimized; a calibration error in a box around the optimum of the log-loss.
     remark
         Notes what is to be said of the fit.
     """
@@ -71,7 +78,17 @@ class LogisticProblem:
                 found = minimize(loss, best, TOLERANCE)
                 self.remark(RAN_AWAY)
             best = found.x
-        return best, loss.evaluate(best)[0]
+        value = loss.evaluate(best)[0]
+        if self.score in CALIBRATION_ERRORS and len(best):
+            reach = REACH * np.abs(best)
+            reach[(features == features[0]).all(axis=0)] = REACH  # of an intercept
+            best = least_in_box(lambda at: self._error(features, at, share), best, reach)
+            self.remark(told_box(self.score))
+        return best, value
+
+    def _error(self, features: Doubles, at: Doubles, share: Doubles) -> float:
+        prob = np.exp(-np.logaddexp(0, -(features @ at)))
+        return binary_error(prob, self.outcome.astype(np.float64), share, self.score)
 
     def smoothed_targets(self) -> Doubles:
         """Return Platt's targets: (n1 + 1) / (n1 + 2) for the n1 hits, 1 / (n0 + 2) for the n0 misses."""
@@ -136,7 +153,7 @@ class Logistic(OneDimensional):
     Attributes
     ----------
     score
-        What is minimized: "log_loss" or "brier".
+        What is minimized; a calibration error of the event, in a box around the optimum of the log-loss.
     """
 
     score: Score = "log_loss"
@@ -178,8 +195,9 @@ class Platt(Logistic):
         Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
     ranks : int
         With "top-wise", how many ranks have a map; 0 is all of them.
-    score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+    score : {"log_loss", "brier", "ece", "ece_l2"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
+        calibration error is that of each map by itself, in a box which a note tells; see `Temperature`.
 
     References
     ----------
@@ -246,8 +264,9 @@ class Beta(Logistic):
         Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
     ranks : int
         With "top-wise", how many ranks have a map; 0 is all of them.
-    score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+    score : {"log_loss", "brier", "ece", "ece_l2"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
+        calibration error is that of each map by itself, in a box which a note tells; see `Temperature`.
 
     References
     ----------

@@ -25,7 +25,8 @@ class MatrixODIR(MatrixScaling):
     """Matrix scaling that pays for off-diagonal entries and intercepts.
 
     ``off_diagonal_penalty * mean(W_kl^2, k != l) + intercept_penalty * mean(b_k^2)`` is added to the mean
-    log-loss. The defaults suit 100 classes on a few thousand rows; `Dirichlet` chooses its own.
+    log-loss. The diagonal is free: a strong penalty leads to vector scaling, not to temperature. The defaults
+    suit 100 classes on a few thousand rows; `Dirichlet` chooses its own.
 
     Parameters
     ----------
@@ -62,8 +63,9 @@ class Dirichlet(MatrixScaling):
     """Dirichlet calibration: `MatrixODIR` whose penalties are chosen by cross-validated log-loss.
 
     For each intercept penalty the off-diagonal penalties are tried from the strongest on, each fit starting
-    from the one before, until the held-out log-loss rises. A row of weight 2 is in one fold, where the row
-    twice could be in two: the penalties chosen may differ.
+    from the one before, until the held-out log-loss rises twice in a row. With two classes the off-diagonal
+    penalty has no effect, as the diagonal can do all that its neighbors can; then it is not chosen. A row of
+    weight 2 is in one fold, where the row twice could be in two: the penalties chosen may differ.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ class Dirichlet(MatrixScaling):
 
     score: Score = field(default="log_loss", init=False)  # no setting: the penalties are made for it
 
-    off_diagonal_penalties: tuple[float, ...] = (1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01)
+    off_diagonal_penalties: tuple[float, ...] = (1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01)
     intercept_penalties: tuple[float, ...] = (1.0, 0.01)
     folds: int = 3
     seed: int = 0
@@ -118,8 +120,19 @@ class Dirichlet(MatrixScaling):
         _, lambda_, mu = min(chain.from_iterable(paths))
         chosen = self._model(lambda_, mu)
         chosen.learn(scores, labels, weights, start)
-        self.notes = chosen.notes
-        self.parameters = {**chosen.parameters, "off_diagonal_penalty": lambda_, "intercept_penalty": mu}
+        self.notes = list(chosen.notes)
+        self.parameters = {**chosen.parameters, "intercept_penalty": mu}
+        tried = self._tried(scores.shape[1])
+        if scores.shape[1] > 2:
+            self.parameters["off_diagonal_penalty"] = lambda_
+        if len(tried) > 1 and lambda_ in (tried[0], tried[-1]):
+            strongest = lambda_ == tried[0]
+            end, so = ("strongest", "nearly vector scaling") if strongest else ("weakest", "nearly free")
+            self.notes.append(f"the off-diagonal penalty is the {end} of those tried: the matrix is {so}")
+
+    def _tried(self, classes: int) -> list[float]:
+        """Return the off-diagonal penalties, the strongest first; one of them where none has an effect."""
+        return sorted(self.off_diagonal_penalties, reverse=True)[: None if classes > 2 else 1]
 
     def _model(self, lambda_: float, mu: float) -> MatrixODIR:
         return MatrixODIR(input=self.input, off_diagonal_penalty=lambda_, intercept_penalty=mu)
@@ -127,13 +140,13 @@ class Dirichlet(MatrixScaling):
     def _path(
         self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array, mu: float
     ) -> list[tuple[float, float, float]]:
-        """Return (held-out log-loss, lambda, mu) from the strongest lambda to the first that is worse."""
+        """Return (held-out log-loss, lambda, mu) from the strongest lambda to the second rise on end."""
         fold = stratified_folds(labels, self.folds, generator(self.seed, Stream.FITS))
         kept = [np.flatnonzero(fold != i) for i in range(self.folds)]
         rows = [self.training(scores[k], labels[k], weights[k]) for k in kept]
         fits: list[Parameters | None] = [None] * self.folds
         path: list[tuple[float, float, float]] = []
-        for lambda_ in sorted(self.off_diagonal_penalties, reverse=True):
+        for lambda_ in self._tried(scores.shape[1]):
             log_probs = np.empty(len(labels))
             for i in range(self.folds):
                 model = self._model(lambda_, mu).fit_rows(rows[i], fits[i], ROUGH)
@@ -141,6 +154,6 @@ class Dirichlet(MatrixScaling):
                 out = np.flatnonzero(fold == i)
                 log_probs[out] = model.apply(scores[out])[np.arange(len(out)), labels[out]]
             path.append((-float(np.average(log_probs, weights=weights)), lambda_, mu))
-            if len(path) > 1 and path[-1][0] > path[-2][0]:
+            if len(path) > 2 and path[-1][0] > path[-2][0] > path[-3][0]:
                 break
         return path

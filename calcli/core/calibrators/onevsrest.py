@@ -139,7 +139,7 @@ class OneDimensional(Calibrator):
         """Raise `ValueError` unless the parameters are such as a fit gives."""
         for name, value in self.parameters.items():
             known = np.isfinite(value) | (self.gaps and name == "values" and np.isnan(value))
-            bounded = name in ("scores", "values")
+            bounded = name in ("scores", "values", "as_miss", "as_hit")
             if not known.all() or (bounded and np.any((value < 0) | (value > 1))):
                 raise ValueError(f"{name} out of range")
         for one in self._unpacked(int(self.learned(CLASSES))):

@@ -13,6 +13,7 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
 from calcli.core.data.priors import Priors
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 
 
@@ -31,7 +32,7 @@ class CalibratorRecord:
     priors
         (K,) class frequencies of the rows it was fitted on; empty if not known.
     fitted_on
-        Where these came from and what the fit did: JSON values for the reader, not used by `apply`.
+        Where these came from and what the fit did: JSON values for the reader; `apply` uses the columns.
     """
 
     calibrator: Calibrator
@@ -39,6 +40,11 @@ class CalibratorRecord:
     raw: bool
     priors: tuple[float, ...]
     fitted_on: Mapping[str, Any]
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether it recalibrates the confidence in answers that are right or wrong."""
+        return self.classes == WRONG_RIGHT
 
     def refuse_kind(self, kind: Kind, path: str) -> None:
         """Raise `InputError` unless scores of that kind are what the calibrator takes."""
@@ -131,3 +137,13 @@ def scores_as(kind: Kind, log_probs: NDArray[np.float64]) -> NDArray[np.float64]
             "--as log-probs"
         )
     return log_probs - log_probs.mean(axis=1, keepdims=True)
+
+
+def refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> None:
+    """Raise an InputError for a row, of those that begin at `start`, that has become nan."""
+    overflown = np.isnan(log_probs).any(axis=1)
+    if overflown.any():
+        raise InputError(
+            f"{name}: the scores of row {start + int(overflown.argmax())} are so large that the {method} "
+            "calibrator overflows; expected scores such as those it was fitted on"
+        )

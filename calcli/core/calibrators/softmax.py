@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.affine import FEW, AffineLoss
 from calcli.core.calibrators.fit.brier import RAN_AWAY, SoftmaxBrier, ran_away
+from calcli.core.calibrators.fit.coordinates import Coordinates
 from calcli.core.calibrators.fit.linear import (
     AffineMap,
     BiasMap,
@@ -21,6 +22,7 @@ from calcli.core.calibrators.fit.linear import (
     VectorMap,
 )
 from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
+from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_box
 from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, smallest_log_prob
 from calcli.core.calibrators.temperature import first_guess
 from calcli.core.data.arrays import Array, Floats
@@ -28,7 +30,7 @@ from calcli.core.data.logspace import log_softmax
 from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
-Score = Literal["log_loss", "brier"]
+Score = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
 
 INVERSE = (
     "the more probable a class is said to be, the rarer it is; check labels and the order of the classes"
@@ -47,7 +49,7 @@ class LinearSoftmax(Calibrator):
     Attributes
     ----------
     score
-        What is minimized: "log_loss" or "brier".
+        What is minimized; a calibration error in a box around the optimum of the log-loss.
     """
 
     score: Score = "log_loss"
@@ -68,14 +70,22 @@ class LinearSoftmax(Calibrator):
         return np.zeros(self._map(classes).scaled_identity(1).size)
 
     def _objective(
-        self, rows: TrainingRows, linear: LinearMap, score: Score = "log_loss"
+        self,
+        rows: TrainingRows,
+        linear: LinearMap,
+        score: Score,
+        coordinates: Coordinates | None,
     ) -> SoftmaxLoss | AffineLoss:
         penalty, centre = self._penalty(rows.scores.shape[1]), linear.scaled_identity(1)
         if score == "brier":
-            return SoftmaxBrier(rows, linear, penalty, centre)
+            return SoftmaxBrier(rows, linear, penalty, centre, coordinates)
         if isinstance(linear, AffineMap) and linear.classes <= FEW:
             return AffineLoss(rows, penalty, centre)
-        return SoftmaxLoss(rows, linear, penalty, centre)
+        return SoftmaxLoss(rows, linear, penalty, centre, coordinates)
+
+    def _coordinates(self, rows: TrainingRows) -> tuple[Coordinates | None, TrainingRows]:
+        """Return coordinates in which the fit is well scaled, and the rows in them."""
+        return None, rows
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit."""
@@ -97,11 +107,19 @@ class LinearSoftmax(Calibrator):
         classes = rows.scores.shape[1]
         linear = self._map(classes)
         theta = self._pack(start) if start else linear.scaled_identity(first_guess(rows))
-        best, notes = fit_or_guard(self._objective(rows, linear), theta, tolerance)
+        coordinates, scaled = self._coordinates(rows)
+        if coordinates:
+            theta = coordinates.inward(theta)
+        best, notes = fit_or_guard(self._objective(scaled, linear, "log_loss", coordinates), theta, tolerance)
         if self.score == "brier":  # from the optimum of the log-loss, which is convex
-            best, more = _fit_brier(self._objective(rows, linear, "brier"), best.x, tolerance)
+            objective = self._objective(scaled, linear, "brier", coordinates)
+            best, more = _fit_brier(objective, best.x, tolerance)
             notes += more
-        self.parameters = self._unpack(best.x, rows)
+        found = coordinates.outward(best.x) if coordinates else best.x
+        if self.score in CALIBRATION_ERRORS:
+            found, told = best_in_box(rows, linear, found, self.score)
+            notes.append(told)
+        self.parameters = self._unpack(found, rows)
         self.notes = [*rows.notes, *notes, *self._inverse()]
         return self
 
@@ -150,7 +168,9 @@ def _fit_brier(
     best = minimize(objective, start, tolerance)
     if not ran_away(best, start):
         return best, []
-    objective.penalty, objective.centre = objective.penalty + objective.rows.ridge, start
+    coordinates = objective.coordinates
+    centre = coordinates.outward(start) if coordinates else start
+    objective.penalty, objective.centre = objective.penalty + objective.rows.ridge, centre
     return minimize(objective, start, tolerance), [RAN_AWAY]
 
 
@@ -160,8 +180,9 @@ class BiasOnly(LinearSoftmax):
 
     Parameters
     ----------
-    score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
+        calibration error is looked for in a box around that, by a grid which a note tells; see `Temperature`.
 
     References
     ----------
@@ -194,8 +215,9 @@ class DPAffine(LinearSoftmax):
 
     Parameters
     ----------
-    score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
+        calibration error is looked for in a box around that, by a grid which a note tells; see `Temperature`.
 
     References
     ----------
@@ -232,11 +254,16 @@ class DPAffine(LinearSoftmax):
 class _FeatureSoftmax(LinearSoftmax):
     """What vector and matrix scaling share: features that are log-probabilities, or raw logits if told so."""
 
+    per_class: ClassVar[bool]  # whether a class has one slope, or one for the score of each class
+
     input: Input = "log-probs"
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit."""
         return prepare(scores, labels, weights, normalize=self.input == "log-probs", keep_zeros=False)
+
+    def _coordinates(self, rows: TrainingRows) -> tuple[Coordinates | None, TrainingRows]:
+        return Coordinates.of(rows, per_class=self.per_class)
 
     def _floor(self, rows: TrainingRows) -> float:
         """Return what stands for the logarithm of 0; rows to come may have one even if these have none."""
@@ -260,8 +287,9 @@ class VectorScaling(_FeatureSoftmax):
     ----------
     input : {"log-probs", "raw"}
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
-    score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
+        calibration error is looked for in a box around that, by a grid which a note tells; see `Temperature`.
 
     References
     ----------
@@ -269,6 +297,7 @@ class VectorScaling(_FeatureSoftmax):
     """
 
     name: ClassVar[str] = "vector"
+    per_class: ClassVar[bool] = True
 
     def _map(self, classes: int) -> LinearMap:
         return VectorMap(classes)
@@ -302,8 +331,9 @@ class MatrixScaling(_FeatureSoftmax):
     ----------
     input : {"log-probs", "raw"}
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
-    score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
+        calibration error is looked for in a box around that, by a grid which a note tells; see `Temperature`.
 
     References
     ----------
@@ -311,6 +341,7 @@ class MatrixScaling(_FeatureSoftmax):
     """
 
     name: ClassVar[str] = "matrix"
+    per_class: ClassVar[bool] = False
 
     def _map(self, classes: int) -> MatrixMap:
         return MatrixMap(classes)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.fit.mixture import mixture_weights
-from calcli.core.calibrators.fit.searching import best_scale
+from calcli.core.calibrators.fit.searching import best_scale, least_near
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows, lifted, prepare
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.logspace import log_softmax, row_blocks, row_max
 
 Score = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
@@ -94,10 +94,51 @@ class Temperature(_Positive):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class TemperatureMix(_Positive):
+    """n / (n + 1) softmax(scores / T) + 1 / (n + 1) / K, n the weight of the rows: no class gets nothing.
+
+    T is that of temperature scaling. Keeps the order of the classes.
+
+    References
+    ----------
+    Berta et al., Structured matrix scaling for multi-class calibration, 2025 (arXiv:2511.03685).
+    """
+
+    name: ClassVar[str] = "temperature-mix"
+
+    def learn(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
+        """Learn the temperature; see `Calibrator.fit`."""
+        first = Temperature()
+        first.learn(scores, labels, weights, start)
+        total = len(labels) if weights is None else float(np.sum(weights))
+        self.notes = first.notes
+        self.parameters = {**first.parameters, "share": 1 / (total + 1)}
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return log-probabilities, (N, K)."""
+        share = float(self.learned("share"))
+        scaled = scaled_log_softmax(lifted(scores, self.parameters), 1 / self.learned("temperature"))
+        return np.logaddexp(scaled + np.log1p(-share), np.log(share / scores.shape[1]))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class EnsembleTemperature(_Positive):
     """w_1 softmax(scores / T) + w_2 softmax(scores) + w_3 / K, the weights on the simplex.
 
-    T is that of temperature scaling, the weights then minimize the log-loss. Keeps the order of the classes.
+    As published T is that of temperature scaling, and the weights then minimize the log-loss. Keeps the order
+    of the classes.
+
+    Parameters
+    ----------
+    joint : bool
+        Whether T and the weights minimize the log-loss together: the best of some temperatures around that
+        of temperature scaling, and then near it. It is not convex in T.
 
     References
     ----------
@@ -106,6 +147,8 @@ class EnsembleTemperature(_Positive):
     """
 
     name: ClassVar[str] = "ensemble-temperature"
+
+    joint: bool = False
 
     def learn(
         self,
@@ -116,12 +159,13 @@ class EnsembleTemperature(_Positive):
     ) -> None:
         """Learn the temperature and the three weights; see `Calibrator.fit`."""
         rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
-        alpha = 1 / float(start["temperature"]) if start else first_guess(rows)
+        alpha = 1 / float(start["temperature"]) if start and not self.joint else first_guess(rows)
         alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
-        members = np.exp([_label_log_probs(rows, alpha), _label_log_probs(rows, 1.0)]).T
-        uniform = np.full((len(members), 1), 1 / rows.scores.shape[1])
-        mixture = mixture_weights(np.hstack([members, uniform]), rows.weights)
+        plain = np.exp(_label_log_probs(rows, 1.0))
+        if self.joint:
+            alpha = least_near(lambda scale: _mixed(rows, scale, plain)[1], alpha)
         self.notes = [*rows.notes, *notes]
+        mixture = _mixed(rows, alpha, plain)[0]
         self.parameters = {"temperature": 1 / alpha, "weights": mixture, **rows.floored()}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
@@ -134,6 +178,14 @@ class EnsembleTemperature(_Positive):
             scaled_log_softmax(scores, 1.0) + plain,
         )
         return np.logaddexp(mixed, uniform - np.log(scores.shape[1]))
+
+
+def _mixed(rows: TrainingRows, alpha: float, plain: Doubles) -> tuple[Doubles, float]:
+    """Return the weights of the mixture for one scale, and its log-loss."""
+    uniform = np.full(len(plain), 1 / rows.scores.shape[1])
+    members = np.column_stack([np.exp(_label_log_probs(rows, alpha)), plain, uniform])
+    weights = mixture_weights(members, rows.weights)
+    return weights, -float(rows.weights @ np.log(members @ weights))
 
 
 def scaled_log_softmax(scores: Array, alpha: float) -> NDArray[np.float64]:

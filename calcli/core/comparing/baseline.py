@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from calcli.core.comparing.leftover import as_states, unlike_rows
 from calcli.core.comparing.pairing import pair
 from calcli.core.comparing.policy import Policy
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.estimators.interval import Interval
+from calcli.core.state.remains import Remains
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class Against:
         Column that pairs the rows; None for their order.
     allow_unmatched
         Whether rows without a counterpart may be left out.
-    unpaired
-        Whether the baseline may hold other cases.
+    paired
+        Whether the baseline holds the same cases; None if it does, but for a state that turns out not to.
     allow_other_classes
         Whether it may have other classes.
     """
@@ -78,7 +80,7 @@ class Against:
     reference: Predictions | StoredReport
     key: str | None = None
     allow_unmatched: bool = False
-    unpaired: bool = False
+    paired: bool | None = None
     allow_other_classes: bool = False
 
     def baseline(self, predictions: Predictions, policy: Policy) -> Baseline:
@@ -96,7 +98,13 @@ class Against:
             owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
             mend = "; compare them all the same with --allow-other-classes"
             require_classes(predictions, reference.classes, owner, mend)
-        if isinstance(reference, StoredReport) or self.unpaired or self.allow_other_classes:
+        if not isinstance(reference, StoredReport):
+            metrics = tuple(dict.fromkeys(rule.call.asked for rule in policy.rules))
+            settings = replace(policy.settings, metrics=metrics)
+            reference, predictions = as_states([reference, predictions], settings)
+            if not self.paired and isinstance(reference, Remains) and unlike_rows([reference, predictions]):
+                return Baseline(reference, predictions, paired=False)
+        if isinstance(reference, StoredReport) or self.paired is False or self.allow_other_classes:
             return Baseline(reference, predictions, paired=False)
         columns = {rule.part.partition("=")[0] for rule in policy.rules if rule.part}
         columns |= {policy.settings.cluster} if policy.settings.cluster else set()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
 from calcli.core.comparing.comparison import SIGNS
 from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.everyslice import expanded, of_groups
 from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import select, slice_rows
@@ -28,6 +29,7 @@ UNUSED = (
     "the baseline was not used: no rule of the policy compares with it; give it rules with max_increase or "
     "max_decrease, as calcli check --init FILE --baseline BASELINE writes them"
 )
+FEWEST_ROWS = 50  # of a slice, for a rule on a metric without intervals
 SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
 
 
@@ -46,19 +48,29 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     baseline
         Needed for rules that name no limit of their own.
     """
-    tests = sum(map(_is_test, policy.rules))
-    settings = _settings(policy, tests)
+    asked, groups = expanded(predictions, policy.rules)
+    tests = sum(map(_is_test, asked))
+    settings = _settings(policy, max(tests, *map(len, groups), 0))
     outcomes: dict[int, Outcome] = {}
     tested: dict[int, Outcome] = {}
-    for part in dict.fromkeys(rule.part for rule in policy.rules):
-        rules = {n: rule for n, rule in enumerate(policy.rules) if rule.part == part}
+    for part in dict.fromkeys(rule.part for rule in asked):
+        rules = {n: rule for n, rule in enumerate(asked) if rule.part == part}
         for n, found in _judged(predictions, part, rules, settings, baseline, tests).items():
             (outcomes if found.status != "passed" or not _is_test(found.rule) else tested)[n] = found
-    outcomes |= _corrected(tested, 1 - settings.level)
+    outcomes |= _corrected(tested, _one_sided(settings.level))
     path = predictions.provenance.path
-    ordered = tuple(outcomes[n] for n in range(len(policy.rules)))
+    ordered, skipped = of_groups(
+        [[outcomes[n] for n in group] for group in groups], _one_sided(settings.level)
+    )
     unused = (UNUSED,) if baseline is not None and not policy.compares else ()
-    return Checked(path, predictions.n_rows, ordered, notes=_notes(baseline), warnings=unused)
+    return Checked(
+        path,
+        predictions.n_rows,
+        ordered,
+        notes=(*_notes(baseline), *skipped),
+        warnings=unused,
+        reading=predictions.reading,
+    )
 
 
 def _judged(
@@ -85,13 +97,17 @@ def _judged(
 def _settings(policy: Policy, tests: int) -> Settings:
     """Return settings with draws enough for the strictest of Holm's levels."""
     settings = policy.settings
-    needed = math.ceil(SHARPNESS * tests / (1 - settings.level))
+    needed = math.ceil(SHARPNESS * tests / _one_sided(settings.level))
     return replace(
         settings,
-        resamples=max(settings.resamples, needed),
         draws=max(settings.draws, needed),
         test=settings.cluster is None,  # the outcomes of dependent rows cannot be drawn one by one
     )
+
+
+def _one_sided(level: float) -> float:
+    """Return the p-value that proves: an interval of that level leaves as much on each side."""
+    return (1 - level) / 2
 
 
 def _is_test(rule: Rule) -> bool:
@@ -122,7 +138,7 @@ class _Judge:
         tests: int,
     ) -> None:
         self._slice, self._baseline = part, baseline
-        self._alpha, self._tests = 1 - settings.level, tests
+        self._alpha, self._tests = _one_sided(settings.level), tests
         self._cluster = settings.cluster
         settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
         if any(isinstance(rule.condition, Bound) and rule.condition.end != "value" for rule in rules):
@@ -140,10 +156,9 @@ class _Judge:
 
     def outcome(self, rule: Rule) -> Outcome:
         """Judge one rule; one that tests for "worse" passes with its p-value, to be corrected."""
-        if self._rows < rule.min_rows:
-            reason = f"{self._rows:,} rows are fewer than the {rule.min_rows:,} that the rule asks for"
-            return Outcome(rule, "not judged", reason)
         estimate = self._estimates[str(rule.call)]
+        if reason := self._too_few(rule, estimate):
+            return Outcome(rule, "not judged", reason, few=bool(rule.part))
         if math.isnan(estimate.value):
             return Outcome(rule, "not judged", f"{rule.call.asked} is not defined on these rows")
         if isinstance(rule.condition, Bound):
@@ -153,11 +168,26 @@ class _Judge:
         except InputError as fault:
             return Outcome(rule, "not judged", str(fault), estimate.value, signature=estimate.signature)
 
+    def _too_few(self, rule: Rule, estimate: Estimate) -> str:
+        """Return why the rows are too few to judge a rule; "" if they are not."""
+        if rule.min_rows is not None:
+            few = f"{self._rows:,} rows are fewer than the {rule.min_rows:,} that the rule asks for"
+            return few if self._rows < rule.min_rows else ""
+        if not rule.part:
+            return ""
+        if estimate.no_interval:
+            return f"the slice is too small to judge {rule.call.asked}: {estimate.no_interval}"
+        if estimate.interval is None and self._rows < FEWEST_ROWS:
+            return f"{self._rows:,} rows are fewer than the {FEWEST_ROWS} that a rule on a slice needs"
+        return ""
+
     def _bound(self, rule: Rule, condition: Bound, estimate: Estimate) -> Outcome:
         value = estimate.value
         if condition.end != "value":
             if estimate.interval is None:
-                return Outcome(rule, "not judged", f"{rule.call.asked} has no interval on these rows", value)
+                why = f": {estimate.no_interval}" if estimate.no_interval else ""
+                reason = f"{rule.call.asked} has no interval on these rows{why}"
+                return Outcome(rule, "not judged", reason, value)
             value = estimate.interval.high if condition.end == "upper" else estimate.interval.low
         left = condition.limit - value if condition.most else value - condition.limit
         found = Outcome(rule, "passed", "", value, condition.limit, left, signature=estimate.signature)
@@ -211,9 +241,9 @@ class _Judge:
         else:
             p = evidence.p_worse(sign, condition.margin)
         if math.isnan(p):
-            return replace(
-                found, status="not judged", reason=f"{change}; there is no test of their difference"
-            )
+            why = f": {evidence.no_interval}" if evidence.no_interval else ""
+            reason = f"{change}; there is no test of their difference{why}"
+            return replace(found, status="not judged", reason=reason)
         if isinstance(evidence, Permuted) and p <= evidence.least_p() and p * self._tests > self._alpha:
             few = f"{len(evidence.swapped.draws):,} permutations are too few to test {self._tests} rules"
             return replace(

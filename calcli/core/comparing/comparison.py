@@ -14,6 +14,7 @@ from calcli.core.comparing.selection import relative_change
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice, select, slice_rows
 from calcli.core.estimators.evidence import Evidence, Untested
+from calcli.core.estimators.influences import BIASED
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.results import Summary
@@ -22,6 +23,7 @@ from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Costs, Settings
 from calcli.core.language.version import __version__
+from calcli.core.state.remains import Remains
 
 Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "untested"]
 
@@ -40,6 +42,8 @@ class Difference:
         Their values.
     interval
         Of candidate - baseline; None for calibration errors, which are biased upward near zero.
+    no_interval
+        Why there is none, of metrics that may have one.
     p_value
         Two-sided, of no difference; nan without a test.
     corrected_p
@@ -61,6 +65,7 @@ class Difference:
     margin: float
     verdict: Verdict
     signature: str
+    no_interval: str = ""
 
     @property
     def value(self) -> float:
@@ -155,7 +160,7 @@ def compare(
     systems
         The baseline first; paired ones have the same cases in the same order.
     settings
-        Metrics, level, resamples, permutations (`draws`) and seed; the default metrics if it names none.
+        Metrics, level, permutations (`draws`) and seed; the default metrics if it names none.
     plan
         How to compare.
     watch
@@ -169,9 +174,7 @@ def compare(
     ranked_by = parse_metric(plan.ranked_by, settings.defaults)
     if not SIGNS[ranked_by.entry.direction]:
         raise UsageError(f"neither high nor low values of {ranked_by} are better; rank by log_loss")
-    metrics = settings.metrics or default_metrics(systems[0], settings.costs)
-    names = dict.fromkeys([*metrics, *(plan.margins or {}), ranked_by.asked])
-    settings = replace(settings, metrics=tuple(names))
+    settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan))
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += _parts(systems, plan.by, plan.paired)
@@ -189,7 +192,6 @@ def _sharpened(settings: Settings, tests: int) -> Settings:
     needed = min(math.ceil(SHARPNESS * 2 * tests / (1 - settings.level)), MOST_DRAWS)
     return replace(
         settings,
-        resamples=settings.resamples and max(settings.resamples, needed),
         draws=settings.draws and max(settings.draws, needed),
     )
 
@@ -218,13 +220,22 @@ def parse_margins(texts: Sequence[str]) -> dict[str, float]:
     return margins
 
 
+def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> tuple[str, ...]:
+    """Return the metrics of a comparison: those named or the default ones, and what else the plan names."""
+    metrics = settings.metrics or default_metrics(baseline, settings.costs)
+    return tuple(dict.fromkeys([*metrics, *(plan.margins or {}), plan.ranked_by]))
+
+
 def default_metrics(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:
-    """Return the metrics that are compared if none are named."""
+    """Return the metrics that are compared if none are named; of a state, those that it was made for."""
+    left = predictions.state if isinstance(predictions, Remains) else None
+    if left and left.head.metrics:
+        return [name for name in left.head.metrics if not parse_metric(name).entry.family.fits]
     names = ["log_loss", "brier", "accuracy", *(f"bayes_risk:costs={one.name}" for one in costs)]
     rows, classes = predictions.scores.shape
-    if classes == 2 or rows * classes <= RANKED_LIMIT:
+    if classes == 2 or (rows * classes <= RANKED_LIMIT and left is None):
         names.append("auroc")
-    return [*names, "mean_gap", "ece", "ks", "cw_ece"]
+    return [*names, "mean_gap", "ece", "ks", *([] if predictions.of_answers else ["cw_ece"])]
 
 
 SHARPNESS = 2  # the least p-value is so much smaller than the level of the strictest of the tests
@@ -243,11 +254,13 @@ def difference(
     """Return a difference with its interval, p-value and verdict."""
     if math.isnan(candidate - baseline):  # both infinite, or undefined
         evidence = Untested()
-    interval, p_value = evidence.interval(settings.level), evidence.p_value()
+    interval, p_value, reason = evidence.interval(settings.level), evidence.p_value(), evidence.no_interval
     if interval is not None and not interval.contains(candidate - baseline):
-        interval = None  # see `calcli.core.estimators.scoring.without_bias`
+        interval, reason = None, BIASED
     signature = f"{call}|difference|{evidence.method}|seed:{settings.seed}|version:{__version__}"
-    found = Difference(call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature)
+    found = Difference(
+        call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature, reason
+    )
     return replace(found, verdict=_verdict(found, settings.level))
 
 

@@ -8,11 +8,11 @@ from functools import cached_property, partial
 from typing import Any
 
 from calcli.core.comparing.recomputed import in_memory, recomputed_differences
-from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.evidence import Evidence
+from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.permutation import Swapped
 from calcli.core.evaluating.evaluate import assess, measure
 from calcli.core.evaluating.families import FAMILIES, by_family
@@ -31,7 +31,7 @@ class Contest:
     predictions
         Of each system; paired ones have the same cases in the same order.
     settings
-        Metrics, resamples, permutations (`draws`), seed, and the column of dependent rows (`cluster`): of
+        Metrics, permutations (`draws`), seed, and the column of dependent rows (`cluster`): of
         paired systems, that of the baseline.
     paired
         Whether row i is the same case in all of them.
@@ -61,29 +61,30 @@ class Contest:
         self.evaluations: list[Evaluation] = []
         self._paired = paired
         self._systems: list[System] = []
-        plain = replace(settings, resamples=0, draws=0)
         predictions = self._with_clusters(predictions)
         units = [
             Units.of(one.n_rows, one.column_if(settings.cluster)) for one in predictions if settings.draws
         ]
         done = 0
         for number, system in enumerate(predictions):
-            own, counting = settings if number == judged else plain, _counting_on(watch, done)
+            own, counting = (
+                settings if number == judged else replace(settings, draws=0),
+                _counting_on(watch, done),
+            )
             units_for = partial(_dealt, units, number) if settings.draws else None
             measured = measure(system, own, counting, units_for=units_for)
-            evaluation = assess(measured, own)
+            evaluation = assess(measured, own if number == judged else replace(own, no_intervals=True))
             self.evaluations.append(evaluation)
-            entrant = Entrant(measured, settings, number, paired)
-            self._systems.append(self._kept(entrant, evaluation))
+            self._systems.append(self._kept(Entrant(measured, settings, paired), evaluation))
             done += system.n_rows
 
     def values(self, call: MetricExpression) -> list[float]:
         """Return the value of a metric for each system."""
         return [system.values[str(call)] for system in self._systems]
 
-    def draws(self, system: int) -> Mapping[str, Doubles]:
-        """Return (B,) resampled values of each score of a system, by metric expression."""
-        return self._systems[system].draws
+    def influences(self, system: int) -> Mapping[str, Influences]:
+        """Return what each unit brings to the scores of a system, by metric expression."""
+        return self._systems[system].influences
 
     def evidence(self, call: MetricExpression, baseline: int, candidate: int) -> Evidence:
         """Return what the data say about the difference of two systems on a metric."""
@@ -106,13 +107,14 @@ class Contest:
 
     def _kept(self, entrant: Entrant, evaluation: Evaluation) -> System:
         """Return what families keep of a system."""
-        draws: dict[str, Doubles] = {}
+        influences: dict[str, Influences] = {}
         kept: dict[str, Any] = {}
         for family, calls in by_family(self.calls):
-            draws |= family.draws(calls, entrant)
+            if self.settings.intervals:
+                influences |= family.influences(calls, entrant)
             kept |= family.kept(calls, entrant)
         values = {name: estimate.value for name, estimate in evaluation.estimates.items()}
-        return System(evaluation.predictions, entrant.measured.units, values, draws, kept)
+        return System(evaluation.predictions, entrant.measured.units, values, influences, kept)
 
     @cached_property
     def _held(self) -> list[Predictions]:

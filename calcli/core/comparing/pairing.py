@@ -8,10 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.comparing.leftover import unlike_rows
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import ArrayScores, Predictions, read_through, require_classes
 from calcli.core.data.slices import gathered, select
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.state.remains import Remains
+
+QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_id", "question", "prompt")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,12 @@ def pair(
         If the key is not a column.
     """
     require_same_classes(systems)
+    if any(isinstance(system, Remains) for system in systems):
+        if key is not None:
+            raise UsageError(f"--key {key}: a state keeps no key; its rows are paired by their order")
+        if unlike := unlike_rows(systems):
+            raise InputError(f"{unlike}; expected the same cases in the same order; compare with --unpaired")
+        return Pairing(tuple(systems), (0,) * len(systems))
     if key is None:
         for other in systems[1:]:
             if other.n_rows != systems[0].n_rows:
@@ -84,8 +94,10 @@ def require_same_classes(systems: Sequence[Predictions]) -> None:
 
 
 def _require_same_cases(first: Predictions, other: Predictions, key: str | None) -> None:
+    if first.of_answers and key is None:
+        _require_same_questions(first, other)
     different = np.flatnonzero(first.labels != other.labels)
-    if len(different):
+    if len(different) and not first.of_answers:  # one system may be right where the other is wrong
         row = int(different[0])
         mend = "" if key else "; if their rows are in different orders, match them with --key COLUMN"
         raise InputError(
@@ -97,6 +109,19 @@ def _require_same_cases(first: Predictions, other: Predictions, key: str | None)
         first.weights is not None and not np.array_equal(first.weights, other.weights)  # type: ignore[arg-type]
     ):
         raise InputError(f"{_path(other)} and {_path(first)} have different row weights; expected the same")
+
+
+def _require_same_questions(first: Predictions, other: Predictions) -> None:
+    """Raise an InputError if what names the questions differs: what is right says nothing about that."""
+    for name in first.columns:
+        if name.casefold() in QUESTIONS and name in other.columns:
+            different = np.flatnonzero(first.column(name).astype(str) != other.column(name).astype(str))
+            if len(different):
+                raise InputError(
+                    f"{_path(other)} and {_path(first)} differ in {name} in {len(different):,} of "
+                    f"{first.n_rows:,} paired rows, the first of them row {int(different[0])}; expected "
+                    f"answers to the same questions in the same order; match them with --key {name}"
+                )
 
 
 def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequence[str]) -> Pairing:

@@ -19,7 +19,7 @@ End = Literal["value", "lower", "upper"]
 Proof = Literal["worse", "not worse"]
 Status = Literal["passed", "broken", "not judged"]
 
-DEFAULTS = Settings(resamples=2000, draws=1999)
+DEFAULTS = Settings(draws=1999)
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class Rule:
     condition
         What must hold of it.
     part
-        The slice it is for, as `column=value`; "" for all rows.
+        The slice it is for, as `column=value`; `column=*` for every value; "" for all rows.
     severity
         Whether breaking it fails the check.
     min_rows
-        With fewer rows nothing is judged.
+        With fewer rows nothing is judged; None for as many as the metric needs in a slice.
     name
         A title of the user's own; "" for none.
 
@@ -104,7 +104,7 @@ class Rule:
     condition: Bound | NoWorse
     part: str = ""
     severity: Severity = "error"
-    min_rows: int = 1
+    min_rows: int | None = None
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -128,12 +128,19 @@ class Rule:
                 raise UsageError(f'{self.call}: prove = "not worse" needs a margin above 0')
 
     @property
+    def every(self) -> str:
+        """The column of whose every value it is a rule; "" if it is none."""
+        column, _, value = self.part.partition("=")
+        return column if value == EVERY else ""
+
+    @property
     def title(self) -> str:
         """The rule in words, or the name it was given."""
         part = f" [{self.part}]" if self.part else ""
         return self.name or f"{self.call.asked}{self.condition}{part}"
 
 
+EVERY = "*"  # in place of the value of a slice
 EXAMPLE = "'log_loss>0.5'"
 FORM = re.compile(r"\s*(?P<metric>[^<>]+?)\s*(?P<sign>[<>]=?)\s*(?P<bound>[^<>=\s]+)\s*")
 
@@ -202,7 +209,7 @@ class Policy:
     rules
         In the order of the file.
     settings
-        Level of every interval and proof, seeds, resamples and permutations (as many as the number of rules
+        Level of every interval and proof, seeds and permutations (as many as the number of rules
         needs, at least), and what the metrics may name; the metrics are those of the rules.
     """
 
@@ -237,6 +244,8 @@ class Outcome:
         Of the test that decided; corrected (Holm) where several rules were tested; nan without one.
     signature
         What the value depends on.
+    few
+        Whether it was not judged because too few rows are in its slice.
     """
 
     rule: Rule
@@ -248,11 +257,14 @@ class Outcome:
     baseline: float = float("nan")
     p_value: float = float("nan")
     signature: str = ""
+    few: bool = False
 
     @property
     def result(self) -> Literal["passed", "warning", "failed", "not judged"]:
-        """What it means for the check; nothing that could not be judged passes as a mere warning."""
-        if self.status == "broken":
+        """What it means for the check; of what could not be judged, only too few rows may be a warning."""
+        if self.status == "broken" or self.few:
+            if self.few and self.rule.severity == "error":
+                return "not judged"
             return "warning" if self.rule.severity == "warning" else "failed"
         return self.status
 
@@ -275,6 +287,8 @@ class Checked:
         How it was compared with the baseline.
     warnings
         What was given and not used.
+    reading
+        How the file was read, sentences for the user.
     """
 
     path: str
@@ -283,6 +297,7 @@ class Checked:
     fault: str = ""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
 
     def count(self, result: str) -> int:
         """Return how many rules came out that way."""

@@ -64,7 +64,7 @@ def recomputed_differences(
     The differences; permutations in which the metric is undefined do not count.
     """
     plain = replace(
-        settings, metrics=(call.asked,), resamples=0, draws=0, test=False, cluster=None, priors=None
+        settings, metrics=(call.asked,), no_intervals=True, draws=0, test=False, cluster=None, priors=None
     )
     pooled = _joined(systems)
     table, weights = np.concatenate([gathered(system.scores) for system in systems]), pooled.weights

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.temperature import Temperature
+from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.binning import Bins
 from calcli.core.data.logspace import log_softmax, log_sum_exp
@@ -16,12 +18,13 @@ from calcli.core.language.errors import InputError
 from calcli.core.problems.problem import ordered_problem
 
 ROWS = 20_000  # rows looked at, evenly thinned: a line in print shows no more
+NUMBERS = 2_000_000  # probabilities looked at, if that is more, for the temperature
 BLOCK_ROWS = 1024
 POINTS = 201
 BINS = 15
 WIDEST = 14.0  # log-odds: probabilities from one in a million on
-RUNS = 40  # of rows of about one score, each at most a step wide
-STEPS = 10
+RUNS = 40  # of rows of about one score, evenly spaced in log-odds
+FLAT = 1e-6  # nats: a smaller difference shows no optimum
 SPREAD = 0.9  # share of the rows between the lower and the upper curve
 
 
@@ -39,7 +42,10 @@ class CalibrationMap:
         (p,) what 90% of the rows of about that score get; equal to `after` for two classes, where the
         calibrated score is a function of the score.
     bins
-        (m,) equal-width sums of the scores and outcomes of the data looked at.
+        (m,) sums of the scores and outcomes of the data looked at, equal-width in the score or, for two
+        classes, in its log-odds.
+    all_rows
+        Rows of the data, of which those of the bins are looked at.
     """
 
     lens: str
@@ -48,6 +54,12 @@ class CalibrationMap:
     low: Doubles
     high: Doubles
     bins: Bins
+    all_rows: int
+
+    @property
+    def thin(self) -> NDArray[np.bool_]:
+        """(m,) whether a bin has rows, but too few to say anything."""
+        return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
 
     def tables(self) -> Tables:
         """Return the table behind the map, and that behind the circles: bins with rows, in the data."""
@@ -73,17 +85,32 @@ class TemperatureCurve:
         (p,) ascending.
     log_loss
         (p,) mean log-loss in nats, of the rows looked at.
+    best, least
+        The temperature that `fit` learns from these rows, and the log-loss there; None if no temperature is
+        better than others, or none of the curve.
+    rows, all_rows
+        Rows looked at, and those of the data.
     left_out
         Rows whose label has probability 0, which no temperature changes.
     """
 
     temperature: Doubles
     log_loss: Doubles
+    best: float | None = None
+    least: float | None = None
+    rows: int = 0
+    all_rows: int = 0
     left_out: int = 0
 
     def tables(self) -> Tables:
-        """Return the table behind the curve."""
-        return {"": {"temperature": self.temperature, "log_loss": self.log_loss}}
+        """Return the table behind the curve, and the optimum."""
+        found = [np.nan if one is None else one for one in (self.best, self.least)]
+        optimum = {
+            "temperature": np.array(found[:1]),
+            "log_loss": np.array(found[1:]),
+            "rows": np.array([self.rows]),
+        }
+        return {"": {"temperature": self.temperature, "log_loss": self.log_loss}, "optimum": optimum}
 
 
 def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bool = False) -> CalibrationMap:
@@ -108,49 +135,79 @@ def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bo
         lens, chosen = "top-1", probs.argmax(1)
     rows = np.arange(len(labels))
     score, outcome = probs[rows, chosen], labels == chosen
+    low_end, high_end = log_odds(np.array([score.min(), score.max()])).tolist()
     if lens == "class-1" and not raw:
-        steps = np.linspace(-WIDEST, WIDEST, POINTS)  # in log-odds, for what happens near 0 and 1
-        before = np.union1d((np.arange(POINTS) + 0.5) / POINTS, 1 / (1 + np.exp(-steps)))
+        before = from_log_odds(np.linspace(low_end, high_end, POINTS))
         after = low = high = calibrator.predict_proba(np.log(np.stack([1 - before, before], axis=1)))[:, 1]
     else:
         before, after, low, high = _summary(score, calibrator.predict_proba(scores)[rows, chosen])
     problem = ordered_problem(score, outcome, weights)
-    return CalibrationMap(lens, before, after, low, high, problem.bins("equal-width", BINS))
+    even = tuple(from_log_odds(np.linspace(low_end, high_end, BINS + 1)).tolist())
+    bins = problem.bins(even if lens == "class-1" else "equal-width", BINS)
+    return CalibrationMap(lens, before, after, low, high, bins, predictions.n_rows)
+
+
+def log_odds(score: Doubles) -> Doubles:
+    """Return log-odds, those beyond one in a million as there."""
+    least = 1 / (1 + np.exp(WIDEST))
+    inner = np.clip(score, least, 1 - least)
+    return np.log(inner / (1 - inner))
+
+
+def from_log_odds(value: Doubles) -> Doubles:
+    """Return the probabilities of log-odds."""
+    return 1 / (1 + np.exp(-value))
 
 
 def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]:
-    """Return mean score, and mean and quantiles of the calibrated one, in runs of rows of about one score."""
-    order = np.argsort(before)
-    share = np.arange(len(order)) * min(max(1, len(order) // 50), RUNS) // len(order)
-    step = np.minimum(before[order] * STEPS, STEPS - 1).astype(np.intp)
-    runs = np.split(order, np.flatnonzero(np.diff(share) + np.diff(step)) + 1)
+    """Return mean score, and mean and quantiles of the calibrated one, in runs of rows of about one score.
+
+    The first and the last one are the lowest and the highest score, so that the line reaches all rows.
+    """
+    order = np.argsort(before, kind="stable")
+    place = log_odds(before[order])
+    cells = np.floor((place - place[0]) / max(np.ptp(place), 1e-9) * RUNS).clip(max=RUNS - 1)
+    inner = np.split(order, np.flatnonzero(np.diff(cells)) + 1)
+    runs = [order[before[order] == before[order[0]]], *inner, order[before[order] == before[order[-1]]]]
     tails = [(1 - SPREAD) / 2, (1 + SPREAD) / 2]
     rows = [(before[run].mean(), after[run].mean(), *np.quantile(after[run], tails)) for run in runs]
-    mean, calibrated, low, high = np.array(rows).T
+    mean, first = np.unique([row[0] for row in rows], return_index=True)
+    _, calibrated, low, high = np.array(rows)[first].T
     return mean, calibrated, low, high
 
 
 def temperature_curve(predictions: Predictions, widest: float = 8.0) -> TemperatureCurve:
     """Return the log-loss against the temperature, from 1 / widest to widest.
 
-    Rows whose label has probability 0 would make it infinite everywhere and are left out.
+    Rows whose label has probability 0 would make it infinite everywhere and are left out. Of many rows an
+    evenly thinned part is looked at.
 
     Raises
     ------
     InputError
         If no row is left.
     """
-    scores, labels, weights = thinned_rows(predictions, ROWS)
-    log_probs = log_softmax(scores)
+    scores, labels, weights = thinned_rows(predictions, max(ROWS, NUMBERS // predictions.n_classes))
+    log_probs, rows = log_softmax(scores), len(labels)
     own = log_probs[np.arange(len(labels)), labels]
     possible = np.isfinite(own)
     if not possible.any():
         raise InputError("every label has probability 0, at which no temperature changes the log-loss")
-    log_probs, own = log_probs[possible], own[possible]
+    log_probs, own, labels = log_probs[possible], own[possible], labels[possible]
     weights = None if weights is None else weights[possible]
+
+    def loss(t: float) -> float:
+        return float(np.average(log_sum_exp(log_probs / t)[:, 0] - own / t, weights=weights))
+
     temperature = np.geomspace(1 / widest, widest, 61)
-    losses = [np.average(log_sum_exp(log_probs / t)[:, 0] - own / t, weights=weights) for t in temperature]
-    return TemperatureCurve(temperature, np.array(losses), int(np.count_nonzero(~possible)))
+    losses = np.array(list(map(loss, temperature.tolist())))
+    best = least = None
+    if np.ptp(losses) > FLAT:
+        found = float(Temperature().fit(log_probs, labels, weights).parameters["temperature"])
+        if temperature[0] <= found <= temperature[-1]:
+            best, least = found, loss(found)
+    left_out = int(np.count_nonzero(~possible))
+    return TemperatureCurve(temperature, losses, best, least, rows, predictions.n_rows, left_out)
 
 
 def thinned_rows(predictions: Predictions, limit: int) -> tuple[Doubles, NDArray[np.intp], Doubles | None]:

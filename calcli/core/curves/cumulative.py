@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.spline import even_knots, spline_basis
 from calcli.core.curves.needs import row_weights
 from calcli.core.data.arrays import Doubles, Tables
+from calcli.core.data.streams import Stream, generator
+from calcli.core.estimators.consistency import Null
+from calcli.core.estimators.errors import null_distributions
+from calcli.core.estimators.miscalibration import KolmogorovSmirnov
 from calcli.core.problems.problem import Problem
 
 POINTS = 800  # more cannot be told apart in print
@@ -37,6 +41,8 @@ class Cumulative:
         Where the sums differ most: its index.
     ks
         The difference there (Gupta et al. 2021, eq. 12), in [0, 1].
+    if_calibrated
+        Its distribution if calibrated, where that was computed.
     """
 
     lens: str
@@ -47,6 +53,7 @@ class Cumulative:
     frequency: Doubles
     widest: int
     ks: float
+    if_calibrated: Null | None = None
 
     def tables(self) -> Tables:
         """Return the table behind the graphs."""
@@ -86,6 +93,14 @@ def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cum
         int(np.searchsorted(kept, widest)) + 1,
         float(abs(gap[widest])),
     )
+
+
+def ks_null(problem: Problem, draws: int, seed: int) -> Null | None:
+    """Return the distribution of the KS error if calibrated; None without draws."""
+    if not draws:
+        return None
+    measure, rng = KolmogorovSmirnov(), generator(seed, Stream.OUTCOMES)
+    return null_distributions(problem, [measure], [measure.value(problem)], draws, rng)[0]
 
 
 def _sums_at(values: Doubles, ends: NDArray[np.intp]) -> Doubles:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from calcli.core.data.arrays import Tables
 from calcli.core.data.slices import ENOUGH_ROWS
+from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.evaluating.sliced import evaluate_slices
+from calcli.core.evaluating.sliced import apart, evaluate_slices
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,40 @@ class Forest:
         The same in each slice, by its name `column=value`.
     rows
         Rows of each slice, by the same name.
+    all_rows
+        Rows of all.
     """
 
     whole: Mapping[str, Estimate]
     slices: Mapping[str, Mapping[str, Estimate]]
     rows: Mapping[str, int]
+    all_rows: int
+
+    @cached_property
+    def p_apart(self) -> Mapping[tuple[str, str], float]:
+        """P-value of each slice and metric if the slice is like all rows, corrected for their number.
+
+        Slices of few rows and metrics without intervals are not judged.
+        """
+        asked = [
+            (name, metric, (estimate, self.whole[metric], self.rows[name] / self.all_rows))
+            for name, estimates in self.slices.items()
+            for metric, estimate in estimates.items()
+            if not self.thin(name)
+        ]
+        found = apart(pair for *_, pair in asked)
+        return {(name, metric): p for (name, metric, _), p in zip(asked, found, strict=True)}
+
+    def is_apart(self, name: str, metric: str) -> bool:
+        """Tell whether a slice differs from all rows by more than chance."""
+        return self.p_apart.get((name, metric), math.nan) <= SIGNIFICANT
+
+    def shown(self, most: int) -> list[str]:
+        """Return slices, the worst first; of more than so many those apart from all rows and the worst."""
+        order = self.worst_first
+        chosen = [name for name in order if any(self.is_apart(name, metric) for metric in self.whole)]
+        kept = set([*chosen, *(name for name in order if name not in chosen)][:most])
+        return [name for name in order if name in kept]
 
     @property
     def worst_first(self) -> list[str]:
@@ -55,6 +87,7 @@ class Forest:
             "value": np.array([estimate.value for *_, estimate in found]),
             "low": np.array([np.nan if i is None else i.low for i in intervals]),
             "high": np.array([np.nan if i is None else i.high for i in intervals]),
+            "p_if_like_all": np.array([self.p_apart.get((name, m), np.nan) for name, _, m, _ in found]),
         }
         return {"": columns}
 
@@ -90,4 +123,5 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
     for column in columns:
         for part, found in evaluate_slices(evaluation.predictions, column, whole):
             slices[str(part)], rows[str(part)] = found.estimates, found.predictions.n_rows
-    return Forest({name: evaluation.estimates[name] for name in expressions}, slices, rows)
+    whole_estimates = {name: evaluation.estimates[name] for name in expressions}
+    return Forest(whole_estimates, slices, rows, evaluation.predictions.n_rows)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.curves.truth import Truth
 from calcli.core.data.arrays import Array, Doubles, Tables
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.streams import Stream, generator
-from calcli.core.estimators.consistency import Null, outcome_sums
+from calcli.core.estimators.chance import beyond_chance
+from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.estimators.errors import null_distributions
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.expressions import MetricExpression, parse_metric
+from calcli.core.language.expressions import MetricExpression, parse_metric, region_ends
 from calcli.core.problems.problem import Binning, Problem, Recursive
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
@@ -47,6 +50,12 @@ class _Binned:
     """What sums over bins say of each of them; a leading axis may run over classes."""
 
     bins: Bins
+    heaviest: float
+
+    @cached_property
+    def beyond_chance(self) -> NDArray[np.bool_]:
+        """(..., m) whether a gap exceeds chance, corrected for the number of all bins with rows."""
+        return beyond_chance(self.bins, self.heaviest)
 
     @cached_property
     def mean_score(self) -> Doubles:
@@ -82,6 +91,10 @@ class Reliability(_Binned):
         (b + 1,) and (b,) share of the weight in equal-width bins of the score.
     binned, ks
         The error of these bins, and the one without bins.
+    truth
+        The true frequency as a function of the score, where that is known.
+    heaviest
+        The largest weight of a row.
     """
 
     lens: str
@@ -93,6 +106,8 @@ class Reliability(_Binned):
     share: Doubles
     binned: Error
     ks: Error
+    truth: Truth | None = None
+    heaviest: float = 1.0
 
     @property
     def overall_score(self) -> float:
@@ -116,6 +131,7 @@ class Reliability(_Binned):
             "gap": self.frequency - self.mean_score,
             "low_if_calibrated": self.low,
             "high_if_calibrated": self.high,
+            "beyond_chance": self.beyond_chance.astype(np.intp),
         }
         tables: Tables = {"": columns}
         if self.share_edges is not self.edges:
@@ -129,6 +145,8 @@ class Reliability(_Binned):
             "mean_if_calibrated": np.array([null.mean if null else np.nan for null in nulls]),
             "sd_if_calibrated": np.array([null.sd if null else np.nan for null in nulls]),
         }
+        if self.truth:
+            tables["truth"] = {"score": self.truth.score, "frequency": self.truth.frequency}
         return tables
 
 
@@ -140,6 +158,9 @@ def reliability(
     draws: int = 999,
     seed: int = 0,
     region: str = "all",
+    *,
+    resampled: bool = False,
+    truth: Truth | None = None,
 ) -> Reliability:
     """Return the reliability of an ordered problem.
 
@@ -150,7 +171,8 @@ def reliability(
     lens
         The lens' name.
     estimator
-        How the scores are binned; 15 equal-width bins if None.
+        How the scores are binned; 15 equal-width bins if None. In a region as many lie within it, unlike
+        those of the metric, which keep their edges.
     estimates
         Estimates of an evaluation, by canonical expression, to be taken over where they are the same errors.
     draws
@@ -159,8 +181,16 @@ def reliability(
         Their seed.
     region
         The part of the scores that the problem holds.
+    resampled
+        Whether the simulated data sets have rows drawn with replacement, too, as in Vaicenavicius et al.
+        (2019, section 4.2).
+    truth
+        The true frequencies, to be shown beside.
     """
     estimator = estimator or BinnedError()
+    if region != "all" and estimator.binning == "equal-width":
+        within = np.linspace(*region_ends(region), estimator.bins + 1)
+        estimator = replace(estimator, binning=tuple(within.tolist()))
     cuts = problem.cuts(estimator.binning, estimator.bins)
     bins = problem.bins(estimator.binning, estimator.bins)
     if estimator.binning == "equal-width":
@@ -169,9 +199,13 @@ def reliability(
     else:
         given = isinstance(estimator.binning, tuple)
         edges = np.array(estimator.binning, np.float64) if given else _edges_between(problem.score, cuts)
-        share_edges = equal_width_edges(HISTOGRAM_BINS)
-        share = problem.bins("equal-width", HISTOGRAM_BINS).weight / problem.total_weight
-    low, high = consistency_band(problem, cuts, draws, generator(seed, Stream.BANDS))
+        share_edges, shares = equal_width_edges(HISTOGRAM_BINS), problem.bins("equal-width", HISTOGRAM_BINS)
+        if region != "all":
+            share_edges = np.linspace(*region_ends(region), HISTOGRAM_BINS + 1)
+            shares = problem.bins(tuple(share_edges.tolist()), HISTOGRAM_BINS)
+        share = shares.weight / problem.total_weight
+    band = resampled_band if resampled else consistency_band
+    low, high = band(problem, cuts, draws, generator(seed, Stream.BANDS))
     ece = f"ece:binning={_written(estimator.binning)}:bins={estimator.bins}:norm={estimator.norm}"
     errors = []
     measures: dict[str, BinnedError | KolmogorovSmirnov] = {ece: estimator, "ks": KolmogorovSmirnov()}
@@ -179,10 +213,12 @@ def reliability(
         call = parse_metric(f"{metric}:lens={lens}:region={region}")
         known = (estimates or {}).get(str(call))
         if known is None:
-            errors.append(_error(call, measure, problem, draws, seed))
+            errors.append(_error(call, measure, problem, draws, seed, resampled=resampled))
         else:
             errors.append(Error(call, known.value, known.if_calibrated))
-    return Reliability(lens, edges, bins, low, high, share_edges, share, *errors)
+    binned, ks = errors
+    heaviest = 1.0 if problem.weights is None else float(problem.weights.max())
+    return Reliability(lens, edges, bins, low, high, share_edges, share, binned, ks, truth, heaviest)
 
 
 def _written(binning: Binning) -> str:
@@ -211,16 +247,47 @@ def consistency_band(
     return _ratio(low, weight), _ratio(high, weight)
 
 
+def resampled_band(
+    problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
+) -> tuple[Doubles, Doubles]:
+    """Return the same where rows are drawn with replacement as well, bins as they are.
+
+    The band of the gap, on top of the mean score.
+    """
+    filled = np.diff(cuts) > 0
+    found = np.full((2, len(cuts) - 1), np.nan)
+    if not draws:
+        return found[0], found[1]
+    starts = problem.score[cuts[:-1][filled]]
+    gaps = np.empty((draws, len(starts)))
+    for own in gaps:
+        drawn = problem.resampled(rng)
+        sums = drawn.binned(np.append(np.searchsorted(drawn.score, starts), len(drawn.score)))
+        own[:] = _ratio(sums.outcome - sums.score, sums.weight)
+    bins = problem.binned(cuts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a bin that no resample has a row of
+        quantiles = np.nanquantile(gaps, [(1 - BAND) / 2, (1 + BAND) / 2], axis=0)
+    found[:, filled] = _ratio(bins.score, bins.weight)[filled] + quantiles
+    return found[0], found[1]
+
+
 def _error(
     call: MetricExpression,
     estimator: BinnedError | KolmogorovSmirnov,
     problem: Problem,
     draws: int,
     seed: int,
+    *,
+    resampled: bool,
 ) -> Error:
     value = estimator.value(problem)
     if not draws:
         return Error(call, value, None)
+    if resampled:
+        rng = generator(seed, Stream.RESAMPLED_PREDICTIONS)
+        drawn = np.array([estimator.value(problem.resampled(rng)) for _ in range(draws)])
+        return Error(call, value, compare(value, drawn))
     rng = generator(seed, Stream.OUTCOMES)
     return Error(call, value, null_distributions(problem, [estimator], [value], draws, rng)[0])
 
@@ -249,16 +316,19 @@ class ClassReliability(_Binned):
         (K, m) sums.
     error
         (K,) L1 calibration error of each class's probability.
+    heaviest
+        The largest weight of a row.
     """
 
     classes: tuple[str, ...]
     edges: Doubles
     bins: Bins
     error: Doubles
+    heaviest: float = 1.0
 
     @cached_property
     def worst_first(self) -> NDArray[np.intp]:
-        """(K,) classes in descending order of their error."""
+        """(K,) classes in descending order of their error, which may be chance."""
         return np.argsort(-self.error, kind="stable")
 
     def tables(self) -> Tables:
@@ -270,6 +340,7 @@ class ClassReliability(_Binned):
             "mean_prob": self.mean_score,
             "frequency": self.frequency,
             "gap": self.frequency - self.mean_score,
+            "beyond_chance": self.beyond_chance.astype(np.intp),
         }
         columns = {
             "class": np.repeat(np.array(self.classes)[worst], m),
@@ -281,7 +352,7 @@ class ClassReliability(_Binned):
         return {"": columns}
 
 
-def class_reliability(bins: Bins, classes: Sequence[str]) -> ClassReliability:
-    """Return the reliability of every class from its equal-width sums, (K, m)."""
+def class_reliability(bins: Bins, classes: Sequence[str], heaviest: float = 1.0) -> ClassReliability:
+    """Return the reliability of every class from its equal-width sums, (K, m), and the largest weight."""
     error = np.asarray(binned_error(bins, "1"))
-    return ClassReliability(tuple(classes), equal_width_edges(bins.count.shape[-1]), bins, error)
+    return ClassReliability(tuple(classes), equal_width_edges(bins.count.shape[-1]), bins, error, heaviest)

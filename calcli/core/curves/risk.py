@@ -23,8 +23,8 @@ class RiskCurve:
 
     At threshold t a false alarm costs t and a miss costs 1 - t, so that deciding for the class when its
     probability is at least t is optimal for calibrated probabilities. Over the log-odds of the threshold
-    the area under the risk is the log-loss; over the threshold, four times the area is the Brier score
-    (Ferrer & Ramos 2024, section 2.3 and fig. 1; Brummer & du Preez 2006).
+    the area under the risk is the log-loss; over the threshold, four times the area is the Brier score, and
+    two times that of one outcome (Ferrer & Ramos 2024, section 2.3 and fig. 1; Brummer & du Preez 2006).
 
     Attributes
     ----------
@@ -35,9 +35,11 @@ class RiskCurve:
     threshold
         (q,) thresholds, evenly spaced from 0 to 1.
     brier_risk, constant_brier_risk
-        (q,) four times the mean cost at those.
+        (q,) `times` the mean cost at those.
     log_loss, brier
         The areas: exact means over the rows, not sums over the points; the log-loss may be inf.
+    times
+        4, or 2 for answers that are right or wrong, whose Brier score is that of the confidence alone.
     """
 
     log_odds: Doubles
@@ -48,20 +50,25 @@ class RiskCurve:
     constant_brier_risk: Doubles
     log_loss: float
     brier: float
+    times: int = 4
 
     def tables(self) -> Tables:
         """Return the table behind the curves: risk and threshold at both sets of points."""
         from_odds = 1 / (1 + np.exp(-self.log_odds))
         columns = {
             "threshold": np.concatenate([from_odds, self.threshold]),
-            "risk": np.concatenate([self.risk, self.brier_risk / 4]),
-            "constant_risk": np.concatenate([self.constant_risk, self.constant_brier_risk / 4]),
+            "risk": np.concatenate([self.risk, self.brier_risk / self.times]),
+            "constant_risk": np.concatenate([self.constant_risk, self.constant_brier_risk / self.times]),
         }
         return {"": columns}
 
 
-def risk_curve(problem: Problem) -> RiskCurve:
-    """Return the risk curves of the ordered problem of one of two classes."""
+def risk_curve(problem: Problem, times: int = 4, log_loss: float | None = None) -> RiskCurve:
+    """Return the risk curves of the ordered problem of one of two classes; `times` as in `RiskCurve`.
+
+    A probability next to 1 is rounded to 1 in the problem: the log-loss of the rows themselves, if given,
+    knows the other one.
+    """
     score = problem.score.astype(np.float64, copy=False)
     weights = row_weights(problem)
     inner = score[(score > 0) & (score < 1)]
@@ -73,10 +80,56 @@ def risk_curve(problem: Problem) -> RiskCurve:
     risk, constant = costs.at(1 / (1 + np.exp(-log_odds)))
     brier_risk, constant_brier = costs.at(threshold)
     own = np.where(problem.outcome, score, 1 - score)
-    with np.errstate(divide="ignore"):
-        log_loss = float(np.average(-np.log(own), weights=weights))
-    brier = float(np.average(2 * (1 - own) ** 2, weights=weights))
-    return RiskCurve(log_odds, risk, constant, threshold, 4 * brier_risk, 4 * constant_brier, log_loss, brier)
+    if log_loss is None:
+        with np.errstate(divide="ignore"):
+            log_loss = float(np.average(-np.log(own), weights=weights))
+    brier = float(np.average(times / 2 * (1 - own) ** 2, weights=weights))
+    scaled = times * brier_risk, times * constant_brier
+    return RiskCurve(log_odds, risk, constant, threshold, *scaled, log_loss, brier, times)
+
+
+@dataclass(frozen=True)
+class WeightedRisk:
+    """Bayes risks of a two-class system, weighted so that areas are scores (Ferrer & Ramos 2024, eq. 10-12).
+
+    A wrong decision costs 1 / a_1 where the first class is true, and 1 / a_2 = 1 / (1 - a_1) where the second
+    one is: the second one is decided for where its probability is above a_2.
+
+    Attributes
+    ----------
+    a
+        (p,) a_1, between 0 and 1.
+    risk, beta_risk
+        (p,) the risk, of which the area is the log-loss, and the risk times the density of Beta(2, 2).
+    normalized_log_loss, normalized_brier
+        The scores over those of the class frequencies.
+    """
+
+    a: Doubles
+    risk: Doubles
+    beta_risk: Doubles
+    normalized_log_loss: float
+    normalized_brier: float
+
+    def tables(self) -> Tables:
+        """Return the table behind the curves."""
+        scores = {
+            "normalized_log_loss": np.array([self.normalized_log_loss]),
+            "normalized_brier": np.array([self.normalized_brier]),
+        }
+        return {"": {"a_1": self.a, "risk": self.risk, "beta_risk": self.beta_risk}, "scores": scores}
+
+
+def weighted_risk(problem: Problem, log_loss: float | None = None) -> WeightedRisk:
+    """Return the weighted risks of the ordered problem of the second of two classes; see `risk_curve`."""
+    score, weights = problem.score.astype(np.float64, copy=False), row_weights(problem)
+    a = (np.arange(POINTS) + 0.5) / POINTS
+    plain = _Costs(score, problem.outcome, weights).at(1 - a)[0]
+    curve, rate = risk_curve(problem, log_loss=log_loss), float(np.average(problem.outcome, weights=weights))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = -sum(np.where(p > 0, p * np.log(p), 0.0) for p in np.array([rate, 1 - rate]))
+        nce, nbs = np.divide(curve.log_loss, entropy), np.divide(curve.brier, 2 * rate * (1 - rate))
+    return WeightedRisk(a, plain / (a * (1 - a)), 6 * plain, float(nce), float(nbs))
 
 
 class _Costs:

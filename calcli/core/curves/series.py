@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +104,7 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, asked: bool = F
 
 @dataclass(frozen=True)
 class Course:
-    """One metric over a series of files.
+    """One metric, or its p-value, over a series of files.
 
     Attributes
     ----------
@@ -118,7 +119,11 @@ class Course:
     line
         (E,) the line drawn through them.
     best
-        Index of the best value.
+        Index of the best value; None of p-values, of which none is.
+    chosen
+        Index of what another set chose.
+    run
+        Which run of one model it is, where there are several.
     """
 
     call: MetricExpression
@@ -126,11 +131,21 @@ class Course:
     number: NDArray[np.intp]
     value: Doubles
     line: Doubles
-    best: int
+    best: int | None = None
+    chosen: int | None = None
+    run: str = ""
+
+    @property
+    def marked(self) -> int | None:
+        """What is marked: what another set chose, else the best value."""
+        return self.best if self.chosen is None else self.chosen
 
     def tables(self) -> Tables:
         """Return the table behind the course."""
-        return {"": {"number": self.number, "value": self.value, "smoothed": self.line}}
+        columns = {"number": self.number, "value": self.value, "smoothed": self.line}
+        if self.chosen is not None:
+            columns["chosen"] = (np.arange(len(self.number)) == self.chosen).astype(np.intp)
+        return {"": columns}
 
 
 @dataclass(frozen=True)
@@ -140,7 +155,7 @@ class Courses:
     Attributes
     ----------
     courses
-        Of each metric, those of the series, by canonical expression.
+        Of each metric, those of the series, by canonical expression; of p-values as "p of" the metric.
     numbered
         Whether the names of the files say their numbers; else they are counted in the order given.
     """
@@ -151,10 +166,27 @@ class Courses:
     def named(self) -> dict[str, Course]:
         """Return the courses by metric, and by series where there are several."""
         every = [(name, course) for name, found in self.courses.items() for course in found]
-        return {f"{name}, {course.series}" if course.series else name: course for name, course in every}
+        return {", ".join(filter(None, (name, course.run, course.series))): course for name, course in every}
+
+    @property
+    def names(self) -> list[str]:
+        """What tells the series apart, each once."""
+        return list(dict.fromkeys(course.series for found in self.courses.values() for course in found))
 
 
-def courses(systems: Mapping[str, Mapping[str, Estimate]], smoothing: str = "none") -> Courses:
+def p_of(name: str) -> str:
+    """Return what the p-values of a metric are called."""
+    return f"p of {name}"
+
+
+def courses(
+    systems: Mapping[str, Mapping[str, Estimate]],
+    smoothing: str = "none",
+    *,
+    p_values: bool = False,
+    runs: bool = False,
+    chosen: Mapping[str, int] | None = None,
+) -> Courses:
     """Return the courses of each metric that all evaluations have, a series for each folder.
 
     Parameters
@@ -163,18 +195,25 @@ def courses(systems: Mapping[str, Mapping[str, Estimate]], smoothing: str = "non
         Estimates of each evaluation, by canonical expression, by path.
     smoothing
         What line is drawn; see `smoother`.
+    p_values
+        Whether calibration errors are followed by their p-values if calibrated.
+    runs
+        Whether folders, or those that the folders of series lie in, are runs of one model.
+    chosen
+        The number that another set chose, of each run by its folder, or of all series as "".
 
     Raises
     ------
     UsageError
         If no metric is left: those that have no better and worse, or no finite value, are left out. If files
-        of a folder have the same number.
+        of a folder have the same number, or what was chosen is not there.
     """
     smooth, _ = smoother(smoothing)
     paths, every = list(systems), list(systems.values())
     folders = by_folder(paths)
     numbers = {folder: numbers_in_names([paths[n] for n in rows]) for folder, rows in folders.items()}
     numbered = None not in numbers.values()
+    named = _named(list(folders), runs=runs)
     found: dict[str, list[Course]] = {}
     for name, first in every[0].items():
         if first.call.entry.direction == "none" or not all(name in estimates for estimates in every):
@@ -182,12 +221,43 @@ def courses(systems: Mapping[str, Mapping[str, Estimate]], smoothing: str = "non
         for folder, rows in folders.items():
             number = np.array(numbers[folder] if numbered else range(1, len(rows) + 1))
             order = number.argsort()
-            value = np.array([every[rows[n]][name].value for n in order])
-            if np.isfinite(value).any():
-                best = best_of(value, first.call)
-                series = folder if len(folders) > 1 else ""
-                course = Course(first.call, series, number[order], value, smooth(value), best)
-                found.setdefault(name, []).append(course)
+            estimates = [every[rows[n]][name] for n in order]
+            value = np.array([estimate.value for estimate in estimates])
+            if not np.isfinite(value).any():
+                continue
+            (series, run), ordered = named[folder], number[order]
+            best, star = best_of(value, first.call), _chosen(chosen or {}, folder, ordered)
+            course = Course(first.call, series, ordered, value, smooth(value), best, star, run)
+            found.setdefault(name, []).append(course)
+            tested = [estimate.if_calibrated for estimate in estimates]
+            if p_values and all(tested):
+                p = np.array([null.p_value for null in tested if null])
+                own = replace(course, value=p, line=p, best=None)
+                found.setdefault(p_of(name), []).append(own)
     if not found:
         raise UsageError("the files share no metric that says which is better; name some with --metrics")
+    if p_values and not any(course.best is None for several in found.values() for course in several):
+        raise UsageError("--p-values are those of calibration errors, from --draws; name some with --metrics")
     return Courses(found, numbered)
+
+
+def _named(folders: Sequence[str], *, runs: bool) -> dict[str, tuple[str, str]]:
+    """Return the name of the series and of the run of each folder."""
+    if not runs:
+        return {folder: (folder if len(folders) > 1 else "", "") for folder in folders}
+    parts = {folder: folder.partition(os.sep) for folder in folders}
+    sets = {rest for _, _, rest in parts.values()}
+    return {folder: (rest if len(sets) > 1 else "", run) for folder, (run, _, rest) in parts.items()}
+
+
+def _chosen(chosen: Mapping[str, int], folder: str, number: NDArray[np.intp]) -> int | None:
+    """Return the place of the number that was chosen for a folder."""
+    if not chosen:
+        return None
+    run = "" if "" in chosen else folder.partition(os.sep)[0]
+    if run not in chosen:
+        known = ", ".join(chosen)
+        raise UsageError(f"--select-on has no files in {run}, for {folder}; there are files in {known}")
+    if chosen[run] not in number:
+        raise UsageError(f"--select-on chose number {chosen[run]}, which no file in {folder} has in its name")
+    return int(np.flatnonzero(number == chosen[run])[0])

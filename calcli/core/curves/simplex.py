@@ -1,4 +1,4 @@
-"""The numbers of simplex figures: predictions over three outcomes, bin by bin."""
+"""The numbers of simplex figures: predictions over three or four outcomes, bin by bin."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ CORNERS = np.eye(3)
 
 @dataclass(frozen=True)
 class Simplex:
-    """Mean prediction and observed frequencies in each bin of the triangle.
+    """Mean prediction and observed frequencies in each bin of the triangle or tetrahedron.
 
     Attributes
     ----------
     names
-        The three outcomes.
+        The d outcomes, 3 or 4.
     mean, frequency
-        (m, 3) mean prediction and frequency of the outcomes; each row sums to one.
+        (m, d) mean prediction and frequency of the outcomes; each row sums to one.
     share
         (m,) share of the weight.
     count
         (m,) rows, none of them 0.
     borders
-        Lines between the bins, each two or more points of three probabilities.
+        Lines between the bins, each two or more points of three probabilities; none of four outcomes.
     binned
         How they were made, in words.
     """
 
-    names: tuple[str, str, str]
+    names: tuple[str, ...]
     mean: Doubles
     frequency: Doubles
     share: Doubles
@@ -72,7 +72,7 @@ def simplexes(
     groups: Mapping[str, Mapping[str, str]] | None = None,
     binning: int | Recursive | None = TRIANGLES,
 ) -> dict[str, Simplex]:
-    """Return the simplex of three outcomes, or the four faces of four.
+    """Return the simplex of three outcomes, or of four the whole one and its four faces.
 
     A face is the triangle opposite to an outcome: the rows of the other three, with their probabilities
     divided by their sum. If the predictions are calibrated, so are these.
@@ -86,12 +86,12 @@ def simplexes(
     groups
         The group of every class by its name, by the name of the partition.
     binning
-        How many triangles of equal size, a square number; or recursive bins that follow the data, about as
-        many if None.
+        How many triangles of equal size, a square number, and for the whole of four outcomes bins of the same
+        side; or recursive bins that follow the data, about as many if None.
 
     Returns
     -------
-    Simplex by title: an empty one, or "without NAME".
+    Simplex by title: an empty one of all outcomes, then "without NAME".
 
     Raises
     ------
@@ -102,9 +102,9 @@ def simplexes(
     """
     problem = outcomes(predictions, lens, groups)
     names = list(problem.names)
+    found = {"": _simplex(problem, binning)}
     if len(names) == 3:
-        return {"": _simplex(problem, binning)}
-    faces = {}
+        return found
     for k, name in enumerate(names):
         rest = [j for j in range(4) if j != k]
         mass = problem.probs[:, rest].sum(1)
@@ -115,8 +115,8 @@ def simplexes(
         probs = problem.probs[rows][:, rest] / mass[rows, None]
         own = np.searchsorted(rest, problem.labels[rows])
         face = VectorProblem(probs, own, weights, tuple(names[j] for j in rest))
-        faces[f"without {name}"] = _simplex(face, binning)
-    return faces
+        found[f"without {name}"] = _simplex(face, binning)
+    return found
 
 
 def outcomes(
@@ -148,19 +148,20 @@ def _simplex(problem: VectorProblem, binning: int | Recursive | None) -> Simplex
     probs, weights = problem.probs, problem.weights
     if isinstance(binning, int):
         side = _side(binning)
-        partition, borders = cell_partition(probs, side), _grid(side)
-        binned = f"{binning} equal-size bins"
+        partition = cell_partition(probs, side)
+        borders = _grid(side) if len(problem.names) == 3 else ()
+        binned = f"{binning} equal-size bins" if borders or side == 1 else f"bins of side 1/{side}"
     else:
         least = binning.min_rows if binning else max(2 * FEW_ROWS, 2 * len(probs) // TRIANGLES)
         partition, splits = recursive_splits(probs, least, weights)
-        borders = tuple(_clipped(bounds) for bounds in splits.bounds(3))
+        boxes = splits.bounds(3) if len(problem.names) == 3 else ()
+        borders = tuple(_clipped(bounds) for bounds in boxes)
         binned = f"recursive bins, split from {least:,} rows"
     bins = vector_bins(probs, problem.labels, partition, weights)
     kept = bins.weight > 0
     weight = bins.weight[kept]
-    first, second, third = problem.names
     return Simplex(
-        (first, second, third),
+        tuple(problem.names),
         (bins.score[:, kept] / weight).T,
         (bins.outcome[:, kept] / weight).T,
         weight / weight.sum(),

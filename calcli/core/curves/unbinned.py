@@ -7,16 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.curves.reliability import BAND
+from calcli.core.curves.reliability import BAND, FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
+from calcli.core.data.binning import edge_cuts, equal_width_edges
 from calcli.core.estimators.consistency import outcome_sums
 from calcli.core.estimators.smooth import smooth_ece
 from calcli.core.problems.pav import isotonic_blocks, pool
-from calcli.core.problems.problem import Problem
+from calcli.core.problems.problem import Problem, segment_sums
 
 CELLS = 1000  # runs of nearly equal scores of which each curve under calibration is made
-GRID = 201  # points of a kernel curve
+GRID = 201  # points of a kernel curve, evenly spaced in scores and again in log-odds
 TICKS = 150  # raw data shown on each side
+SHARES = 40  # bins of the distribution of the scores
+FARTHEST = 14.0  # log-odds: scores beyond, about one in a million, count as there
+BANDWIDTHS = np.geomspace(0.05, 4, 24)  # of which cross-validation chooses
+WIDE_GAP = 0.02  # between two scores: what a curve does in it, no row says
 
 
 @dataclass(frozen=True)
@@ -27,44 +32,63 @@ class Curve:
     ----------
     lens
         The one-dimensional lens.
-    bandwidth
-        Standard deviation of the kernel; None for the isotonic curve.
+    rows
+        How many there are.
     score
         (p,) ascending scores.
     frequency
         (p,) estimated frequency of the outcome.
+    told
+        (p,) whether rows tell it; in between it is interpolated.
     low, high
         (p,) the band in which 90% of the curves lie, point by point, if the scores are calibrated.
     misses, hits
         Scores of some rows without and with the outcome, evenly thinned.
+    share
+        (b,) share of the weight in equal-width bins of the score.
+    error
+        The smooth calibration error, in [0, 1].
+    bandwidth
+        Standard deviation of the kernel, in log-odds; None for the isotonic curve.
     """
 
     lens: str
-    bandwidth: float | None
+    rows: int
     score: Doubles
     frequency: Doubles
+    told: NDArray[np.bool_]
     low: Doubles
     high: Doubles
     misses: Doubles
     hits: Doubles
+    share: Doubles
+    error: float
+    bandwidth: float | None = None
 
     def tables(self) -> Tables:
         """Return the table behind the curve, and the rows shown as ticks."""
         columns = {
             "score": self.score,
             "frequency": self.frequency,
+            "told": self.told.astype(np.intp),
             "low_if_calibrated": self.low,
             "high_if_calibrated": self.high,
         }
         outcome = np.repeat([0, 1], [len(self.misses), len(self.hits)])
         rows = {"score": np.concatenate([self.misses, self.hits]), "outcome": outcome}
-        return {"": columns, "some rows": rows}
+        edges = equal_width_edges(len(self.share))
+        shares = {"lower_edge": edges[:-1], "upper_edge": edges[1:], "share": self.share}
+        summary = {"rows": np.array([self.rows]), "smooth_ece": np.array([self.error])}
+        if self.bandwidth is not None:
+            summary["bandwidth_in_log_odds"] = np.array([self.bandwidth])
+        return {"": columns, "some rows": rows, "distribution": shares, "summary": summary}
 
 
 def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
     """Return the isotonic reliability curve (CORP; Dimitriadis, Gneiting & Jordan 2021).
 
     It is given at the lowest and the highest score of each block, and in between often enough for the band.
+    Between blocks more than 0.02 apart no row tells it.
 
     Parameters
     ----------
@@ -79,23 +103,30 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
     """
     blocks = isotonic_blocks(problem)
     ends = np.stack([blocks.lower, blocks.upper], axis=1).ravel().astype(np.float64)
-    cells = _Cells(problem, draws, rng)
-    score = np.union1d(ends, cells.score)
+    cuts = _even_cuts(problem)
+    cells, simulated = _Cells(problem, cuts), outcome_sums(problem, cuts, draws, rng)
+    before, after = ends[1:-1:2], ends[2::2]
+    wide = after - before > WIDE_GAP
+    between = (before + after)[wide] / 2
+    score = np.union1d(np.union1d(ends, cells.score), between)
+    inside = np.searchsorted(before[wide], score) - np.searchsorted(after[wide], score, side="right")
     frequency = np.interp(score, ends, np.repeat(blocks.value, 2))
-    curves = np.empty(cells.simulated.shape)
-    for curve, hits in zip(curves, cells.simulated, strict=True):
+    curves = np.empty((draws, len(cells.weight)))
+    for curve, hits in zip(curves, simulated[:, cells.full], strict=True):
         first, block_hits, weight = pool(hits, cells.weight)
         curve[:] = np.repeat(block_hits / weight, np.diff(first, append=len(hits)))
     low, high = (np.interp(score, cells.score, bound) for bound in _band(curves))
-    return Curve(lens, None, score, frequency, low, high, *_raw(problem))
+    return Curve(lens, len(problem.score), score, frequency, inside == 0, low, high, *_around(problem))
 
 
 def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
-    """Return the reliability curve of a Gaussian kernel that is reflected at 0 and 1.
+    """Return the reliability curve of a Gaussian kernel over the log-odds of the score.
 
     It is the score plus the smoothed gap, outcome minus score, clipped to [0, 1]: smoothing the gap in place
     of the outcome keeps calibrated curves on the diagonal however wide the kernel is. The bandwidth is the
-    smooth calibration error, but at least a step of the grid (Blasiok & Nakkiran 2024).
+    one of least Brier score when each row is left out in turn (leave-one-out cross-validation; Stone 1974).
+    A bandwidth that fits the calibration error, as that of the smooth one, does not fit the curve. Where the
+    kernel holds fewer than ten rows, they do not tell it.
 
     Parameters
     ----------
@@ -108,34 +139,91 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     rng
         Draws the outcomes.
     """
-    bandwidth = max(smooth_ece(problem), 1 / (GRID - 1))
-    cells = _Cells(problem, draws, rng)
-    grid = np.linspace(cells.score[0], cells.score[-1], GRID)
-    images = np.stack([cells.score, -cells.score, 2 - cells.score])
-    kernel = np.exp(-0.5 * ((grid[:, None, None] - images) / bandwidth) ** 2).sum(1)
-    density = kernel @ cells.weight
-    # far from all scores every weight underflows and there is no estimate
-    seen = density > 1e-9 * density.max()
-    grid, mean = grid[seen], kernel[seen] / density[seen, None]
+    edges = _from_log_odds(np.linspace(-FARTHEST, FARTHEST, CELLS - 1))
+    cuts = edge_cuts(problem.score, np.concatenate([[0], edges, [1]]))
+    cells, simulated = _Cells(problem, cuts), outcome_sums(problem, cuts, draws, rng)
+    place = _log_odds(cells.score)
+    bandwidth = _cross_validated(cells, place)
+    least, most = cells.score[0], cells.score[-1]
+    grid = np.union1d(
+        np.linspace(least, most, GRID),
+        np.clip(_from_log_odds(np.linspace(place[0], place[-1], GRID)), least, most),
+    )
+    kernel = _kernel(_log_odds(grid)[:, None] - place, bandwidth)
+    sums = kernel @ cells.weight
+    told = kernel @ cells.rows >= min(FEW_ROWS, len(problem.score))
+    seen = sums > 0
+    mean = np.divide(kernel, sums[:, None], out=np.zeros_like(kernel), where=seen[:, None])
     expected = cells.weight * cells.score
     frequency = np.clip(grid + mean @ (cells.hits - expected), 0, 1)
-    low, high = _band(np.clip(grid + (cells.simulated - expected) @ mean.T, 0, 1))
-    return Curve(lens, bandwidth, grid, frequency, low, high, *_raw(problem))
+    low, high = _band(np.clip(grid + (simulated[:, cells.full] - expected) @ mean.T, 0, 1))
+    rows, around = len(problem.score), _around(problem)
+    return Curve(lens, rows, grid, frequency, told, low, high, *around, bandwidth=bandwidth)
+
+
+def _cross_validated(cells: _Cells, place: Doubles) -> float:
+    """Return the bandwidth of least Brier score, each row left out when it is predicted.
+
+    For a mean of neighbors the residual without a row is the residual with it divided by one minus the share
+    that the row has in its own mean (Hastie, Tibshirani & Friedman 2009, section 7.10).
+    """
+    distance = place[:, None] - place
+    expected = cells.weight * cells.score
+    losses = []
+    for bandwidth in BANDWIDTHS:
+        kernel = _kernel(distance, bandwidth)
+        sums = kernel @ cells.weight
+        gap, own = kernel @ (cells.hits - expected) / sums, cells.row_weight / sums
+        alone = own > 1 - 1e-9  # without others nothing is known of the gap
+        scale = np.where(alone, 1, 1 - own)
+        gap[alone] = 0
+        hit, miss = (1 - cells.score - gap) / scale, (cells.score + gap) / scale
+        losses.append(cells.hits @ hit**2 + (cells.weight - cells.hits) @ miss**2)
+    return float(BANDWIDTHS[np.argmin(losses)])
+
+
+def _kernel(distance: Doubles, bandwidth: float) -> Doubles:
+    return np.exp(-0.5 * np.square(distance / bandwidth))
+
+
+def _log_odds(score: Doubles) -> Doubles:
+    least = 1 / (1 + np.exp(FARTHEST))
+    inner = np.clip(score, least, 1 - least)
+    return np.log(inner / (1 - inner))
+
+
+def _from_log_odds(log_odds: Doubles) -> Doubles:
+    return 1 / (1 + np.exp(-log_odds))
+
+
+def _even_cuts(problem: Problem) -> NDArray[np.intp]:
+    """Return the positions of some thousand runs of nearly equal scores, each of about as many rows."""
+    ends = np.append(0, problem.run_ends)
+    return ends[np.unique(np.linspace(0, len(ends) - 1, CELLS + 1).astype(np.intp))]
 
 
 class _Cells:
-    """A problem summed over runs of nearly equal scores, and the same sums of simulated outcomes."""
+    """A problem summed between cuts, cells without rows left out.
 
-    def __init__(self, problem: Problem, draws: int, rng: np.random.Generator) -> None:
-        ends = np.append(0, problem.run_ends)
-        cuts = ends[np.unique(np.linspace(0, len(ends) - 1, CELLS + 1).astype(np.intp))]
+    Attributes
+    ----------
+    full
+        Which cells have rows.
+    rows, weight, hits, score, row_weight
+        (c,) rows, their weight and that of those with the outcome, mean score, and mean weight of a row.
+    """
+
+    def __init__(self, problem: Problem, cuts: NDArray[np.intp]) -> None:
         bins = problem.binned(cuts)
-        full = bins.weight > 0
-        self.weight, self.hits = bins.weight[full], bins.outcome[full]
+        self.full = full = bins.weight > 0
+        self.rows, self.weight, self.hits = bins.count[full], bins.weight[full], bins.outcome[full]
         # the mean of equal scores is that score, but for rounding
-        least, most = problem.score[cuts[:-1][full]], problem.score[cuts[1:][full] - 1]
-        self.score = np.clip(bins.score[full] / self.weight, least, most)
-        self.simulated = outcome_sums(problem, cuts, draws, rng)[:, full]
+        starts, stops = cuts[:-1][full], cuts[1:][full]
+        mean = bins.score[full] / self.weight
+        self.score = np.clip(mean, problem.score[starts], problem.score[stops - 1])
+        self.row_weight = np.ones(len(self.rows))
+        if problem.weights is not None:
+            self.row_weight = segment_sums(np.square(problem.weights), cuts)[full] / self.weight
 
 
 def _band(curves: Doubles) -> tuple[Doubles, Doubles]:
@@ -143,8 +231,11 @@ def _band(curves: Doubles) -> tuple[Doubles, Doubles]:
     return low, high
 
 
-def _raw(problem: Problem) -> tuple[Doubles, Doubles]:
-    return _thinned(problem.score[~problem.outcome]), _thinned(problem.score[problem.outcome])
+def _around(problem: Problem) -> tuple[Doubles, Doubles, Doubles, float]:
+    """Return some misses and hits, the distribution of the scores, and the smooth calibration error."""
+    misses, hits = _thinned(problem.score[~problem.outcome]), _thinned(problem.score[problem.outcome])
+    share = problem.bins("equal-width", SHARES).weight / problem.total_weight
+    return misses, hits, share, smooth_ece(problem)
 
 
 def _thinned(score: NDArray[np.floating]) -> Doubles:

@@ -8,12 +8,14 @@ the same one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
+
+T = TypeVar("T", bound=np.generic)
 
 
 def equal_width_edges(bins: int) -> NDArray[np.float64]:
@@ -76,17 +78,24 @@ def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -
     return distinct(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
 
 
-def recursive_cuts(ordered: Floats, min_rows: int, weights: Floats | None = None) -> NDArray[np.intp]:
+def recursive_cuts(
+    ordered: Floats,
+    min_rows: int,
+    weights: Floats | None = None,
+    counts: NDArray[np.int64] | None = None,
+) -> NDArray[np.intp]:
     """Return the positions that part ascending values at their mean, again and again while bins are large.
 
     A bin of at least `min_rows` values that are not all equal is split: those below the mean go to one side
-    (Vaicenavicius et al. 2019, appendix B).
+    (Vaicenavicius et al. 2019, appendix B). `counts` tells how many rows have each value, if not one.
     """
+    before = None if counts is None else np.append(0, np.cumsum(counts))
     cuts, waiting = [0], [(0, len(ordered))]
     while waiting:
         start, stop = waiting.pop()
         own = slice(start, stop)
-        if stop - start >= min_rows and ordered[start] < ordered[stop - 1]:
+        rows = stop - start if before is None else before[stop] - before[start]
+        if rows >= min_rows and ordered[start] < ordered[stop - 1]:
             mean = _mean(ordered[own], None if weights is None else weights[own])
             middle = start + int(np.count_nonzero(ordered[own] < mean))
             if start < middle < stop:  # a mean of nearly equal values may be rounded beyond them
@@ -102,7 +111,7 @@ def _mean(values: Floats, weights: Floats | None) -> np.float64:
     return np.float64(weights @ values / (weights.sum() or 1))
 
 
-def distinct(positions: NDArray[np.intp]) -> NDArray[np.intp]:
+def distinct(positions: NDArray[T]) -> NDArray[T]:
     """Return the distinct positions in order; `numpy.unique` would load numpy's masked arrays first."""
     ordered = np.sort(positions)
     return ordered[is_run_end(ordered)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -61,6 +62,7 @@ class Block:
         self.weights = None if predictions.weights is None else predictions.weights[rows]
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
+        self._of_answers = predictions.of_answers
         self._kept: dict[str, Array] = {}
         self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
         source = scores.T if self.class_axis == 0 else scores
@@ -85,6 +87,15 @@ class Block:
             log_total = np.log(self.total)
             self.log_sum = top + log_total
             self.log_prob = label_shift - log_total
+
+    def with_label(self, k: int) -> Block:
+        """Return the block as if every row had the label `k`; its `log_prob` is not to be used."""
+        other = copy(self)
+        other.labels = np.full(len(self.labels), k)
+        other._kept = {}
+        for name in ("_label_exp", "label_prob", "hit"):
+            vars(other).pop(name, None)
+        return other
 
     def per_row(self, values: Floats) -> Floats:
         """Shape one value a row, or one for all, so that it broadcasts against `exp`."""
@@ -127,8 +138,8 @@ class Block:
 
     @cached_property
     def confidence(self) -> Floats:
-        """(n,) largest probability."""
-        return self.top / self.total
+        """(n,) largest probability; of answers, that of being right."""
+        return self.column(1) if self._of_answers else self.top / self.total
 
     @cached_property
     def _is_top(self) -> NDArray[np.bool_]:
@@ -137,6 +148,8 @@ class Block:
     @cached_property
     def _tied(self) -> NDArray[np.intp]:
         """Rows whose largest probability is shared by two classes or more."""
+        if self._of_answers:
+            return np.empty(0, np.intp)  # nothing is predicted
         if np.count_nonzero(self._is_top) == len(self.labels):
             return np.empty(0, np.intp)
         return np.flatnonzero(self._count(self._is_top) > 1)
@@ -148,7 +161,9 @@ class Block:
 
     @cached_property
     def hit(self) -> NDArray[np.bool_]:
-        """(n,) whether the most probable class, the first one on ties, is the label."""
+        """(n,) whether the most probable class, the first one on ties, is the label; or an answer right."""
+        if self._of_answers:
+            return self.labels == 1
         hit = self._label_exp == self.top
         if self.tied_rows:
             is_top = np.take(self._is_top, self._tied, axis=1 - self.class_axis)
@@ -192,6 +207,27 @@ class Block:
             left[rows, found] = -1
         self._largest[r] = classes, probs
         return classes, probs
+
+    @property
+    def two_likeliest(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """(n,) the most probable class of each row and the next, the lower first on ties."""
+        if self.exp.shape[self.class_axis] == 2:
+            top = (np.take(self.exp, 1, self.class_axis) > np.take(self.exp, 0, self.class_axis)).astype(
+                np.intp
+            )
+            return top, 1 - top
+        classes, _ = self.largest(2)
+        return classes[:, 0], classes[:, 1]
+
+    def labelled(self, labels: NDArray[np.intp]) -> Block:
+        """Return the block as it were with other labels, (n,)."""
+        other = copy(self)
+        for name in ("_label_exp", "label_prob", "hit", "brier"):
+            other.__dict__.pop(name, None)
+        other.labels = labels
+        with np.errstate(divide="ignore"):
+            other.log_prob = np.log(other.label_prob)
+        return other
 
     def label_within(self, r: int) -> NDArray[np.bool_]:
         """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
+from calcli.core.language.errors import InputError
 
 
 def stratified_folds(
@@ -44,6 +46,20 @@ def stratified_folds(
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
     fold = np.empty(len(labels), np.intp)
     fold[by_class] = np.arange(len(labels)) % folds
+    return fold
+
+
+def column_folds(predictions: Predictions, column: str) -> NDArray[np.intp]:
+    """Return the fold of each row, 0 or more: rows that share a value of a column are in one.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or it has one value.
+    """
+    known, fold = np.unique(predictions.column(column), return_inverse=True)
+    if len(known) < 2:
+        raise InputError(f"{predictions.provenance.path}: column {column!r} has one value; expected folds")
     return fold
 
 

@@ -9,7 +9,9 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, ReadAgain, UsageError
+from calcli.core.language.places import option_names
 
 Kind = Literal["logits", "log-probs", "probs"]
 T = TypeVar("T")
@@ -80,17 +82,35 @@ class Provenance:
         The files read, for their hash.
     notes
         Further sentences for the reader: rows renormalized, classes reordered, a column ignored.
+    read_as
+        The layout they were read as.
+    taken
+        Columns or arrays taken for the scores, and the shape of an array.
+    doubts
+        How they might be meant otherwise, sentences for the reader.
+    considered
+        Columns or arrays that might have been the scores, and why they are not.
+    chosen
+        How the user named the scores; None if they were found.
     """
 
     path: str
     labels: str
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    read_as: str = "arrays"
+    taken: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    considered: tuple[tuple[str, str], ...] = ()
+    chosen: str | None = None
 
 
 @dataclass(frozen=True)
 class Predictions:
     """A classifier's saved scores with the labels they are judged by.
+
+    Answers that are right or wrong are predictions of the two classes "wrong" and "right", whose second score
+    is the confidence.
 
     Attributes
     ----------
@@ -124,6 +144,18 @@ class Predictions:
         return self.scores.kind
 
     @property
+    def reading(self) -> tuple[str, ...]:
+        """How all this was read, in one sentence, and how it might be meant otherwise."""
+        origin, scores = self.provenance, self.scores
+        taken = origin.taken if len(origin.taken) < 6 else (*origin.taken[:3], "...", origin.taken[-1])
+        what = f"{origin.read_as} ({', '.join(taken)})" if taken else origin.read_as
+        labels, size = "labels from", f"{self.n_rows:,} rows of {self.n_classes:,} classes"
+        if self.of_answers:
+            labels, size = "right by", f"{self.n_rows:,} rows"
+        kind = f"{scores.kind}: {scores.kind_reason}"
+        return f"read as {what}, {labels} {origin.labels}; {size}; {kind}", *origin.doubts
+
+    @property
     def n_rows(self) -> int:
         """Number of rows, N."""
         return self.scores.shape[0]
@@ -132,6 +164,16 @@ class Predictions:
     def n_classes(self) -> int:
         """Number of classes, K."""
         return self.scores.shape[1]
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether these are answers, right or wrong: no class is predicted, one score is the confidence."""
+        return self.classes == WRONG_RIGHT
+
+    @property
+    def of_options(self) -> bool:
+        """Whether the classes are the options of questions, of which some have fewer: only their places."""
+        return self.classes == option_names(self.n_classes)
 
     def column_if(self, name: str | None) -> Array | None:
         """Return (N,) values of one of the other columns; None if none is named."""

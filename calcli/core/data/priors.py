@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind, Predictions, Scores
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.settings import ClassPriors
 
 ROUNDING = 1e-6  # by which priors that were typed in may miss a sum of 1
@@ -121,7 +121,8 @@ def at_priors(predictions: Predictions, priors: ClassPriors, *, shift: bool) -> 
     UsageError
         If the priors do not fit the classes.
     """
-    wanted = priors.of(predictions.classes)
+    with naming("--priors"):
+        wanted = priors.of(predictions.classes)
     counts = np.bincount(predictions.labels, predictions.weights, predictions.n_classes)
     frequency = counts / counts.sum()
     absent = np.flatnonzero((frequency == 0) & (wanted > 0))

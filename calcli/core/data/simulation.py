@@ -66,12 +66,15 @@ class Simulation(NamedTuple):
         (N,) integers in 0..K-1.
     posteriors
         (N, K) probabilities of the classes given what the classifier saw.
+    of_answers
+        Whether the second of two classes is "right", and its score the confidence.
     """
 
     scores: Doubles
     kind: Kind
     labels: NDArray[np.intp]
     posteriors: Doubles
+    of_answers: bool = False
 
 
 def gaussian_classes(
@@ -165,6 +168,32 @@ def gaussian_mixture(
     return Simulation(scores, "log-probs", labels.astype(np.intp), posteriors)
 
 
+def stated_confidence(
+    rows: int, rng: np.random.Generator, *, intercept: float = 0.5, slope: float = 1.5
+) -> Simulation:
+    """Simulate answers and how sure a model says it is of each.
+
+    The log-odds z of an answer's being right are normal with mean 0.7 and standard deviation 1.2, over all
+    questions 63% are right. The model states the confidence of which the log-odds are intercept + slope z;
+    it is calibrated for (0, 1).
+
+    Parameters
+    ----------
+    rows
+        Number of answers, N.
+    rng
+        Source of chance.
+    intercept, slope
+        Of the stated log-odds.
+    """
+    log_odds = rng.normal(0.7, 1.2, rows)
+    zero = np.zeros(rows)
+    scores, posteriors = (
+        np.exp(log_softmax(np.stack([zero, own], axis=1))) for own in (intercept + slope * log_odds, log_odds)
+    )
+    return Simulation(scores, "probs", draw_labels(posteriors, 1, rng)[:, 0], posteriors, of_answers=True)
+
+
 def three_classes(table: Population, rows: int, rng: np.random.Generator) -> Simulation:
     """Draw predictions and labels from one of `TABLES`.
 
@@ -204,6 +233,7 @@ SYSTEMS: dict[str, Callable[..., Simulation]] = {
     "mcp": partial(gaussian_classes, "mcp"),
     "mcps": partial(gaussian_classes, "mcps"),
     "mixture": gaussian_mixture,
+    "answers": stated_confidence,
     **{table: partial(three_classes, table) for table in TABLES},
 }
 GAUSSIAN = ("classes", "prior", "variance")
@@ -213,11 +243,14 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "mcp": (*GAUSSIAN, "wrong_prior"),
     "mcps": (*GAUSSIAN, "scale", "wrong_prior"),
     "mixture": ("intercept", "slope"),
+    "answers": ("intercept", "slope"),
 }
 ROWS = 10_000
 
 
-def mislabeled(simulation: Simulation, share: float, seed: int) -> Simulation:
+def mislabeled(
+    simulation: Simulation, share: float, seed: int, spelled: Callable[[str], str] = str
+) -> Simulation:
     """Return a simulation in which so many labels are those of another class, any of them as often.
 
     What is calibrated by the true labels is not by these (van de Waterlaat 2021, section 4.7); posteriors are
@@ -229,7 +262,9 @@ def mislabeled(simulation: Simulation, share: float, seed: int) -> Simulation:
         If that is no share.
     """
     if not 0 <= share <= 1:
-        raise UsageError(f"--label-noise is {share:g}; expected a share of the labels, from 0 to 1")
+        raise UsageError(
+            f"{spelled('label_noise')} is {share:g}; expected a share of the labels, from 0 to 1"
+        )
     rng = generator(seed, Stream.SIMULATION, 1)
     rows, classes = simulation.posteriors.shape
     wrong = rng.random(rows) < share
@@ -247,6 +282,7 @@ def simulate(
     *,
     exact: bool = False,
     part: tuple[int, ...] = (),
+    spelled: Callable[[str], str] = str,
 ) -> Simulation:
     """Simulate one of `SYSTEMS`.
 
@@ -264,6 +300,8 @@ def simulate(
         Whether to return the rows that have the exact frequencies of a table, in place of random ones.
     part
         Numbers of one of many data sets of a seed.
+    spelled
+        Returns the name of an argument as its user wrote it.
 
     Raises
     ------
@@ -273,27 +311,30 @@ def simulate(
     if system not in SYSTEMS:
         nearest = nearest_name(system, SYSTEMS)
         raise UsageError(f"unknown system {system!r}{nearest}; there are: {', '.join(SYSTEMS)}")
-    for name, value in parameters.items():
-        option, known = _option(name), PARAMETERS.get(system, ())
-        if name not in known:
-            takes = f"which takes {', '.join(map(_option, known))}" if known else "which has no parameters"
-            raise UsageError(f"{option} is not for {system}, {takes}; leave it out")
-        if name in ("prior", "wrong_prior") and not 0 < value < 1:
-            raise UsageError(f"{option} is {value:g}; expected a number between 0 and 1")
-        if name in ("variance", "scale") and not 0 < value < np.inf:
-            raise UsageError(f"{option} is {value:g}; expected a number above 0")
-        if name in ("intercept", "slope") and not np.isfinite(value):
-            raise UsageError(f"{option} is {value:g}; expected a finite number")
+    _check(system, parameters, spelled)
+    if rows is not None and rows < 1:
+        raise UsageError(f"{spelled('rows')} is {rows}; expected a whole number of at least 1")
     if not exact:
         rng = generator(seed, Stream.SIMULATION, *part)
         return SYSTEMS[system](ROWS if rows is None else rows, rng=rng, **parameters)
     if system not in TABLES:
-        raise UsageError(f"--exact is for {', '.join(TABLES)}, not for {system}; leave it out")
+        raise UsageError(f"{spelled('exact')} is for {', '.join(TABLES)}, not for {system}; leave it out")
     population = three_class_population(system)
     if rows is not None:
-        raise UsageError(f"--exact has {len(population.labels)} rows; leave out --rows")
+        raise UsageError(f"{spelled('exact')} has {len(population.labels)} rows; leave out {spelled('rows')}")
     return population
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _check(system: str, parameters: Mapping[str, Any], spelled: Callable[[str], str]) -> None:
+    """Raise a UsageError for a parameter that the system does not have, or that cannot be."""
+    for name, value in parameters.items():
+        called, known = spelled(name), PARAMETERS.get(system, ())
+        if name not in known:
+            takes = f"which takes {', '.join(map(spelled, known))}" if known else "which has no parameters"
+            raise UsageError(f"{called} is not for {system}, {takes}; leave it out")
+        if name in ("prior", "wrong_prior") and not 0 < value < 1:
+            raise UsageError(f"{called} is {value:g}; expected a number between 0 and 1")
+        if name in ("variance", "scale") and not 0 < value < np.inf:
+            raise UsageError(f"{called} is {value:g}; expected a number above 0")
+        if name in ("intercept", "slope") and not np.isfinite(value):
+            raise UsageError(f"{called} is {value:g}; expected a finite number")

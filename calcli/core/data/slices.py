@@ -37,6 +37,13 @@ class Slice:
     def __str__(self) -> str:
         return f"{self.column}={self.value}"
 
+    @property
+    def shown(self) -> str:
+        """Its value, to be seen even if it is empty or made of blanks."""
+        if self.value.strip():
+            return self.value
+        return f'"{self.value}"' if self.value else "(empty)"
+
 
 @dataclass(frozen=True)
 class ChosenScores:
@@ -199,6 +206,11 @@ def _column(predictions: Predictions, name: str) -> Array:
     """Return a column; of `PREDICTED`, if there is none of that name, the classes predicted."""
     if name != PREDICTED or name in predictions.columns:
         return predictions.column(name)
+    if predictions.of_answers:
+        raise InputError(
+            f"{predictions.provenance.path} has answers, right or wrong, and no predicted classes; "
+            "expected a column after --by"
+        )
     names = np.array(predictions.classes)
     found = read_through(
         lambda: np.concatenate([block.largest(1)[0][:, 0].copy() for block in blocks(predictions)])

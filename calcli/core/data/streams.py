@@ -11,9 +11,9 @@ class Stream(IntEnum):
     """Uses of chance. Those that share a number never meet in one estimate: they need not be independent."""
 
     FITS = 0  # cross-validation inside a fit
+    SUBSETS = 0  # of the rows that are fitted to
     SIMULATION = 0  # data from nothing
     PAIRS = 0  # of rows, for a kernel error that looks at few of them
-    RESAMPLES = 1  # of rows: the same for paired systems, and for all scores
     OUTCOMES = 2  # of calibrated predictions, for errors; the same in tables and figures
     SWAPS = 3  # of predictions between systems
     BANDS = 3  # around figures
@@ -23,7 +23,6 @@ class Stream(IntEnum):
     RECALIBRATED_RESAMPLES = 5  # of rows with their recalibrated posteriors
     SPREAD = 5  # standard deviations of any metric
     RESAMPLED_PREDICTIONS = 6  # for errors if calibrated
-    DECOMPOSITIONS = 7  # resampled
 
 
 def generator(seed: int, stream: Stream, *more: int) -> np.random.Generator:

@@ -115,7 +115,7 @@ class Units:
             return self
         return Units(self.rows, number, None if self.single else self.of_row % number)
 
-    def resampled(self) -> Units:
+    def dealt_if_many(self) -> Units:
         """Return these units, or where they are many, deals of them.
 
         Rows are dealt by their number, so that sorted data are spread evenly, clusters by a hash of their

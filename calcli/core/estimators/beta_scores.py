@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -22,23 +23,30 @@ POINTS_A_WIDTH = 20  # grid points within the width of the density: cubic interp
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(5)
 
 
-@dataclass(frozen=True)
-class BetaScore:
-    """The score of one beta density.
+class Upper(Protocol):
+    """An integral over the threshold, from any point upwards."""
 
-    Attributes
-    ----------
-    a, b
-        Its parameters, above 0; thresholds on the probability of the second class.
-    """
+    def upper(self, start: Doubles) -> Doubles:
+        """Return the integrals from `start`, (...) log-odds, to where the thresholds end."""
 
-    a: float
-    b: float
+
+class IntegralOfRisks:
+    """A score of two classes that weights the risks of all thresholds."""
 
     @property
     def column(self) -> str:
         """Name of the row statistic that is the loss."""
-        return f"beta loss {self.a:g} {self.b:g}"
+        raise NotImplementedError
+
+    @property
+    def _second(self) -> Upper:
+        """The integral of W(t) / t over t, a threshold on the probability of the second class."""
+        raise NotImplementedError
+
+    @property
+    def _first(self) -> Upper:
+        """The integral of W(1 - s) / s over s, a threshold on the probability of the first class."""
+        raise NotImplementedError
 
     @property
     def statistics(self) -> dict[str, RowStatistic]:
@@ -48,7 +56,7 @@ class BetaScore:
     def losses(self, log_odds: Array, labels: Array) -> Doubles:
         """Return the (n,) losses of rows, given the log-odds of the second class and their labels, 0 or 1.
 
-        A row whose label has probability 0 has an infinite loss if the label's parameter is at most 1.
+        A row whose label has probability 0 has an infinite loss if thresholds near 0 weigh too much for it.
         """
         log_odds = log_odds.astype(np.float64, copy=False)
         second = labels == 1
@@ -65,6 +73,25 @@ class BetaScore:
         parts = [np.where(share > 0, share, 1) * np.where(share > 0, loss, 0)
                  for share, loss in zip(np.moveaxis(priors, -1, 0), own, strict=True)]  # fmt: skip
         return np.asarray(parts[0] + parts[1])
+
+
+@dataclass(frozen=True)
+class BetaScore(IntegralOfRisks):
+    """The score of one beta density.
+
+    Attributes
+    ----------
+    a, b
+        Its parameters, above 0; thresholds on the probability of the second class.
+    """
+
+    a: float
+    b: float
+
+    @property
+    def column(self) -> str:
+        """Name of the row statistic that is the loss."""
+        return f"beta loss {self.a:g} {self.b:g}"
 
     @cached_property
     def _second(self) -> _TailIntegral:

@@ -7,8 +7,7 @@ standard errors of dependent rows are those of the cluster-robust sandwich (Lian
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from statistics import NormalDist
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +15,8 @@ from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.units import Units
+from calcli.core.estimators.influences import Influences, Pooled, Spread, pooled
+from calcli.core.state.expectedmoments import Moments
 
 MAX_STEPS = 100
 STEP = 1e-10  # change of the intercept, relative to its size, at which Newton's method ends
@@ -33,18 +34,41 @@ class Coefficient:
         The estimate; infinite where the outcomes can be told apart perfectly.
     standard_error
         Its standard error, nan if the value is infinite.
+    influences
+        (n,) what each unit brings to it, up to a factor.
     """
 
     value: float
     standard_error: float
+    influences: Doubles = field(default_factory=lambda: np.zeros(0))
 
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return the ends of the normal (Wald) interval."""
-        reach = NormalDist().inv_cdf((1 + level) / 2) * self.standard_error
-        return self.value - reach, self.value + reach
+    def spread(self, outcomes: Pooled | None = None) -> Spread | None:
+        """Return its spread, whose shape is that of the influences; None if it has no standard error.
+
+        Parameters
+        ----------
+        outcomes
+            Moments of outcome minus score, of those seen and those that the scores expect.
+        """
+        number = int(np.count_nonzero(self.influences))
+        if math.isnan(self.standard_error) or number < 2:
+            return None
+        whole = Influences(self.value, self.influences, number).spread
+        factor = float(self.standard_error) / whole.standard_error
+        return replace(whole.scaled(self.value, factor), pooled=outcomes)
 
 
 UNKNOWN = Coefficient(math.nan, math.nan)
+
+
+def of_outcomes(score: Floats, outcome: Array, weights: Floats | None) -> Pooled:
+    """Return the moments of outcome minus score, of the outcomes seen and those that the scores expect."""
+    p = score.astype(np.float64, copy=False)
+    weight = np.ones(len(p)) if weights is None else weights
+    powers = np.arange(5)[:, None]
+    expected = p * (1 - p) ** powers + (1 - p) * (-p) ** powers
+    moments = Moments(expected[:3] @ weight**2, expected @ weight**4)
+    return pooled(outcome - p, weights, moments)
 
 
 def in_the_large(
@@ -72,7 +96,7 @@ def in_the_large(
     effective = 1 / float(share @ share)
     if effective <= 1 + ROUNDING:
         return Coefficient(mean, math.nan)
-    return Coefficient(mean, math.sqrt(float(influence @ influence) * effective / (effective - 1)))
+    return Coefficient(mean, math.sqrt(float(influence @ influence) * effective / (effective - 1)), influence)
 
 
 def calibration_intercept(
@@ -108,7 +132,7 @@ def calibration_intercept(
             break
     if not steepness > 0:
         return Coefficient(a, math.nan)
-    return Coefficient(a, math.sqrt(_covariance(loss, weights, units)[0, 0]))
+    return Coefficient(a, math.sqrt(_covariance(loss, weights, units)[0, 0]), _brought(loss, units)[:, 0])
 
 
 def calibration_slope(
@@ -143,7 +167,7 @@ def calibration_slope(
     x = minimize(loss, np.zeros(2), GRADIENT).x
     loss.evaluate(x)
     covariance = _covariance(loss, weights, units)
-    return Coefficient(float(x[1] / scale), math.sqrt(covariance[1, 1]) / scale)
+    return Coefficient(float(x[1] / scale), math.sqrt(covariance[1, 1]) / scale, _brought(loss, units)[:, 1])
 
 
 def _shares(rows: int, weights: Floats | None) -> Doubles:
@@ -162,6 +186,14 @@ def _covariance(loss: LogisticLoss, weights: Floats | None, units: Units | None)
     if weights is None and (units is None or units.single):
         return inverse / len(loss.residual)
     return inverse @ _score_covariance(loss.residual[:, None] * loss.features, units) @ inverse
+
+
+def _brought(loss: LogisticLoss, units: Units | None) -> Doubles:
+    """Return the (n, d) influences of units on the coefficients."""
+    scores = -(loss.residual[:, None] * loss.features) @ np.linalg.inv(loss.hessian)
+    if units is None or units.single:
+        return scores
+    return np.stack([units.sums(column) for column in scores.T], axis=1)
 
 
 def _score_covariance(scores: Floats, units: Units | None) -> Floats:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.data.arrays import Array
 from calcli.core.data.batches import batches
 from calcli.core.data.binning import distinct
 from calcli.core.estimators.confidence import ConfidenceShare
@@ -94,6 +95,14 @@ def outcome_sums(
     (draws, len(cuts) - 1) sums.
     """
     n = len(problem.score)
+    if problem.rows is not None:
+        parts = []
+        for batch in batches(draws, n, OUTCOMES):
+            drawn = problem.rows.drawn(batch.stop - batch.start, rng)
+            parts.append(segment_sums(drawn if problem.weights is None else drawn * problem.weights, cuts))
+        return np.concatenate(parts)
+    if problem.counts is not None:
+        return _drawn_together(problem, problem.counts, cuts, draws, rng)
     if n > DRAWN_ROWS and problem.weights is None:
         # scores within a cell differ so little that a binomial with their mean has the same variance
         fine = distinct(np.concatenate([cuts, np.linspace(0, n, CELLS + 1).astype(np.intp)]))
@@ -112,6 +121,33 @@ def outcome_sums(
     return sums
 
 
+def _drawn_together(
+    problem: Problem,
+    counts: NDArray[np.int64],
+    cuts: NDArray[np.intp],
+    draws: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Draw the outcomes of entries that stand for several rows: the same draws as of the rows themselves.
+
+    Rows of unequal weights are drawn like as many of equal weight as tell as much (Kish 1965).
+    """
+    rows = np.append(0, np.cumsum(counts))
+    ends = rows[cuts]
+    fine = distinct(np.concatenate([ends, np.linspace(0, rows[-1], CELLS + 1).astype(np.intp)]))
+    weights = counts if problem.weights is None else problem.weights
+
+    def between(values: Array) -> NDArray[np.float64]:
+        return np.diff(np.interp(fine, rows, np.append(0.0, np.cumsum(values, dtype=np.float64))))
+
+    weight, squares = between(weights), between(problem.squared_weights)
+    mean = np.clip(between(weights * problem.score) / np.where(weight > 0, weight, 1), 0, 1)
+    number = np.rint(np.divide(weight**2, squares, out=np.zeros(len(weight)), where=squares > 0))
+    each = np.divide(weight, number, out=np.zeros(len(weight)), where=number > 0)
+    totals = rng.binomial(number.astype(np.int64), mean, size=(draws, len(number))) * each
+    return segment_sums(totals, np.searchsorted(fine, ends))
+
+
 def ks_null(problem: Problem, value: float, draws: int, rng: np.random.Generator) -> Null:
     """Return the null distribution of the KS calibration error.
 
@@ -119,9 +155,10 @@ def ks_null(problem: Problem, value: float, draws: int, rng: np.random.Generator
     et al. 2022) and the distribution is known; below, outcomes are drawn.
     """
     spread = problem.score * (1 - problem.score)
-    if float(spread.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
+    rows = spread if problem.counts is None else spread * problem.counts
+    if problem.rows is None and float(rows.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
         if problem.weights is not None:
-            spread = spread * np.square(problem.weights)
+            spread = spread * problem.squared_weights
         variance = float(spread.sum(dtype=np.float64))
         scale = math.sqrt(variance) / problem.total_weight
         mean, sd = math.sqrt(math.pi / 2), math.sqrt(2 * CATALAN - math.pi / 2)

@@ -15,6 +15,7 @@ from calcli.core.data.arrays import Floats
 from calcli.core.data.blocks import Block
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Costs
 
@@ -184,10 +185,15 @@ class CostWord:
         Raises
         ------
         UsageError
-            If there is no such class.
+            If there is no such class, or there are answers that are right or wrong, for which nobody decides.
         InputError
             If balanced costs are asked for and a class has no rows.
         """
+        if tuple(classes) == WRONG_RIGHT:
+            raise UsageError(
+                f"costs {self.name} are of decisions for a class, and these are answers, right or wrong; "
+                "expected a file with rows wrong and right, and a column for each decision, such as use"
+            )
         error = np.ones(len(classes))
         decisions = tuple(classes)
         if self.word == "balanced":
@@ -308,7 +314,7 @@ def matrix_of(costs: Costs, predictions: Predictions) -> CostMatrix:
     Raises
     ------
     UsageError
-        If they name another class.
+        If they name another class, or are of decisions for a class where there are answers.
     InputError
         If they do not fit the classes.
     """

@@ -17,7 +17,7 @@ def concentration(problem: Problem, cuts: NDArray[np.intp]) -> NDArray[np.float6
     A bin's mean outcome of variance v a row has this times v as its own; empty bins get 1.
     """
     weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
-    squares, sums = segment_sums(np.square(weights), cuts), segment_sums(weights, cuts)
+    squares, sums = segment_sums(problem.squared_weights, cuts), segment_sums(weights, cuts)
     return np.divide(squares, np.square(sums), out=np.ones(len(sums)), where=sums > 0)
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
+from calcli.core.data.binning import Bins
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.confidence import ConfidenceShare
 from calcli.core.estimators.consistency import Null, binned_nulls, ks_null
@@ -62,15 +63,33 @@ class VectorMiscalibration:
 
     def value(self, problem: VectorProblem) -> float:
         """Return the error; see `calcli.core.estimators.partitions.miscalibration`."""
-        partition, seen = self._partition(problem), self._seen(problem)
-        bins = vector_bins(seen.probs, seen.labels, partition, seen.weights)
+        return self.of(self.binned(problem))
+
+    def binned(self, problem: VectorProblem) -> Bins:
+        """Return the sums of the bins, (d, m) of scores and outcomes."""
+        seen = self._seen(problem)
+        return vector_bins(seen.probs, seen.labels, self._partition(problem), seen.weights)
+
+    def of(self, bins: Bins) -> float:
+        """Return the error of such sums."""
         return float(miscalibration(bins, self.distance, self.norm))
 
     def tested(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> tuple[float, Null]:
         """Return the error, and its distribution under perfect calibration."""
-        partition, seen = self._partition(problem), self._seen(problem)
-        return self.value(problem), miscalibration_null(
-            seen.probs, seen.labels, partition, self.distance, self.norm, draws, rng, seen.weights
+        return self.value(problem), self.null(problem, draws, rng)
+
+    def null(self, problem: VectorProblem, draws: int, rng: np.random.Generator) -> Null:
+        """Return the distribution of the error under perfect calibration."""
+        seen = self._seen(problem)
+        return miscalibration_null(
+            seen.probs,
+            seen.labels,
+            self._partition(problem),
+            self.distance,
+            self.norm,
+            draws,
+            rng,
+            seen.weights,
         )
 
     def _seen(self, problem: VectorProblem) -> VectorProblem:
@@ -162,7 +181,7 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
         If the binning is unknown, or the lens is not for that estimator.
     """
     given: dict[str, Any] = {**call.arguments, **call.entry.fixed}
-    of_lens = {"lens", "region"}
+    of_lens = {"lens", "region", "training"}
     arguments = {key: value for key, value in given.items() if key not in of_lens}
     make = ESTIMATORS.get(call.entry.name, BinnedError)
     if "binning" in arguments:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 from typing import Protocol
 
@@ -11,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
+from calcli.core.estimators.influences import Influences, contrast
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.permutation import Swapped
+from calcli.core.estimators.quantiles import coin_upper, root, share_least, share_most
 
 NORMAL = NormalDist()
 
@@ -51,6 +54,10 @@ class Evidence(Protocol):
     def method(self) -> str:
         """How the spread was found, for signatures."""
 
+    @property
+    def no_interval(self) -> str:
+        """Why there is no interval; "" where there is one, or where there never is."""
+
     def interval(self, level: float) -> Interval | None:
         """Return the interval of the difference; None where none is sound."""
 
@@ -65,49 +72,123 @@ class Evidence(Protocol):
 
 
 @dataclass(frozen=True)
-class Resampled:
-    """Bootstrap draws of both systems' values, (B,) each; of paired rows they share their resamples."""
+class Studentized:
+    """What each unit brings to the values of both systems."""
 
-    baseline: Doubles
-    candidate: Doubles
+    baseline: Influences
+    candidate: Influences
     paired: bool
+    how: str = "jackknife"
+    no_interval: str = ""
 
     @property
     def method(self) -> str:
-        """Kind and number of resamples."""
-        return f"{'paired' if self.paired else 'unpaired'}-bootstrap:{len(self.baseline)}"
+        """Where the influences come from."""
+        return f"{'paired' if self.paired else 'unpaired'}-{self.how}"
 
     def interval(self, level: float) -> Interval | None:
-        """Return the percentile interval of the differences."""
-        return Interval.of_draws(self._differences, level)
+        """Return the interval of the difference."""
+        return self.difference.spread.interval(level)
 
     def p_value(self) -> float:
-        """Return twice the smaller share of draws on one side of 0, which belongs to the interval."""
-        draws = self._differences
-        if not len(draws):
-            return math.nan
-        return min(1.0, 2 * min(_share(draws <= 0), _share(draws >= 0)))
+        """Return the two-sided p-value, which belongs to the interval."""
+        return 2 * min(self.difference.spread.p_above(0), self.difference.spread.p_below(0))
 
     def p_worse(self, sign: int, margin: Margin) -> float:
-        """Return the share of draws in which the candidate is worse by no more than the margin."""
-        excess = self._excess(sign, margin)
-        return _share(excess <= 0) if len(excess) else math.nan
+        """Return the one-sided p-value of "worse by no more than the margin"."""
+        return self._p(sign, margin, sign > 0)
 
     def p_not_worse(self, sign: int, margin: Margin) -> float:
-        """Return the share of draws in which the candidate is worse by the margin or more."""
-        excess = self._excess(sign, margin)
-        return _share(excess >= 0) if len(excess) else math.nan
+        """Return the one-sided p-value of "worse by the margin or more"."""
+        return self._p(sign, margin, sign < 0)
+
+    @cached_property
+    def difference(self) -> Influences:
+        """Of candidate minus baseline."""
+        return contrast(self.candidate, self.baseline, self.paired)
+
+    def _p(self, sign: int, margin: Margin, above: bool) -> float:
+        found = self.difference
+        if margin.relative:
+            factor = 1 + sign * math.copysign(margin.relative, self.baseline.value)
+            found = contrast(self.candidate, self.baseline, self.paired, factor)
+        limit = sign * margin.absolute
+        return found.spread.p_above(limit) if above else found.spread.p_below(limit)
+
+
+@dataclass(frozen=True)
+class ExactShares:
+    """The difference of two shares of independent rows, each with its exact interval.
+
+    Of paired rows only those count that one of the systems has alone, whose numbers, if both are equally
+    good, are those of a fair coin (McNemar 1947). The interval joins those of both shares, each at half of
+    the error (Bonferroni): it holds at least what it promises, however few the rows.
+
+    Attributes
+    ----------
+    gained, of_gained
+        Hits of the candidate, of paired rows of it alone, and among how many rows.
+    lost, of_lost
+        The same of the baseline.
+    baseline
+        The baseline's share.
+    paired
+        Whether both have the same rows.
+    no_interval
+        "": there always is one.
+    """
+
+    gained: int
+    of_gained: int
+    lost: int
+    of_lost: int
+    baseline: float
+    paired: bool
+    no_interval: str = ""
 
     @property
-    def _differences(self) -> Doubles:
-        return self._excess(1, Margin())
+    def method(self) -> str:
+        """What is exact."""
+        return f"{'paired' if self.paired else 'unpaired'}-exact"
 
-    def _excess(self, sign: int, margin: Margin) -> Doubles:
-        with np.errstate(invalid="ignore"):  # both infinite: that draw says nothing
-            difference = sign * (self.candidate - self.baseline) - margin.absolute
-            if margin.relative:
-                difference -= margin.relative * np.abs(self.baseline)
-        return difference[~np.isnan(difference)]
+    def interval(self, level: float) -> Interval | None:
+        """Return the interval of the difference."""
+        tail = (1 - level) / 2
+        return Interval(self._least(tail), self._most(tail), level)
+
+    def p_value(self) -> float:
+        """Return the two-sided p-value."""
+        return min(1.0, 2 * min(self._p_above(0), self._p_below(0)))
+
+    def p_worse(self, sign: int, margin: Margin) -> float:
+        """Return the one-sided p-value of "worse by no more than the margin"."""
+        limit = sign * margin.of(self.baseline)
+        return self._p_above(limit) if sign > 0 else self._p_below(limit)
+
+    def p_not_worse(self, sign: int, margin: Margin) -> float:
+        """Return the one-sided p-value of "worse by the margin or more"."""
+        limit = sign * margin.of(self.baseline)
+        return self._p_below(limit) if sign > 0 else self._p_above(limit)
+
+    def _p_above(self, limit: float) -> float:
+        if self.paired and not limit:
+            return coin_upper(self.gained, self.gained + self.lost)
+        return root(lambda tail: self._least(tail) - limit, 0.0, 1.0)
+
+    def _p_below(self, limit: float) -> float:
+        if self.paired and not limit:
+            return coin_upper(self.lost, self.gained + self.lost)
+        return root(lambda tail: limit - self._most(tail), 0.0, 1.0)
+
+    def _least(self, tail: float) -> float:
+        return share_least(self.gained, self.of_gained, tail / 2) - share_most(
+            self.lost, self.of_lost, tail / 2
+        )
+
+    def _most(self, tail: float) -> float:
+        return share_most(self.gained, self.of_gained, tail / 2) - share_least(
+            self.lost, self.of_lost, tail / 2
+        )
 
 
 @dataclass(frozen=True)
@@ -119,6 +200,7 @@ class Normal:
     variances: tuple[float, float]
     covariance: float
     method: str
+    no_interval: str = ""
 
     def interval(self, level: float) -> Interval | None:
         """Return the normal interval of the difference."""
@@ -169,12 +251,15 @@ class Permuted:
         The tested statistic, which for some metrics rests on cells or a kernel that both systems share.
     paired
         Whether predictions were swapped within a row.
+    no_interval
+        Why there is none, of metrics that may have one.
     """
 
     difference: float
     baseline: float
     swapped: Swapped
     paired: bool
+    no_interval: str = ""
 
     @property
     def method(self) -> str:
@@ -214,6 +299,7 @@ class Untested:
     """No spread: a metric for which no test of differences is known."""
 
     method: str = "untested"
+    no_interval: str = ""
 
     def interval(self, level: float) -> Interval | None:
         """Return None."""

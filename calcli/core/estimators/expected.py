@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,15 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import Block
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.beta_scores import BetaScore
+from calcli.core.estimators.beta_scores import BetaScore, IntegralOfRisks
 from calcli.core.estimators.costs import CostMatrix, find_costs, matrix_of
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.estimators.rules.base import ScoringRule
+from calcli.core.estimators.weighted_risks import find_weights
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import PROPER
-from calcli.core.language.settings import Costs
+from calcli.core.language.settings import Settings
 
 
 class Risk(ScoringRule):
@@ -48,9 +48,9 @@ class Risk(ScoringRule):
 
 
 class Weighted(ScoringRule):
-    """Risks of two classes at all thresholds, weighted by a beta density."""
+    """Risks of two classes at all thresholds, weighted."""
 
-    def __init__(self, score: BetaScore) -> None:
+    def __init__(self, score: IntegralOfRisks) -> None:
         self.score = score
 
     def of_block(self, block: Block) -> Array:
@@ -74,44 +74,51 @@ class Weighted(ScoringRule):
         return self.score.constant(priors)
 
 
-def expected_score(
-    call: MetricExpression, predictions: Predictions, costs: Sequence[Costs] = ()
-) -> ScoringRule:
+def expected_score(call: MetricExpression, predictions: Predictions, settings: Settings) -> ScoringRule:
     """Return the rule whose mean a score is.
 
     Parameters
     ----------
     call
-        A proper score, the error rate, a Bayes risk or a beta-weighted score.
+        A proper score, the error rate, a Bayes risk or an integral of risks.
     predictions
         What is to be scored.
-    costs
-        Costs that expressions may name, beside those that every expression may.
+    settings
+        Costs and weights that expressions may name, beside those that every expression may.
 
     Raises
     ------
     UsageError
-        If the costs are unknown, or the score is not defined for that number of classes.
+        If costs or weights are unknown, or the score is not defined for that number of classes.
     InputError
         If the costs do not fit the classes.
     """
     name = call.entry.name
     if name in PROPER:
-        return scoring_rule(name)
-    if name == "beta_score":
-        return Weighted(beta_score(call, predictions))
-    named = find_costs(str(call.arguments.get("costs", "zero-one")), costs)
+        return scoring_rule(name, of_answers=predictions.of_answers)
+    if is_integral(call):
+        return Weighted(integral_of_risks(call, predictions, settings))
+    named = find_costs(str(call.arguments.get("costs", "zero-one")), settings.costs)
     return Risk(matrix_of(named, predictions))
 
 
-def beta_score(call: MetricExpression, predictions: Predictions) -> BetaScore:
-    """Return the beta-weighted score that an expression asks for.
+def is_integral(call: MetricExpression) -> bool:
+    """Tell whether a score integrates risks over the threshold."""
+    return call.entry.name.endswith(("beta_score", "weighted_risk"))
+
+
+def integral_of_risks(
+    call: MetricExpression, predictions: Predictions, settings: Settings
+) -> IntegralOfRisks:
+    """Return the weighted risks that an expression asks for.
 
     Raises
     ------
     UsageError
-        If there are more than two classes.
+        If there are more than two classes, or no such weights.
     """
     if predictions.n_classes != 2:
-        raise UsageError(f"beta_score is for two classes, these are {predictions.n_classes}")
+        raise UsageError(f"{call.entry.name} is for two classes, these are {predictions.n_classes}")
+    if "weights" in call.arguments:
+        return find_weights(call.arguments["weights"], settings.threshold_weights)
     return BetaScore(call.arguments["a"], call.arguments["b"])

@@ -1,4 +1,4 @@
-"""Intervals."""
+"""Intervals, and how many observations they rest on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.estimators.quantiles import share_least, share_most
+
 
 @dataclass(frozen=True)
 class Interval:
-    """A percentile bootstrap interval.
+    """An interval that holds the truth with a known probability.
 
     Attributes
     ----------
@@ -27,7 +29,7 @@ class Interval:
 
     @classmethod
     def of_draws(cls, draws: NDArray[np.float64], level: float) -> Interval | None:
-        """Return the interval of (B,) resampled values, of which those that are nan do not count.
+        """Return the percentile interval of (B,) resampled values, of which those that are nan do not count.
 
         Its ends are order statistics, so that infinite draws stay infinite. None if no draw counts.
         """
@@ -36,6 +38,12 @@ class Interval:
             return None
         low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
         return cls(float(low), float(high), level)
+
+    @classmethod
+    def of_share(cls, hits: int, rows: int, level: float) -> Interval:
+        """Return the exact interval of a share of independent rows (Clopper & Pearson 1934)."""
+        tail = (1 - level) / 2
+        return cls(share_least(hits, rows, tail), share_most(hits, rows, tail), level)
 
     def contains(self, value: float) -> bool:
         """Return whether a value lies within it, or at an end but for rounding."""

@@ -70,8 +70,9 @@ def swap_shares(
     """
     old, new = (np.ascontiguousarray(one.probs) for one in (baseline, candidate))
     weights = np.ones(len(old)) if baseline.weights is None else baseline.weights
-    outcome = np.eye(old.shape[1])[baseline.labels]
-    old_gap, new_gap = ((outcome - probs) * weights[:, None] for probs in (old, new))
+    outcomes = np.eye(old.shape[1])  # of answers each system has its own
+    gaps = (outcomes[one.labels] - probs for one, probs in ((baseline, old), (candidate, new)))
+    old_gap, new_gap = (gap * weights[:, None] for gap in gaps)
     shares, pairs = np.zeros(len(old)), 0.0
     for rows, others, is_own in _tiles(len(old), estimator):
         tile = np.zeros((*old[rows].shape[:-1], old[others].shape[-2]))

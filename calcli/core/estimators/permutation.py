@@ -15,9 +15,10 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batch_sizes
-from calcli.core.data.binning import Bins, bin_index, equal_width_index
+from calcli.core.data.binning import Bins, bin_index, equal_width_edges, equal_width_index
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.errors import OfVectors, OneDimensional
+from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.miscalibration import (
     BinnedError,
     KolmogorovSmirnov,
@@ -30,6 +31,7 @@ Statistic = Callable[[Bins], Any]
 
 CELLS = 500  # steps of the score, if it has more distinct values
 STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
+ROUNDING = 1e-13  # relative to a difference: what a unit brings that is the same in both systems
 MEMBERSHIPS = 5_000_000  # of units in systems, held in memory at once
 
 
@@ -66,6 +68,18 @@ class Side:
         inside = (self.score >= low) & ((self.score < high) | (high >= 1))
         weights = None if self.weights is None else self.weights[inside]
         return Side(self.score[inside], self.outcome[inside], self.units.within(inside), weights)
+
+
+def swapped_signs(difference: Influences, draws: int, rng: np.random.Generator) -> Swapped:
+    """Return differences of means with what each unit brings to them swapped between paired systems."""
+    share = 1 / len(difference.of_units) if difference.share is None else difference.share
+    brought = difference.of_units + difference.value * share
+    brought = brought[np.abs(brought) > ROUNDING * abs(difference.value)]
+    drawn = [
+        rng.choice([-1.0, 1.0], (size, len(brought))) @ brought
+        for size in batch_sizes(draws, max(1, len(brought)), MEMBERSHIPS)
+    ]
+    return Swapped(float(brought.sum()), np.concatenate(drawn))
 
 
 def permuted_differences(
@@ -198,6 +212,27 @@ class _Cells:
             steps = steps[np.linspace(0, len(steps) - 1, most).astype(np.intp)]
         first, second = (np.searchsorted(steps, score) for score in scores)
         return cls(len(steps), (first, second), statistic)
+
+
+def of_cells(estimator: OneDimensional | OfVectors, edges: Doubles) -> Statistic | None:
+    """Return an estimator as a function of sums over cells between these edges; None where it is none.
+
+    Bins are made of whole cells; of the KS error, steps within a cell count as one.
+    """
+    if isinstance(estimator, KolmogorovSmirnov):
+        return _largest_cumulative_gap
+    if not isinstance(estimator, BinnedError) or estimator.debiased or estimator.binning != "equal-width":
+        return None
+    starts = np.searchsorted(edges, equal_width_edges(estimator.bins)[:-1])
+    if not np.array_equal(edges[starts], equal_width_edges(estimator.bins)[:-1]):
+        return None
+
+    def error(cells: Bins) -> Any:
+        sums = (np.add.reduceat(table, starts, axis=-1) for table in (cells.score, cells.outcome))
+        weight = np.add.reduceat(cells.weight, starts, axis=-1)
+        return binned_error(Bins(weight, weight, *sums), estimator.norm)
+
+    return error
 
 
 def _largest_cumulative_gap(bins: Bins) -> Doubles:

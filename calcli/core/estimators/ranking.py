@@ -4,55 +4,53 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import is_run_end
+from calcli.core.estimators.influences import Spread
+from calcli.core.estimators.interval import Interval
 from calcli.core.problems.problem import Problem
 
 
-@dataclass(frozen=True)
-class Area:
-    """An area under the ROC curve.
+def roc_area(problem: Problem) -> Spread:
+    """Return the area under the ROC curve of a binary problem; ties count one half.
 
-    Attributes
-    ----------
-    value
-        The area, in [0, 1]; nan where one of the outcomes does not occur.
-    standard_error
-        Root of the sum of the squared influences of the rows on it (DeLong et al. 1988).
+    It is in [0, 1], and nan where one of the outcomes does not occur.
     """
-
-    value: float
-    standard_error: float
-
-    def interval(self, level: float) -> tuple[float, float] | None:
-        """Return a normal interval on the scale of log-odds; None at 0 and 1, where there is no spread."""
-        if not 0 < self.value < 1:
-            return None
-        odds = math.log(self.value / (1 - self.value))
-        scale = self.standard_error / (self.value * (1 - self.value))
-        half = NormalDist().inv_cdf((1 + level) / 2) * scale
-        low, high = (math.tanh(end / 2) / 2 + 0.5 for end in (odds - half, odds + half))
-        return low, high
-
-
-def roc_area(problem: Problem) -> Area:
-    """Return the area under the ROC curve of a binary problem; ties count one half."""
     placed = _place(problem.outcome, problem.weights, problem.run_ends)
+    rows = len(problem.outcome)
     if placed is None:
-        return Area(math.nan, math.nan)
-    if problem.weights is None:
-        positive, negative = placed.positive, placed.negative
-    else:
-        squares = np.square(problem.weights)
-        positive = _run_sums(squares * problem.outcome, problem.run_ends)
-        negative = _run_sums(squares * ~problem.outcome, problem.run_ends)
-    spread = positive @ np.square(placed.of_positive) + negative @ np.square(placed.of_negative)
-    return Area(placed.area, math.sqrt(spread) / problem.total_weight)
+        return Spread(math.nan, rows, math.nan, math.nan, math.nan)
+    powers = []
+    for power in (2, 3, 4):
+        if problem.weights is None:
+            positive, negative = placed.positive, placed.negative
+        else:
+            weights = problem.weights**power
+            positive = _run_sums(weights * problem.outcome, problem.run_ends)
+            negative = _run_sums(weights * ~problem.outcome, problem.run_ends)
+            rows = int(np.count_nonzero(problem.weights))
+        spread = positive @ placed.of_positive**power + negative @ placed.of_negative**power
+        powers.append(float(spread) / problem.total_weight**power)
+    squares, cubes, fourths = powers
+    return Spread(placed.area, rows, squares, cubes, fourths)
+
+
+def area_interval(area: Spread, level: float, unit: str = "row") -> tuple[Interval | None, str]:
+    """Return the interval of an area, made on the scale of log-odds, or why there is none."""
+    value = area.value
+    found, reason = area.judged(level, unit)
+    if found is None or not 0 < value < 1:
+        return None, reason
+    ends = area.scaled(math.log(value / (1 - value)), 1 / (value * (1 - value))).interval(level)
+    return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level), ""
+
+
+def _of_log_odds(log_odds: float) -> float:
+    return math.tanh(log_odds / 2) / 2 + 0.5
 
 
 def area_influences(
@@ -91,6 +89,38 @@ def area_influences(
         influence *= weights
     total = len(labels) if weights is None else weights.sum()
     return float(np.mean(areas)), influence / (len(areas) * total)
+
+
+def dealt_influences(problem: Problem, edges: Doubles, sums: Doubles) -> tuple[Doubles, float]:
+    """Return what deals of rows add to the area of a binary problem, and the variance that cells hide.
+
+    Rows of a cell and an outcome count with their mean influence. How they differ from it is not seen deal by
+    deal; two systems may differ in it, so that it is to be added to the variance of each of them.
+
+    Parameters
+    ----------
+    problem
+        All rows.
+    edges
+        (cells + 1,) of coarse cells.
+    sums
+        (deals, 3, cells) sums of weight, score and outcome.
+    """
+    placed = _place(problem.outcome, problem.weights, problem.run_ends)
+    if placed is None:
+        return np.full(len(sums), math.nan), math.nan
+    cell = np.searchsorted(edges[1:-1], problem.score[problem.run_ends - 1], side="right")
+    cells, total, within, dealt = len(edges) - 1, problem.total_weight, 0.0, np.zeros(len(sums))
+    weight, _, hits = np.moveaxis(sums, 1, 0)
+    for own, influence, table in (
+        (placed.positive, placed.of_positive, hits),
+        (placed.negative, placed.of_negative, weight - hits),
+    ):
+        mass = np.bincount(cell, own, cells)
+        mean = np.bincount(cell, own * influence, cells) / np.where(mass > 0, mass, 1)
+        within += float(own @ np.square(influence - mean[cell]))
+        dealt += table @ mean
+    return dealt / total, within / total**2
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Positions
+from calcli.core.data.arrays import Array, Doubles, Positions
 from calcli.core.data.blocks import sweep
 from calcli.core.data.drawing import draw_labels
 from calcli.core.data.predictions import ArrayScores, Predictions
@@ -53,11 +53,15 @@ def resampled_nulls(
     observed: Mapping[str, float],
     draws: int,
     rng: np.random.Generator,
+    posteriors: Doubles | None = None,
+    *,
+    resample: bool = True,
 ) -> dict[str, Null]:
     """Return the distributions of errors under perfect calibration, with predictions resampled as well.
 
     This is the scheme of Vaicenavicius et al. (2019, section 4.2): rows are drawn with replacement, their
-    labels from their predictions, and the error is computed again, bins included.
+    labels from their predictions, or from what a known calibration function makes of these, and the error is
+    computed again, bins included.
 
     Parameters
     ----------
@@ -71,6 +75,10 @@ def resampled_nulls(
         Simulated data sets.
     rng
         Source of chance.
+    posteriors
+        (N, K) probabilities to draw labels from in place of the predictions.
+    resample
+        Whether rows are drawn; else they stay as they are.
     """
     if not observed:
         return {}
@@ -78,10 +86,11 @@ def resampled_nulls(
     sweep(predictions, [table])
     scores = ArrayScores(np.ascontiguousarray(table.problem.probs), "probs")
     whole = replace(predictions, scores=scores, columns={})
+    truth = scores.array if posteriors is None else posteriors
     units, found = Units.of(predictions.n_rows), []
     for _ in range(draws):
-        rows = _drawn(whole, units, rng)
-        labels = draw_labels(scores.array[rows], 1, rng)[:, 0]
+        rows = _drawn(whole, units, rng) if resample else np.arange(whole.n_rows)
+        labels = draw_labels(truth[rows], 1, rng)[:, 0]
         found.append(values(_taken(whole, rows, labels)))
     return {name: compare(value, np.array([one[name] for one in found])) for name, value in observed.items()}
 

@@ -6,23 +6,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
 from calcli.core.estimators import rules, scoring
-from calcli.core.estimators.beta_scores import BetaScore
+from calcli.core.estimators.beta_scores import IntegralOfRisks
 from calcli.core.estimators.cllr import find_cllr
 from calcli.core.estimators.costs import CostMatrix, decided, find_costs, matrix_of
-from calcli.core.estimators.expected import beta_score
-from calcli.core.estimators.scoring import Means
+from calcli.core.estimators.expected import integral_of_risks, is_integral
+from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import PROPER
 from calcli.core.language.settings import Settings
 
-OfMeans = Callable[[Means], Doubles]
-
 CONSTANTS: dict[str, OfMeans] = {"error_rate": scoring.constant_error_rate}
+MISSES = "error_rate"
+SHARES = ("accuracy", MISSES, "top5_accuracy")
 NORMALIZED, EXPECTED_COST = "normalized_", "expected_cost"
 
 
@@ -40,6 +42,12 @@ class Score:
         The same for the best system that gives every row the same answer; None where that says nothing.
     costs
         The costs of the decisions it judges, if it judges any.
+    is_share
+        Whether it is a share of the rows.
+    is_of_misses
+        Whether that is the share of those without a hit.
+    over
+        The score over the risk of a constant decision, by its number, if it is one over that of the best.
     parts
         Numbers to read it with, by name.
     """
@@ -48,6 +56,9 @@ class Score:
     value: OfMeans
     constant: OfMeans | None = None
     costs: CostMatrix | None = None
+    is_share: bool = False
+    is_of_misses: bool = False
+    over: Callable[[int], OfMeans] | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -61,12 +72,13 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
     predictions
         What is to be scored.
     settings
-        Costs that expressions may name, decisions that were made, and the least probability of a label.
+        Costs and weights that expressions may name, decisions that were made, and the least probability of
+        a label.
 
     Raises
     ------
     UsageError
-        If the costs are unknown, or the score is not defined for that number of classes.
+        If the costs or weights are unknown, or the score is not defined for that number of classes.
     InputError
         If the costs do not fit the classes.
     """
@@ -74,19 +86,34 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
     if "costs" in call.arguments:
         matrix = _costs(call, predictions, settings)
         normalized = name.startswith(NORMALIZED)
+        is_share = not normalized and bool(np.isin(matrix.cost, (0, 1)).all())
         value = scoring.normalized_risk if normalized else scoring.risk
         constant = None if normalized else partial(scoring.constant_risk, costs=matrix)
         parts = {} if normalized or matrix.threshold is None else {"threshold": matrix.threshold}
-        return Score(matrix.statistics, partial(value, costs=matrix), constant, matrix, parts)
+        of_risk = partial(_over_risk, matrix) if normalized else None
+        of_means = partial(value, costs=matrix)
+        return Score(matrix.statistics, of_means, constant, matrix, is_share, over=of_risk, parts=parts)
     if name == "cllr":
         found = find_cllr(name, predictions, settings)
         return Score(found.statistics, found.value, parts={"prior_odds": found.prior_odds})
-    if name.endswith("beta_score"):
-        return _beta(beta_score(call, predictions), normalized=name.startswith(NORMALIZED))
+    if is_integral(call):
+        integral = integral_of_risks(call, predictions, settings)
+        return _integral(integral, normalized=name.startswith(NORMALIZED))
     if (proper := name.removeprefix(NORMALIZED)) in PROPER:
-        return proper_score(proper, name.startswith(NORMALIZED), settings.clip)
+        normalized, of_answers = name.startswith(NORMALIZED), predictions.of_answers
+        return proper_score(proper, normalized, settings.clip, of_answers=of_answers)
     statistics = {key: ROW_STATISTICS[key] for key in call.entry.statistics}
-    return Score(statistics, getattr(scoring, name), CONSTANTS.get(name))
+    over = _over_error_rate if name == "normalized_error_rate" else None
+    of_means = getattr(scoring, name)
+    return Score(statistics, of_means, CONSTANTS.get(name), None, name in SHARES, name == MISSES, over)
+
+
+def _over_risk(matrix: CostMatrix, decision: int) -> OfMeans:
+    return partial(scoring.normalized_risk, costs=matrix, decision=decision)
+
+
+def _over_error_rate(decision: int) -> OfMeans:
+    return partial(scoring.normalized_error_rate, decision=decision)
 
 
 def _costs(call: MetricExpression, predictions: Predictions, settings: Settings) -> CostMatrix:
@@ -99,16 +126,16 @@ def _costs(call: MetricExpression, predictions: Predictions, settings: Settings)
     return decided(matrix, predictions, settings.decision_column)
 
 
-def proper_score(name: str, normalized: bool, clip: float = 0.0) -> Score:
+def proper_score(name: str, normalized: bool, clip: float = 0.0, *, of_answers: bool = False) -> Score:
     """Return the mean loss of a rule, or what it is of that of the class frequencies."""
-    rule = rules.scoring_rule(name)
+    rule = rules.scoring_rule(name, of_answers=of_answers)
     statistics = {name: rule.statistic(clip)}
 
     return _over_constant(statistics, lambda means: means[name], rule.constant, normalized=normalized)
 
 
-def _beta(score: BetaScore, *, normalized: bool) -> Score:
-    value = partial(scoring.beta_score, score=score)
+def _integral(score: IntegralOfRisks, *, normalized: bool) -> Score:
+    value = partial(scoring.integral_of_risks, score=score)
     return _over_constant(score.statistics, value, score.constant, normalized=normalized)
 
 
@@ -124,11 +151,6 @@ def _over_constant(
     def constant(means: Means) -> Doubles:
         return of_priors(means.priors)
 
-    def unbiased(means: Means) -> Doubles:
-        if means.of_sample is None:
-            return constant(means)
-        return scoring.without_bias(constant(means), float(of_priors(means.of_sample)))
-
     if normalized:
-        return Score(statistics, lambda means: scoring.ratio(value(means), unbiased(means)))
+        return Score(statistics, lambda means: scoring.ratio(value(means), constant(means)))
     return Score(statistics, value, constant)

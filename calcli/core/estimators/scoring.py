@@ -1,21 +1,21 @@
-"""Scores that are smooth functions of means over rows: they can be resampled without reading a row again."""
+"""Scores that are smooth functions of means over rows: without a row they are known at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.beta_scores import BetaScore
+from calcli.core.estimators.beta_scores import IntegralOfRisks
 from calcli.core.estimators.costs import CostMatrix
 
 
 @dataclass(frozen=True)
 class Means:
-    """Weighted means of row statistics, of the sample or of B resamples.
+    """Weighted means of row statistics, of the sample or without each of n units.
 
     Attributes
     ----------
@@ -24,16 +24,19 @@ class Means:
     priors
         (..., K) weighted class frequencies.
     of_sample
-        (K,) those of the sample that was resampled; None if these are they.
+        (K,) those of the sample.
     """
 
     columns: Mapping[str, Doubles]
     priors: Doubles
-    of_sample: Doubles | None = None
+    of_sample: Doubles
 
     def __getitem__(self, name: str) -> Doubles:
         """Return the means of one statistic."""
         return self.columns[name]
+
+
+OfMeans = Callable[[Means], Doubles]
 
 
 def top1_brier(means: Means) -> Doubles:
@@ -51,9 +54,9 @@ def error_rate(means: Means) -> Doubles:
     return 1 - means["hit"]
 
 
-def normalized_error_rate(means: Means) -> Doubles:
-    """Error rate over that of always deciding for the most frequent class."""
-    return ratio(error_rate(means), constant_error_rate(means))
+def normalized_error_rate(means: Means, decision: int | None = None) -> Doubles:
+    """Error rate over that of always deciding for the most frequent class, or for another one."""
+    return ratio(error_rate(means), constant_error_rate(means, decision))
 
 
 def top5_accuracy(means: Means) -> Doubles:
@@ -76,46 +79,47 @@ def risk(means: Means, costs: CostMatrix) -> Doubles:
     return means[costs.column]
 
 
-def normalized_risk(means: Means, costs: CostMatrix) -> Doubles:
-    """The same over that of the best constant decision (Ferrer & Ramos 2024, section 2.3.1)."""
-    return ratio(risk(means, costs), constant_risk(means, costs))
+def normalized_risk(means: Means, costs: CostMatrix, decision: int | None = None) -> Doubles:
+    """The same over that of the best constant decision (Ferrer & Ramos 2024, section 2.3.1), or another."""
+    return ratio(risk(means, costs), constant_risk(means, costs, decision))
 
 
-def beta_score(means: Means, score: BetaScore) -> Doubles:
-    """Mean over the rows of the integral of risks that one beta density of the threshold weights."""
+def integral_of_risks(means: Means, score: IntegralOfRisks) -> Doubles:
+    """Mean over the rows of the integral of risks that weights of the threshold make."""
     return means[score.column]
 
 
-def constant_risk(means: Means, costs: CostMatrix) -> Doubles:
-    """Mean cost of the best constant decision; in resamples, of the one that is best in the sample.
-
-    The least of several risks is too small by chance already. If every resample chose anew, it would be so
-    twice, and intervals would miss the normalized risk where several decisions are about as good.
-    """
-    chosen = means.priors if means.of_sample is None else means.of_sample
-    return means.priors @ costs.cost[:, (chosen @ costs.cost).argmin()]
+def constant_risk(means: Means, costs: CostMatrix, decision: int | None = None) -> Doubles:
+    """Mean cost of a constant decision, if none is named of the one that is best in the sample."""
+    chosen = (means.of_sample @ costs.cost).argmin() if decision is None else decision
+    return means.priors @ costs.cost[:, chosen]
 
 
-def constant_error_rate(means: Means) -> Doubles:
-    """Error rate of always deciding for the most frequent class; in resamples as `constant_risk`."""
-    chosen = means.priors if means.of_sample is None else means.of_sample
-    return 1 - means.priors[..., chosen.argmax()]
+def constant_error_rate(means: Means, decision: int | None = None) -> Doubles:
+    """Error rate of always deciding for a class, if none is named for the most frequent one of the sample."""
+    return 1 - means.priors[..., means.of_sample.argmax() if decision is None else decision]
 
 
-def without_bias(draws: Doubles, value: float) -> Doubles:
-    """Move (B,) resampled values of a biased statistic to where it would lie without its bias.
+def rival(priors: Doubles, cost: Doubles, reach: float) -> int:
+    """Return the constant decision that costs most among those that may be the best one.
 
-    Resamples have the bias of the sample once more, and are moved back by twice as much. The entropy of the
-    frequencies of K classes in N rows is too low by (K - 1) / 2N (Miller 1955), that of resamples by double.
+    The least of several risks is too small by chance. The best decision is, as surely as an interval holds,
+    among those whose risk is not proven to be higher than the least.
 
     Parameters
     ----------
-    draws
-        Those that are nan do not count.
-    value
-        The statistic of the sample itself.
+    priors
+        (K,) class frequencies.
+    cost
+        (K, D) costs.
+    reach
+        How many standard errors of one row prove a difference.
     """
-    return draws - 2 * (np.nanmean(draws) - value)
+    risks = priors @ cost
+    more = cost - cost[:, [risks.argmin()]]
+    mean = priors @ more
+    spread = np.sqrt(np.maximum(priors @ more**2 - mean**2, 0))
+    return int(np.where(mean <= reach * spread, risks, -np.inf).argmax())
 
 
 def ratio(value: Doubles, reference: Doubles) -> Doubles:

@@ -179,8 +179,7 @@ def _kde_kernel(problem: Problem) -> NDArray[np.complex128]:
     score = problem.score.astype(np.float64, copy=False)
     center = np.average(score, weights=problem.weights)
     deviation = np.sqrt(np.average(np.square(score - center), weights=problem.weights))
-    squares = len(score) if problem.weights is None else np.square(problem.weights).sum()
-    rows = problem.total_weight**2 / squares
+    rows = problem.total_weight**2 / problem.squared_weights.sum()
     reach = 3 * 1.06 * deviation * rows**-0.2  # a triweight reaches three standard deviations
     distance = np.arange(CELLS + 1) / CELLS
     relative = np.divide(distance, reach, out=np.ones(CELLS + 1), where=distance < reach)

@@ -19,6 +19,9 @@ from calcli.core.problems.problem import Problem, ordered_problem
 
 Parts = dict[str, float]
 
+CANONICAL = "canonical"
+EXAMPLE = "class-0@0.6..0.6+class-1@0.3..0.3"
+
 
 def from_class_sums(call: MetricExpression) -> bool:
     """Tell whether sums over the bins of every class are enough."""
@@ -34,11 +37,17 @@ def keep_parts(call: MetricExpression, made: Pass) -> None:
         If the lens is another one than class-wise and that of a class, or a region has no one score.
     """
     bins = call.arguments["bins"]
-    if call.lens != CLASS_WISE:
+    if call.lens == CANONICAL:
+        if call.region == "all" or call.arguments["estimator"] != "bins":
+            raise UsageError(f"{call}: of whole vectors a region is one bin; name it, as in region={EXAMPLE}")
+        made.keep_probs()
+    elif "@" in call.region:
+        raise UsageError(f"{call}: conditions on several classes are for whole vectors; say lens=canonical")
+    elif call.lens != CLASS_WISE:
         if not call.lens.startswith("class-"):
             raise UsageError(
-                f"{call}: the parts are those of classes, not of the lens {call.lens}; expected class-wise "
-                "or one such as class-0"
+                f"{call}: the parts are those of classes, not of the lens {call.lens}; expected class-wise, "
+                "one such as class-0, or canonical with a region"
             )
         made.keep_lens(call.lens)
     elif call.region != "all":
@@ -53,17 +62,19 @@ def keep_parts(call: MetricExpression, made: Pass) -> None:
 def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:
     """Return the score, or the term of a class in it, its parts, their sum and what that sum misses.
 
-    Of a region of one class all of them are shares of the whole: the share of the rows times what they are
-    among these rows. They are nan where there is no row.
+    Of a region all of them are shares of the whole: the share of the rows times what they are among these
+    rows. Of whole vectors the rows of the region are one bin. They are nan where there is no row.
     """
-    rule = decomposable_rule(call.score)
+    rule = decomposable_rule(call.score, of_answers=measured.predictions.of_answers)
     losses, weights = measured.rows[call.score], measured.predictions.weights
     share: Parts = {}
     if call.lens == CLASS_WISE:
         found = _every_class(call, measured, rule)
         score = _mean(losses, weights)
+    elif call.lens == CANONICAL:
+        return _of_vectors(call, measured, rule)
     else:
-        prob, outcome = measured.columns(call.lens)
+        prob, outcome, *_ = measured.look(call.lens)
         inside = _inside(prob, call.region)
         problem = measured.problem(call.lens)
         whole = problem.total_weight
@@ -84,6 +95,31 @@ def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:
         "estimated": found.estimated,
         "remainder": score - found.estimated,
         **share,
+    }
+
+
+def _of_vectors(call: MetricExpression, measured: Measurements, rule: Decomposable) -> Parts:
+    """Return the parts of a region of whole vectors, of which its rows are one bin."""
+    problem = measured.vector_problem(CANONICAL)
+    inside = problem.rows_in(call.region, str(call))
+    weight = np.ones(len(inside)) if problem.weights is None else problem.weights.astype(np.float64)
+    own = np.where(inside, weight, 0.0)
+    if not own.any():
+        return dict.fromkeys(("score", "calibration", "refinement", "estimated", "remainder"), math.nan)
+    part = float(own.sum() / weight.sum())
+    own /= own.sum()
+    frequency = np.bincount(problem.labels, own, problem.probs.shape[1]).astype(np.float64)
+    found = BinnedLosses(*rule.binned(np.ones(len(frequency)), own @ problem.probs, frequency))
+    score = part * _mean(measured.rows[call.score][inside], own[inside])
+    estimated = part * found.estimated
+    return {
+        "score": score,
+        "calibration": part * found.calibration,
+        "refinement": part * found.refinement,
+        "estimated": estimated,
+        "remainder": score - estimated,
+        "share": part,
+        "refinement_within": found.refinement,
     }
 
 

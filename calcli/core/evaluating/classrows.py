@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null, compare
@@ -30,9 +28,8 @@ def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
     total = table.weight.sum(-1)
     k = predictions.n_classes
     weight = table.outcome.sum(-1)
-    hits = _hits_of_classes(measured)
+    rows, hits = measured.rows_and_hits
     errors = binned_error(table, "1")
-    rows = np.bincount(predictions.labels, minlength=k)
     mean_prob = table.score.sum(-1) / total
     enough = np.maximum(rows, mean_prob * predictions.n_rows) >= ENOUGH_OF_CLASS
     columns = zip(
@@ -47,13 +44,6 @@ def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
         strict=True,
     )
     return [ClassRow(*column) for column in columns]
-
-
-def _hits_of_classes(measured: Measurements) -> NDArray[Any]:
-    """Return the (K,) weight of the rows of each class that are predicted as it."""
-    hit, predictions = measured.rows["hit"], measured.predictions
-    weights = None if predictions.weights is None else predictions.weights[hit]
-    return np.bincount(predictions.labels[hit], weights, predictions.n_classes)
 
 
 def _nulls(

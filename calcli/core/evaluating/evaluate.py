@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -17,58 +18,27 @@ from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
+from calcli.core.evaluating.gathering import summed
 from calcli.core.evaluating.measurements import Measurements, Pass, UnitsOf
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
     ClassRow,
+    Estimate,
     Evaluation,
-    InfiniteLogLoss,
     Input,
     ReliabilityBin,
     Summary,
 )
-from calcli.core.language.errors import UsageError
+from calcli.core.evaluating.stored import StoredMeasurements
+from calcli.core.evaluating.usual import default_metrics
+from calcli.core.language.answers import refuse_classes
+from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
+from calcli.core.language.families import ERROR
+from calcli.core.language.places import looks_at_classes, refuse_places
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
-
-RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
-FIRST = 5  # how many of the rows of infinite log-loss are named
-AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
-
-
-def default_metrics(
-    predictions: Predictions, settings: Settings | None = None
-) -> tuple[list[str], list[str]]:
-    """Return the expressions of the default report, and a sentence for each metric left out."""
-    rows, classes = predictions.scores.shape
-    names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
-    names += ["accuracy", "normalized_error_rate"]
-    for one in settings.costs if settings else ():
-        names += [f"bayes_risk:costs={one.name}", f"normalized_bayes_risk:costs={one.name}"]
-    if settings and settings.decision_column is not None:
-        for called in [one.name for one in settings.costs] or ["zero-one"]:
-            names += [f"expected_cost:costs={called}", f"normalized_expected_cost:costs={called}"]
-    skipped = []
-    if classes > 5:
-        names.append("top5_accuracy")
-    if classes == 2 or rows * classes <= AUROC_LIMIT:
-        names.append("auroc")
-    else:
-        skipped.append("auroc orders every class in memory and is left out; ask with --metrics auroc")
-    names += ["mean_confidence", "mean_gap", "ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks"]
-    if rows * classes <= RECALIBRATION_LIMIT:
-        names += ["relative_calibration_loss", "relative_calibration_loss:score=brier"]
-        if classes == 2:
-            names.append("relative_calibration_loss:recalibrator=pav:training=test")
-    else:
-        skipped.append(
-            "relative_calibration_loss fits transforms to all rows and is left out; ask with --metrics "
-            "relative_calibration_loss"
-        )
-    if classes == 2:
-        names.append("ece:lens=class-1")
-    return [*names, "cw_ece", "cw_ece_l2"], skipped
+from calcli.core.state.remains import Remains
 
 
 def evaluate(
@@ -99,6 +69,9 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
+    if companions in (None, Companions()) and (sums := summed(predictions, settings, watch, lenses)):
+        with suppress(NeedsRows):
+            return assess(sums, settings)
     return _resampled(assess(measure(predictions, settings, watch, companions, lenses=lenses), settings))
 
 
@@ -120,6 +93,8 @@ def measure(
             f"{option} draws the outcomes of all rows one by one, but --cluster {settings.cluster} says that "
             "they depend on each other; leave out one of the two"
         )
+    if isinstance(predictions, Remains) and predictions.state is not None:
+        return StoredMeasurements(predictions, predictions.state, settings, lenses)
     calls = _calls(predictions, settings)
     if settings.priors is not None:
         predictions = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
@@ -139,42 +114,76 @@ def measure(
     return read_through(kept)
 
 
-def _calls(predictions: Predictions, settings: Settings) -> list[MetricExpression]:
-    names = settings.metrics or default_metrics(predictions, settings)[0]
-    return parse_metrics(names, settings.defaults)
+def _calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[MetricExpression]:
+    names = usual or settings.metrics or default_metrics(predictions, settings)[0]
+    calls = parse_metrics(names, settings.defaults)
+    if predictions.of_answers:
+        refuse_classes(calls)
+    if predictions.of_options:
+        if settings.metrics:
+            refuse_places(calls)
+        calls = [call for call in calls if not looks_at_classes(call)]
+    return calls
 
 
 def assess(measured: Measurements, settings: Settings) -> Evaluation:
-    """Return the evaluation of what `measure` found with these settings, or with more resamples and draws."""
-    predictions = measured.predictions
+    """Return the evaluation of what `measure` found with these settings, or with more draws."""
+    predictions, settings = measured.predictions, measured.agreed(settings)
     if settings.cluster is not None:
         settings = replace(settings, draws=0)  # dependent outcomes cannot be drawn from the predictions
-    calls = _calls(predictions, settings)
-    found = Findings.joined(family.estimates(own, measured, settings) for family, own in by_family(calls))
+    calls = _calls(predictions, settings, measured.usual)
+    found, missing = _findings(measured, calls, settings)
     problems = {lens: measured.problem(lens) for lens in measured.seen}
     bins = problems["top-1"].bins("equal-width", settings.bins)
-    classes = tuple(class_rows(measured, settings))
+    classes = () if predictions.of_answers else tuple(class_rows(measured, settings))
     summary = Summary(
         _input(measured, classes),
         settings,
-        {str(call): found.estimates[str(call)] for call in calls},
+        {str(call): found.estimates[str(call)] for call in calls if str(call) in found.estimates},
         float(bins.outcome.sum() / bins.weight.sum()),
-        _infinite(measured),
+        measured.infinite_log_loss,
         classes,
         tuple(_reliability(bins)),
         found.decisions,
-        () if settings.metrics else tuple(default_metrics(predictions, settings)[1]),
+        () if settings.metrics else (*default_metrics(predictions, settings)[1], *missing),
         found.notes,
-        _clipped(measured, settings.clip),
+        measured.clipped_rows,
     )
-    return Evaluation(predictions, summary, problems, measured.class_bins(settings.bins))
+    return Evaluation(predictions, summary, problems, measured.class_bins(settings.bins), measured.posteriors)
+
+
+def _findings(
+    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
+) -> tuple[Findings, list[str]]:
+    """Return what is found out about metrics, and a sentence for each that needs rows that are not there.
+
+    Raises
+    ------
+    NeedsRows
+        If such a metric was asked for by name.
+    """
+    parts, missing = [], dict[str, list[str]]()
+    for family, own in by_family(calls):
+        try:
+            parts.append(family.estimates(own, measured, settings))
+        except NeedsRows:
+            for call in own:
+                try:
+                    parts.append(family.estimates([call], measured, settings))
+                except NeedsRows as fault:
+                    why = str(fault).removeprefix(f"{measured.predictions.provenance.path}: ")
+                    if settings.metrics:
+                        path = measured.predictions.provenance.path
+                        raise NeedsRows(f"{path} does not tell {call.asked}: {why}") from fault
+                    missing.setdefault(why, []).append(call.asked)
+    return Findings.joined(parts), [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()]
 
 
 def _resampled(evaluation: Evaluation) -> Evaluation:
     """Return the evaluation with what has to compute metrics on resampled rows, if it is asked for."""
     settings, found = evaluation.settings, dict(evaluation.estimates)
     plain = replace(
-        settings, resamples=0, draws=0, test=False, resample_predictions=False, sd=False, cluster=None
+        settings, no_intervals=True, draws=0, test=False, resample_predictions=False, sd=False, cluster=None
     )
 
     def values_of(names: Iterable[str]) -> Callable[[Predictions], dict[str, float]]:
@@ -182,14 +191,24 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
         inner = replace(plain, metrics=metrics, priors=None)  # which the rows already have
         return lambda rows: {name: e.value for name, e in evaluate(rows, inner).estimates.items()}
 
+    errors = {name: e for name, e in found.items() if _is_redrawn(e)}
+    rng = generator(settings.seed, Stream.RESAMPLED_PREDICTIONS)
     if settings.resample_predictions:
-        errors = {name: e for name, e in found.items() if e.call.entry.family.beside_null}
         tested = {name: e.value for name, e in errors.items() if e.if_calibrated is not None}
-        rng = generator(settings.seed, Stream.RESAMPLED_PREDICTIONS)
         nulls = resampled_nulls(evaluation.predictions, values_of(tested), tested, settings.draws, rng)
         for name, null in nulls.items():
             found[name] = replace(found[name], if_calibrated=null)
-    repeated = [name for name, e in found.items() if not e.call.entry.family.fits]
+    if settings.test and settings.draws and evaluation.posteriors is not None:
+        tested = {name: e.value for name, e in errors.items() if e.call.entry.family is ERROR}
+        tested = {name: value for name, value in tested.items() if not np.isnan(value)}
+        rows, known = evaluation.predictions, evaluation.posteriors
+        resample = settings.resample_predictions
+        given = resampled_nulls(
+            rows, values_of(tested), tested, settings.draws, rng, known, resample=resample
+        )
+        for name, null in given.items():
+            found[name] = replace(found[name], if_given=null)
+    repeated = [name for name, e in found.items() if not (e.call.entry.family.fits or e.call.trains_bins)]
     if settings.sd and repeated:
         rows = evaluation.predictions
         units = Units.of(rows.n_rows, rows.column_if(settings.cluster))
@@ -197,32 +216,6 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
         for name, sd in bootstrap_sd(rows, values_of(repeated), rng, units).items():
             found[name] = replace(found[name], sd=sd)
     return replace(evaluation, summary=replace(evaluation.summary, estimates=found))
-
-
-def _clipped(measured: Measurements, least: float) -> int:
-    """Return how many rows count with the least probability instead of their own."""
-    if not least or "log_loss" not in measured.rows.columns:
-        return 0
-    return int(np.count_nonzero(measured.rows["log_loss"] >= -np.log(least)))
-
-
-def _infinite(measured: Measurements) -> InfiniteLogLoss | None:
-    """Return the rows of infinite log-loss and the log-loss of the others, which is nan if there are none."""
-    if "log_loss" not in measured.rows.columns:
-        return None
-    losses, weights = measured.rows["log_loss"], measured.predictions.weights
-    if np.isfinite(losses.max()):
-        return None
-    counted = np.ones(len(losses), np.bool_) if weights is None else weights > 0
-    finite = np.isfinite(losses)
-    infinite, others = np.flatnonzero(~finite & counted), finite & counted
-    if not len(infinite):
-        return None
-    without = float("nan")
-    if others.any():
-        kept = None if weights is None else weights[others]
-        without = float(np.average(losses[others].astype(np.float64), weights=kept))
-    return InfiniteLogLoss(len(infinite), tuple(infinite[:FIRST].tolist()), without)
 
 
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
@@ -246,6 +239,10 @@ def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
         absent_classes=tuple(row.name for row in classes if not row.rows),
         notes=origin.notes,
         files=origin.files,
+        read_as=origin.read_as,
+        taken=origin.taken,
+        doubts=origin.doubts,
+        reading=predictions.reading,
     )
 
 
@@ -255,3 +252,8 @@ def _reliability(bins: Bins) -> Iterator[ReliabilityBin]:
     for low, high, count, weight, score, outcome in columns:
         if weight > 0:
             yield ReliabilityBin(low, high, int(count), float(score / weight), float(outcome / weight))
+
+
+def _is_redrawn(estimate: Estimate) -> bool:
+    """Tell whether an error is compared with itself on data that are drawn anew."""
+    return estimate.call.entry.family.beside_null and not estimate.call.trains_bins

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -10,24 +11,30 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import Block, Collector, sweep, working_dtype
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
 from calcli.core.data.units import Units
-from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.estimators.influences import Pooled, carriers, pooled
+from calcli.core.estimators.sums import Sums
+from calcli.core.evaluating.recalibrated import Companions, Recalibrations
+from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import Lens, find_lens
+from calcli.core.problems.lenses import Lens, Seen, find_lens
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorLens, VectorProblem, canonical_lens, members_by_name
 from calcli.core.state.classcells import ClassCells
 from calcli.core.state.classunits import ClassUnits
 from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
+from calcli.core.state.expectedmoments import ExpectedMoments
+from calcli.core.state.state import Facts
 from calcli.core.state.vectors import VectorTable
 
 T = TypeVar("T")
+FIRST = 5  # how many of the rows of infinite log-loss are named
 UnitsOf = Callable[[int], Units]
 
 
@@ -61,7 +68,9 @@ class Pass:
         self.dtype: np.dtype[Any] = working_dtype(predictions, settings.precision)
         self.lenses: dict[str, Lens | VectorLens] = {}
         self.collectors: dict[Hashable, Collector] = {}
-        self._statistics: dict[str, RowStatistic] = {}
+        self.statistics: dict[str, RowStatistic] = {}
+        self._losses: dict[str, RowStatistic] = {}
+        self.bins: set[int] = set()
         self._units_for = units_for
         self.seen = tuple(dict.fromkeys(["top-1", *lenses]))
         self._groups = members_by_name(settings.groups, predictions.classes)
@@ -73,7 +82,13 @@ class Pass:
 
     def keep_rows(self, statistics: Mapping[str, RowStatistic]) -> None:
         """Keep statistics of every row, by name."""
-        self._statistics |= statistics
+        self.statistics |= statistics
+
+    def keep_losses(self, statistics: Mapping[str, RowStatistic]) -> None:
+        """Keep the same, and how they would vary by the predictions, where intervals are made of them."""
+        self.keep_rows(statistics)
+        if self.settings.intervals:
+            self._losses |= statistics
 
     def keep_lens(self, name: str) -> None:
         """Keep scores and outcomes of a lens.
@@ -93,6 +108,7 @@ class Pass:
 
     def keep_bins(self, bins: int) -> None:
         """Keep sums over equal-width bins of every class; two classes are in order anyway."""
+        self.bins.add(bins)
         if self.predictions.n_classes == 2:
             self.keep_lens("class-0")
             self.keep_lens("class-1")
@@ -112,11 +128,12 @@ class Pass:
 
     def run(self, watch: Watch | None = None) -> Measurements:
         """Read the rows once; `watch` is called with the number of rows done."""
-        facts, rows = InputFacts(self.predictions), RowTable(self.predictions.n_rows, self._statistics)
+        facts, rows = InputFacts(self.predictions), RowTable(self.predictions.n_rows, self.statistics)
+        expected = ExpectedMoments(self._losses)
         watched = [] if watch is None else [_Watched(watch)]
-        collectors: list[Collector] = [facts, rows, *self.collectors.values(), *watched]
+        collectors: list[Collector] = [facts, rows, expected, *self.collectors.values(), *watched]
         sweep(self.predictions, collectors, self.settings.precision)
-        return Measurements(self, facts, rows)
+        return Measurements(self, facts, rows, expected)
 
     def _add_lens(self, name: str, lens: Lens | VectorLens) -> None:
         self.lenses[name] = lens
@@ -139,12 +156,23 @@ class Measurements:
         What it noticed about the scores.
     rows
         Statistics of every row.
+    usual
+        The metrics that are estimated if none are named; empty for the default report.
     """
 
-    def __init__(self, made: Pass, facts: InputFacts, rows: RowTable) -> None:
+    usual: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        made: Pass,
+        facts: InputFacts | Facts,
+        rows: RowTable,
+        expected: ExpectedMoments | None = None,
+    ) -> None:
         self.predictions, self.settings, self.companions = made.predictions, made.settings, made.companions
         self.dtype, self.seen, self.facts, self.rows = made.dtype, made.seen, facts, rows
         self._lenses, self._collectors = made.lenses, made.collectors
+        self._expected = expected.moments if expected else {}
         self._once: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -152,6 +180,17 @@ class Measurements:
         if key not in self._once:
             self._once[key] = make()
         return cast(T, self._once[key])
+
+    def pooled(self, names: Iterable[str]) -> Pooled | None:
+        """Return the moments of the loss that is carried by the fewest rows, seen and expected alike."""
+        found = [self._pooled(name) for name in names if name in self._expected]
+        return min(found, key=_carriers, default=None)
+
+    def _pooled(self, name: str) -> Pooled:
+        return self.once(
+            ("pooled", name),
+            lambda: pooled(self.rows[name], self.predictions.weights, self._expected[name]),
+        )
 
     def collected(self, key: Hashable) -> Any:
         """Return the collector that was kept by that key."""
@@ -161,17 +200,15 @@ class Measurements:
         """Tell whether a lens has one score and one outcome."""
         return isinstance(self._lenses.get(lens), Lens)
 
-    def columns(self, lens: str) -> tuple[Floats, Array]:
-        """Return (N,) scores and outcomes of a one-dimensional lens, in the order of the rows."""
+    def look(self, lens: str) -> Seen:
+        """Return what is seen through a one-dimensional lens, in the order of the rows."""
         found = self._lenses[lens]
         assert isinstance(found, Lens)
-        return self.rows[found.score], self.rows[found.outcome]
+        return found.look(self.rows.columns, self.predictions.weights)
 
     def problem(self, lens: str) -> Problem:
         """Return the induced problem of a one-dimensional lens, sorted once."""
-        return self.once(
-            ("problem", lens), lambda: ordered_problem(*self.columns(lens), self.predictions.weights)
-        )
+        return self.once(("problem", lens), lambda: ordered_problem(*self.look(lens)[:3]))
 
     def vector_problem(self, lens: str) -> VectorProblem:
         """Return the problem of a vector lens, or of a one-dimensional one as one of two outcomes."""
@@ -180,10 +217,103 @@ class Measurements:
         table: VectorTable = self.collected(("lens", lens))
         return table.problem
 
+    @property
+    def effective_rows(self) -> float:
+        """How many independent rows of equal weight tell as much."""
+        if self.units.single and self.predictions.weights is None:
+            return self.predictions.n_rows
+        return self.units.effective_number(self.predictions.weights)
+
+    def by_deal(self, lens: str) -> Doubles | None:
+        """Return (deals, 3, cells) sums of weight, score and outcome where these are left of many rows."""
+        return None
+
+    def agreed(self, settings: Settings) -> Settings:
+        """Return the settings of an assessment, with what the measurements fix."""
+        return settings
+
+    def grain(self, lens: str) -> list[str]:
+        """Return what a signature says of the scores of a lens, if they are not exact."""
+        return []
+
+    def outcomes_of(self, lens: str, size: int) -> tuple[str, ...]:
+        """Return the names of the outcomes of a lens, of classes and groups by what they are called."""
+        found, classes = self._lenses[lens], self.predictions.classes
+        groups = self.settings.groups.get(lens, {})
+        if groups:
+            return tuple(dict.fromkeys(groups[name] for name in classes))
+        if lens == "canonical" and size == len(classes):
+            return tuple(classes)
+        if isinstance(found, VectorLens):
+            return found.names if len(found.names) == size else ("predicted class", "rest")
+        return lens, "rest"
+
     @cached_property
     def units(self) -> Units:
         """Which rows belong together."""
         return Units.of(self.predictions.n_rows, self.predictions.column_if(self.settings.cluster))
+
+    @cached_property
+    def posteriors(self) -> Doubles | None:
+        """(N, K) true probabilities of the labels, where they were given.
+
+        None for rows of other priors: they are true of the rows as they are.
+        """
+        given = self.companions.log_posteriors(self.predictions)
+        return None if given is None or self.settings.priors is not None else np.exp(given)
+
+    @cached_property
+    def recalibrations(self) -> Recalibrations:
+        """The recalibrations of the rows, of which each is done once."""
+        rows, settings = self.predictions, self.settings
+        given = rows.column_if(settings.fold_column)
+        return Recalibrations(
+            rows, self.companions, settings.seed, settings.clip, self.units, given, settings.folds
+        )
+
+    def sums(self, names: Iterable[str]) -> Sums:
+        """Return the sums of statistics of rows."""
+        rows, columns = self.predictions, {name: self.rows[name] for name in names}
+
+        def made() -> Sums:
+            return Sums(columns, rows.labels, rows.n_classes, rows.weights, rows.priors, self.units)
+
+        return self.once(("sums", *columns), made)
+
+    @cached_property
+    def rows_and_hits(self) -> tuple[Array, Array]:
+        """(K,) rows of each class, and the weight of those that are predicted as it; of `hit` rows."""
+        rows, hit = self.predictions, self.rows["hit"]
+        weights = None if rows.weights is None else rows.weights[hit]
+        labels, k = rows.labels, rows.n_classes
+        return np.bincount(labels, minlength=k), np.bincount(labels[hit], weights, k)
+
+    @cached_property
+    def infinite_log_loss(self) -> InfiniteLogLoss | None:
+        """The rows of infinite log-loss and the log-loss of the others, nan if there are none."""
+        if "log_loss" not in self.rows.columns:
+            return None
+        losses, weights = self.rows["log_loss"], self.predictions.weights
+        if np.isfinite(losses.max()):
+            return None
+        counted = np.ones(len(losses), np.bool_) if weights is None else weights > 0
+        finite = np.isfinite(losses)
+        infinite, others = np.flatnonzero(~finite & counted), finite & counted
+        if not len(infinite):
+            return None
+        without = float("nan")
+        if others.any():
+            kept = None if weights is None else weights[others]
+            without = float(np.average(losses[others].astype(np.float64), weights=kept))
+        return InfiniteLogLoss(len(infinite), tuple(infinite[:FIRST].tolist()), without)
+
+    @cached_property
+    def clipped_rows(self) -> int:
+        """How many rows count with the least probability that the settings allow, not their own."""
+        least = self.settings.clip
+        if not least or "log_loss" not in self.rows.columns:
+            return 0
+        return int(np.count_nonzero(self.rows["log_loss"] >= -np.log(least)))
 
     @property
     def class_probs(self) -> NDArray[np.floating[Any]]:
@@ -197,6 +327,10 @@ class Measurements:
             return table.bins()
         both = [self.problem(lens).bins("equal-width", bins) for lens in ("class-0", "class-1")]
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
+
+
+def _carriers(found: Pooled) -> float:
+    return carriers(*found) if found[1] else math.inf
 
 
 class _Watched:

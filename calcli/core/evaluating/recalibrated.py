@@ -26,6 +26,8 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import GIVEN
 
+NEEDS = "{} needs a file of predictions; give it with {} FILE"
+
 
 @dataclass(frozen=True)
 class Companions:
@@ -41,6 +43,25 @@ class Companions:
 
     calibration: Predictions | None = None
     posteriors: Predictions | None = None
+
+    def log_posteriors(self, predictions: Predictions) -> Doubles | None:
+        """Return the (N, K) log-posteriors of evaluated rows, if there are any.
+
+        Raises
+        ------
+        InputError
+            If they are not of these rows or classes.
+        """
+        if self.posteriors is None:
+            return None
+        path = predictions.provenance.path
+        require_classes(self.posteriors, predictions.classes, path)
+        if self.posteriors.n_rows != predictions.n_rows:
+            raise InputError(
+                f"{self.posteriors.provenance.path} has {self.posteriors.n_rows:,} rows; expected the "
+                f"{predictions.n_rows:,} of {path}"
+            )
+        return log_softmax(rows_of(self.posteriors).scores.astype(np.float64, copy=False))
 
 
 @dataclass(frozen=True)
@@ -193,6 +214,11 @@ class Recalibrations:
         (N,) column of which rows that share a value form a fold; None to deal them out.
     number
         Of folds that they are dealt into.
+
+    Attributes
+    ----------
+    kept
+        (n,) which rows have weight; no others count.
     """
 
     def __init__(
@@ -207,17 +233,18 @@ class Recalibrations:
     ) -> None:
         self._predictions, self._companions, self._clip = predictions, companions, clip
         weights, self._rows = predictions.weights, rows_of(predictions)
-        self._kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
-        if len(self._kept) < predictions.n_rows:
-            self._rows = self._rows.take(self._kept)
-        self._units = (units or Units.of(predictions.n_rows)).among(self._kept)
+        self.kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
+        if len(self.kept) < predictions.n_rows:
+            self._rows = self._rows.take(self.kept)
+        self._units = (units or Units.of(predictions.n_rows)).among(self.kept)
         self._seed, self._given_folds, self._number = seed, folds, number
         self._done: dict[tuple[str, str], Recalibrated] = {}
 
     @cached_property
-    def _folds(self) -> Array:
+    def folds(self) -> Array:
+        """(n,) in which fold each row with weight is."""
         if self._given_folds is not None:
-            return np.unique(self._given_folds[self._kept], return_inverse=True)[1]
+            return np.unique(self._given_folds[self.kept], return_inverse=True)[1]
         rng = generator(self._seed, Stream.FOLDS)
         return stratified_folds(self._rows.labels, self._number, rng, self._units)
 
@@ -232,7 +259,7 @@ class Recalibrations:
             If such a file does not fit.
         """
         method, training = call.arguments["recalibrator"], call.arguments["training"]
-        if method != GIVEN and training == "cross-validation" and not self._folds.any():
+        if method != GIVEN and training == "cross-validation" and not self.folds.any():
             return None
         if (method, training) not in self._done:
             self._done[method, training] = self._recalibrated(method, training)
@@ -246,31 +273,22 @@ class Recalibrations:
 
     def _recalibrated(self, method: str, training: str) -> Recalibrated:
         if method == GIVEN:
-            posteriors = self._beside(self._companions.posteriors, "recalibrator=given", "--posteriors")
-            if posteriors.n_rows != self._predictions.n_rows:
-                raise InputError(
-                    f"{posteriors.provenance.path} has {posteriors.n_rows:,} rows; expected the "
-                    f"{self._predictions.n_rows:,} of {self._predictions.provenance.path}"
-                )
-            scores = rows_of(posteriors).scores[self._kept]
-            log_probs = log_softmax(scores.astype(np.float64, copy=False))
-            return Recalibrated(self._kept, self._rows, log_probs, None, self._units, self._clip)
+            posteriors = self._companions.log_posteriors(self._predictions)
+            if posteriors is None:
+                raise UsageError(NEEDS.format("recalibrator=given", "--posteriors"))
+            log_probs = posteriors[self.kept]
+            return Recalibrated(self.kept, self._rows, log_probs, None, self._units, self._clip)
         recalibration = Recalibration(recalibrator(method))
         if training == "cross-validation":
-            recalibration.fold = self._folds
+            recalibration.fold = self.folds
         elif training == "held-out":
-            training_rows = self._beside(
-                self._companions.calibration, "training=held-out", "--calibration-data"
-            )
+            training_rows = self._companions.calibration
+            if training_rows is None:
+                raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
+            require_classes(training_rows, self._predictions.classes, self._predictions.provenance.path)
             recalibration.training_rows = rows_of(training_rows)
         log_probs = recalibration.apply(self._rows)
-        return Recalibrated(self._kept, self._rows, log_probs, recalibration, self._units, self._clip)
-
-    def _beside(self, companion: Predictions | None, argument: str, option: str) -> Predictions:
-        if companion is None:
-            raise UsageError(f"{argument} needs a file of predictions; give it with {option} FILE")
-        require_classes(companion, self._predictions.classes, self._predictions.provenance.path)
-        return companion
+        return Recalibrated(self.kept, self._rows, log_probs, recalibration, self._units, self._clip)
 
 
 def _mean(losses: Array, weights: Floats | None) -> float:

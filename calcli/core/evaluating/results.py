@@ -5,17 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.interval import Interval
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 
 
 @dataclass(frozen=True)
+class VectorBins:
+    """The bins of vectors behind an error, those with rows.
+
+    Attributes
+    ----------
+    outcomes
+        d names.
+    rows, share
+        (m,) number of rows, and share of the weight.
+    mean, frequency
+        (m, d) mean prediction and frequency of each outcome (Vaicenavicius et al. 2019, section 4.1).
+    """
+
+    outcomes: tuple[str, ...]
+    rows: Array
+    share: Doubles
+    mean: Doubles
+    frequency: Doubles
+
+
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """The value of a metric with its definition.
 
@@ -28,23 +51,42 @@ class Estimate:
     signature
         Everything the number depends on, in one line.
     interval
-        A bootstrap interval, for scores.
+        For metrics that may have one.
+    no_interval
+        Why there is none; "" where there is one, or none was asked for.
     if_calibrated
         The error under perfect calibration and the p-value, for calibration errors that were tested.
     sd
         Its bootstrap standard deviation, where that was asked for; of an error, it leaves out the bias.
     parts
         Numbers that the value is to be read with, by name: `constant`, the value of the best system that
-        gives every row the same answer; or those it is made of.
+        gives every row the same answer; or those it is made of. `true` is the error under given posteriors.
+    if_given
+        The error if labels come from given posteriors, where that was tested.
+    bins
+        Of an error of vectors, unless they are too many.
     """
 
     call: MetricExpression
     value: float
     signature: str
     interval: Interval | None = None
+    no_interval: str = ""
     if_calibrated: Null | None = None
     sd: float | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
+    if_given: Null | None = None
+    bins: VectorBins | None = None
+
+    def __repr__(self) -> str:
+        said = [f"{self.call.asked} {self.value:.6g}"]
+        if self.interval is not None:
+            low, high, level = self.interval.low, self.interval.high, self.interval.level
+            said.append(f"{level:.4g} interval {low:.6g} to {high:.6g}")
+        if self.if_calibrated is not None:
+            null = self.if_calibrated
+            said.append(f"if calibrated {null.mean:.4g} ± {null.sd:.2g}, p {null.p_value:.3g}")
+        return f"<{'; '.join(said)}>"
 
 
 @dataclass(frozen=True)
@@ -154,6 +196,12 @@ class Input:
         What else was noticed while reading.
     files
         The files read.
+    read_as, taken
+        The layout they were read as, and the columns or arrays taken for the scores.
+    doubts
+        How they might be meant otherwise.
+    reading
+        How they were read, in a sentence, and the doubts.
     """
 
     path: str
@@ -173,6 +221,15 @@ class Input:
     absent_classes: tuple[str, ...]
     notes: tuple[str, ...]
     files: tuple[str, ...]
+    read_as: str = "arrays"
+    taken: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether these are answers, right or wrong, in place of rows of classes."""
+        return self.class_names == WRONG_RIGHT
 
 
 @dataclass(frozen=True)
@@ -281,12 +338,15 @@ class Evaluation:
         were asked for, by lens.
     class_bins
         (K, m) equal-width bins of every class's probability.
+    posteriors
+        (N, K) true probabilities of the labels, where they were given.
     """
 
     predictions: Predictions
     summary: Summary
     problems: dict[str, Problem]
     class_bins: Bins
+    posteriors: Doubles | None = None
 
     @property
     def settings(self) -> Settings:

@@ -20,8 +20,14 @@ def signature(call: MetricExpression, measured: Measurements, settings: Settings
         Resamples, draws and the like, as `key:value`.
     """
     rows, classes = measured.predictions.scores.shape
-    parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in call.used.items())]
-    parts += [f"n:{rows}", f"k:{classes}", f"dtype:{measured.dtype}"]
+    used, outcomes = call.used, f"k:{classes}"
+    if measured.predictions.of_answers:
+        used |= {"lens": "confidence"} if call.lens else {}
+        outcomes = "outcome:right"
+    parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
+    parts += [f"n:{rows}", outcomes, f"dtype:{measured.dtype}"]
+    if call.lens:
+        parts += measured.grain(call.lens)
     if measured.predictions.weights is not None:
         parts.append("weighted")
     if settings.cluster is not None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice, select, select_each, slice_numbers
-from calcli.core.estimators.multiple import enough_draws, with_holm
+from calcli.core.estimators.chance import slice_p_value
+from calcli.core.estimators.multiple import enough_draws, holm, with_holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Estimate, Evaluation, Summary
@@ -59,6 +62,29 @@ def evaluate_slices(
         except InputError as fault:
             raise InputError(f"slice {slices[number]}: {fault}") from fault
         yield slices[number], evaluation
+
+
+def apart(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[float]:
+    """Return p-values of slices that are like all rows, corrected for their number (Holm).
+
+    Parameters
+    ----------
+    pairs
+        The estimate of a slice, that of all rows, and the share of the rows in the slice.
+
+    Returns
+    -------
+    In [0, 1]; nan for those without intervals, which cannot be judged and do not count.
+    """
+    found = np.array(
+        [
+            slice_p_value(part.value, part.interval, whole.value, whole.interval, share)
+            for part, whole, share in pairs
+        ]
+    )
+    judged = ~np.isnan(found)
+    found[judged] = holm(found[judged])
+    return found.tolist()
 
 
 def with_corrected_p(

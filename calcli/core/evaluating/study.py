@@ -12,6 +12,8 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.simulation import TABLES, Simulation, simulate
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.truth import true_error
+from calcli.core.language.answers import WRONG_RIGHT
+from calcli.core.language.declaring import as_option
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.language.settings import Settings
 
@@ -74,9 +76,9 @@ def study(
     UsageError
         If there is no such system or metric, or no true value of it.
     """
-    settings = Settings(metrics=tuple(metrics), draws=0, resamples=0)
+    settings = Settings(metrics=tuple(metrics), draws=0, no_intervals=True)
     exact = system in TABLES
-    whole = simulate(system, parameters, None if exact else TRUTH_ROWS, seed, exact=exact)
+    whole = simulate(system, parameters, None if exact else TRUTH_ROWS, seed, exact=exact, spelled=as_option)
     calls = parse_metrics(metrics, settings.defaults)
     truth = {str(call): true_error(call, _predictions(whole), whole.posteriors, settings) for call in calls}
     found = []
@@ -98,4 +100,6 @@ def study(
 
 def _predictions(simulation: Simulation) -> Predictions:
     classes = tuple(map(str, range(simulation.scores.shape[1])))
+    if simulation.of_answers:
+        classes = WRONG_RIGHT
     return Predictions(ArrayScores(simulation.scores, simulation.kind), simulation.labels, classes)

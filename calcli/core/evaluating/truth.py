@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.arrays import Doubles, Floats, Positions
 from calcli.core.data.binning import Bins
-from calcli.core.data.blocks import sweep
+from calcli.core.data.blocks import Block, sweep
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.errors import VectorMiscalibration, find_estimator
 from calcli.core.estimators.miscalibration import (
@@ -19,13 +20,82 @@ from calcli.core.estimators.miscalibration import (
 )
 from calcli.core.estimators.partitions import miscalibration
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.families import ERROR
+from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import find_lens
-from calcli.core.problems.vectors import VectorLens, members_by_name
-from calcli.core.state.collectors import RowTable
-from calcli.core.state.vectors import VectorTable
+from calcli.core.problems.lenses import Lens, find_lens
+from calcli.core.problems.vectors import VectorLens, VectorProblem, between, members_by_name
+
+
+@dataclass(frozen=True)
+class Known:
+    """Predictions of the outcomes of a lens with their true probabilities.
+
+    Attributes
+    ----------
+    scores, expected
+        (n, d) predicted and true probabilities; of a lens on one score, it happens and it does not.
+    weights
+        (n,) row weights, or None.
+    names
+        Of the outcomes, where regions are told by them.
+    """
+
+    scores: Floats
+    expected: Doubles
+    weights: Floats | None
+    names: tuple[str, ...] = ()
+
+    def within(self, region: str, owner: str) -> Known:
+        """Return the rows of a region of the score, or of vectors."""
+        if region == "all":
+            return self
+        if self.names:
+            rows = VectorProblem(self.scores, np.arange(len(self.scores)), None, self.names)
+            inside: Positions = rows.in_region(region, owner).labels
+        else:
+            inside = np.flatnonzero(between(self.scores[:, 0], *region_ends(region)))
+        return self.taken(inside)
+
+    def taken(self, rows: Positions) -> Known:
+        """Return some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, scores=self.scores[rows], expected=self.expected[rows], weights=weights)
+
+    @property
+    def of_equal(self) -> Bins:
+        """Sums over rows of equal predictions, in ascending order of the first one."""
+        order = np.lexsort(self.scores.T[::-1])
+        ordered = self.scores[order]
+        starts = np.concatenate([[0], np.flatnonzero((ordered[1:] != ordered[:-1]).any(1)) + 1])
+        own = np.ones(len(order)) if self.weights is None else self.weights[order].astype(np.float64)
+        count = np.diff([*starts, len(order)])
+        terms = own, ordered.T * own, self.expected[order].T * own
+        return Bins(count, *(np.add.reduceat(values, starts, axis=-1) for values in terms))
+
+
+def is_known(call: MetricExpression, settings: Settings) -> bool:
+    """Tell whether a metric has a true value: it is an error of bins, or ks."""
+    if call.entry.family is not ERROR or call.arguments.get("weights", "equal") != "equal":
+        return False
+    estimator = find_estimator(call, settings.edges)
+    return isinstance(estimator, BinnedError | KolmogorovSmirnov | VectorMiscalibration)
+
+
+def require_use(calls: Iterable[MetricExpression], settings: Settings) -> None:
+    """Raise a UsageError if no metric can make use of posteriors, or those are of other priors."""
+    if settings.priors is not None:
+        raise UsageError("--posteriors are true of the rows as they are; leave out --priors")
+    for call in calls:
+        given = call.arguments.get("recalibrator") == GIVEN
+        tested = settings.test and settings.draws and call.entry.family is ERROR
+        if given or tested or is_known(call, settings):
+            return
+    raise UsageError(
+        "--posteriors: nothing asked for makes use of them; expected calibration errors such as ece, a "
+        "reliability or deviation diagram, or recalibrator=given"
+    )
 
 
 def true_error(
@@ -47,71 +117,107 @@ def true_error(
     settings
         Groups of classes and named edges.
 
+    Returns
+    -------
+    The error; nan if no row is in its region, infinite if what is possible was predicted with 0 and the
+    distance is kl.
+
     Raises
     ------
     UsageError
         If the error has no such value.
     """
-    estimator = find_estimator(call, settings.edges) if call.entry.family is ERROR else None
-    known = isinstance(estimator, BinnedError | KolmogorovSmirnov | VectorMiscalibration)
-    special = call.region != "all" or call.is_marginal or getattr(estimator, "of_top", False)
-    if not known or special or call.arguments.get("weights", "equal") != "equal":
+    if not is_known(call, settings):
         raise UsageError(
-            f"{call}: no true value of it is known; expected ece and its kin, ks or expected_miscalibration, "
-            "over all rows"
+            f"{call}: no true value of it is known; expected ece and its kin, ks or expected_miscalibration"
         )
-    if not call.is_class_wise:
-        return _true(estimator, predictions, posteriors, call.lens, settings)
-    lenses = [f"class-{k}" for k in range(predictions.n_classes)]
-    errors = [_true(estimator, predictions, posteriors, lens, settings) for lens in lenses]
-    return float(class_wise_error(np.array(errors), call.over_classes))
+    estimator = find_estimator(call, settings.edges)
+    lenses = [f"class-{k}" for k in range(predictions.n_classes)] if call.is_class_wise else [call.lens]
+    errors = []
+    for known in (known_problem(predictions, posteriors, lens, settings) for lens in lenses):
+        inside = known.within(call.region, str(call))
+        errors.append(_true(estimator, inside.of_equal) if len(inside.scores) else np.nan)
+    return float(class_wise_error(np.array(errors), call.over_classes)) if call.is_class_wise else errors[0]
 
 
-def _true(
-    estimator: object, predictions: Predictions, posteriors: Doubles, lens: str, settings: Settings
-) -> float:
-    scores, expected = _induced(predictions, posteriors, lens, settings)
-    bins = _of_equal(scores, expected, predictions.weights)
+def _true(estimator: object, bins: Bins) -> float:
     if isinstance(estimator, VectorMiscalibration):
-        return float(miscalibration(bins, estimator.distance, estimator.norm))
+        own = _of_top(bins) if estimator.of_top else bins
+        return float(miscalibration(own, estimator.distance, estimator.norm))
     first = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
     if isinstance(estimator, BinnedError):
         return float(binned_error(first, estimator.norm))
     return float(np.abs(np.cumsum(first.outcome - first.score)).max() / first.weight.sum())
 
 
-def _induced(
-    predictions: Predictions, posteriors: Doubles, lens: str, settings: Settings
-) -> tuple[Floats, Doubles]:
-    """Return the (N, d) predictions and true probabilities of the outcomes of a lens."""
-    found = find_lens(lens, predictions.n_classes, members_by_name(settings.groups, predictions.classes))
-    expected: Doubles | None = None
-    for k, own in enumerate(posteriors.T):  # what a lens makes of a row's label, for every label it may have
-        rows = replace(predictions, labels=np.full(predictions.n_rows, k))
-        if isinstance(found, VectorLens):
-            table = VectorTable(found, rows, np.dtype(np.float64))
-            sweep(rows, [table])
-            scores, outcome = table.problem.probs, table.problem.labels
+def _of_top(bins: Bins) -> Bins:
+    """Return the sums of the predicted class and of all others."""
+    top = bins.score.argmax(0)[None]
+    own = (np.take_along_axis(table, top, axis=0) for table in (bins.score, bins.outcome))
+    return Bins(bins.count, bins.weight, *(np.concatenate([one, bins.weight - one]) for one in own))
+
+
+def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, settings: Settings) -> Known:
+    """Return what a lens makes of predictions and of their true posteriors.
+
+    Parameters
+    ----------
+    predictions
+        Scores; their labels are not used.
+    posteriors
+        (N, K) true probabilities of the labels.
+    lens
+        Its name; also "marginal".
+    settings
+        Groups of classes.
+
+    Raises
+    ------
+    UsageError
+        If there is no such lens.
+    """
+    groups = members_by_name(settings.groups, predictions.classes)
+    if lens != "marginal":
+        table = _Expected(find_lens(lens, predictions.n_classes, groups), predictions, posteriors)
+        sweep(predictions, [table])
+        return table.known
+    whole = known_problem(predictions, posteriors, "canonical", settings)
+    scores, expected = whole.scores.T.ravel(), posteriors.T.ravel()
+    weights = None if whole.weights is None else np.tile(whole.weights, predictions.n_classes)
+    return Known(np.stack([scores, 1 - scores], 1), np.stack([expected, 1 - expected], 1), weights)
+
+
+class _Expected:
+    """Collects the predictions of a lens, and the true probabilities of its outcomes."""
+
+    def __init__(self, lens: Lens | VectorLens, predictions: Predictions, posteriors: Doubles) -> None:
+        self._lens, self._posteriors, self._weights = lens, posteriors, predictions.weights
+        self._names = lens.names if isinstance(lens, VectorLens) else ()
+        shape = predictions.n_rows, len(self._names) or 2
+        self._scores, self._expected = np.empty(shape), np.zeros(shape)
+        self._seen = np.ones(predictions.n_rows, np.bool_)
+
+    def add(self, block: Block) -> None:
+        """Take the block's predictions, and what its outcome would be with each label."""
+        lens, rows = self._lens, block.rows
+        if isinstance(lens, VectorLens):
+            self._scores[rows] = lens.table(block).T
         else:
-            columns = RowTable(predictions.n_rows, found.statistics)
-            sweep(rows, [columns])
-            score = columns[found.score].astype(np.float64)
-            scores, outcome = np.stack([score, 1 - score], axis=1), 1 - columns[found.outcome].astype(np.intp)
-        if expected is None:
-            expected = np.zeros(scores.shape)
-        expected[np.arange(len(own)), outcome] += own
-    assert expected is not None
-    return scores, expected
+            score = lens.statistics[lens.score](block)
+            self._scores[rows, 0], self._scores[rows, 1] = score, 1 - score
+            if lens.given:
+                self._seen[rows] = lens.statistics[lens.given](block)
+        expected, each = self._expected[rows], np.arange(len(block.labels))
+        for k, own in enumerate(self._posteriors[rows].T):
+            other = block.with_label(k)
+            if isinstance(lens, VectorLens):
+                outcome = lens.outcome(other)
+            else:
+                outcome = 1 - lens.statistics[lens.outcome](other).astype(np.intp)
+            expected[each, outcome] += own
 
-
-def _of_equal(scores: Floats, expected: Doubles, weights: Floats | None) -> Bins:
-    """Return the sums over rows of equal predictions, in ascending order of the first one."""
-    order = np.lexsort(scores.T[::-1])
-    ordered = scores[order]
-    starts = np.concatenate([[0], np.flatnonzero((ordered[1:] != ordered[:-1]).any(1)) + 1])
-    own = np.ones(len(order)) if weights is None else weights[order].astype(np.float64)
-    count = np.diff([*starts, len(order)])
-    sums = [
-        np.add.reduceat(values, starts, axis=-1) for values in (own, ordered.T * own, expected[order].T * own)
-    ]
-    return Bins(count, *sums)
+    @property
+    def known(self) -> Known:
+        """What was collected, of the rows that are seen."""
+        whole = Known(self._scores, self._expected, self._weights, self._names)
+        return whole if self._seen.all() else whole.taken(np.flatnonzero(self._seen))

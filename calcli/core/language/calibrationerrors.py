@@ -18,7 +18,13 @@ def _is_vector_region(text: str) -> bool:
     if "@" not in text:
         return _is_region(text)
     conditions = [condition.partition("@") for condition in text.split("+")]
-    return all(name and ".." in ends and _is_region(ends) for name, _, ends in conditions)
+    named = all(name and ".." in ends for name, _, ends in conditions)
+    return named and all(_is_region(ends) or _is_point(ends) for _, _, ends in conditions)
+
+
+def _is_point(ends: str) -> bool:
+    low, _, high = ends.partition("..")
+    return low == high and _is_region(f"0..{low}")
 
 
 BINS = {"bins": Argument(15, least=1, most=100_000)}
@@ -27,7 +33,7 @@ VECTOR_REGION = Argument(
     "all",
     fits=_is_vector_region,
     form="two numbers in [0, 1] between which the largest probability lies, as in 0.8..1, or those of "
-    "outcomes, as in class-0@0.5..1+class-2@0..0.1",
+    "outcomes, as in class-0@0.5..1+class-2@0..0.1 or class-0@0.6..0.6",
 )
 MIN_ROWS = {"min_rows": Argument(1000, least=1, most=100_000_000)}  # from which a recursive bin is split
 SCALAR = {"lens": Argument("top-1"), "region": REGION}
@@ -41,6 +47,8 @@ VECTORS = {
     **MIN_ROWS,
     "distance": Argument("tv", DISTANCES),
 }
+TRAINING = ("cross-validation", "held-out", "test")  # what a recalibration, or bins, are trained on
+OF_CLASSES, OF_VECTORS = "looks at the probability of every class", "looks at vectors of probabilities"
 NORM = {"norm": Argument("1", ("1", "2", "max"))}
 
 
@@ -59,8 +67,9 @@ def _errors() -> list[Metric]:
             meaning="mean distance between confidence and accuracy over bins",
             formula=f"sum_b n_b/N {gap}", source="Naeini et al. 2015; Guo et al. 2017",
             misses="biased upward on few rows; on many, fixed bins show at most the true error, as gaps of "
-            "opposite sign cancel within them (Vaicenavicius et al. 2019, theorem 2); ks has no bins",
-            arguments={**BINNED, **NORM},
+            "opposite sign cancel within them (Vaicenavicius et al. 2019, theorem 2); ks has no bins. "
+            "training=cross-validation takes the frequencies of bins from other rows",
+            arguments={**BINNED, **NORM, "training": Argument("test", TRAINING, own=True)},
         ),
         Metric(
             name="ece_l2", title="ECE, L2",
@@ -137,6 +146,7 @@ def _errors() -> list[Metric]:
             "al. 2022) divides by the class frequencies",
             arguments={**cw, "weights": Argument("equal", ("equal", "inverse-frequency"))},
             fixed={"norm": "1"},
+            needs_classes=OF_CLASSES,
         ),
         Metric(
             name="cw_ece_l2", title="Class-wise ECE, L2",
@@ -144,6 +154,7 @@ def _errors() -> list[Metric]:
             meaning="root mean square over classes and bins of the gap of every class's probability",
             formula=f"sqrt(mean over k of sum_b n_kb/N {gap}^2)", source=thesis,
             arguments=cw, fixed={"norm": "2"},
+            needs_classes=OF_CLASSES,
         ),
         Metric(
             name="ace", title="Adaptive ECE",
@@ -152,6 +163,7 @@ def _errors() -> list[Metric]:
             formula=f"mean over k of sum_b n_kb/N {gap}", source="Nixon et al. 2019",
             misses="orders every class in memory",
             arguments={**cw, "binning": Argument("equal-mass")}, fixed={"norm": "1"},
+            needs_classes=OF_CLASSES,
         ),
         Metric(
             name="expected_miscalibration", title="Expected miscalibration",
@@ -178,6 +190,7 @@ def _errors() -> list[Metric]:
             formula="sum_b n_b/N |accuracy - mean confidence|", source=given_vector,
             misses="many classes need many rows: bins of vectors are wide; ece has bins of the confidence",
             arguments=cells, fixed={"norm": "1", "distance": "tv", "of_top": True},
+            needs_classes=OF_VECTORS,
         ),
         Metric(
             name="cw_ece_given_vector", title="Class-wise ECE given the whole vector",
@@ -186,6 +199,7 @@ def _errors() -> list[Metric]:
             formula="mean over k of sum_b n_b/N |mean outcome - mean prob|", source=given_vector,
             misses="many classes need many rows: bins of vectors are wide; cw_ece has bins of each class",
             arguments=cells, fixed={"norm": "1", "distance": "class-mean"},
+            needs_classes=OF_VECTORS,
         ),
         Metric(
             name="skce", title="SKCE",

@@ -24,6 +24,11 @@ Spelling: TypeAlias = Literal["option", "key", "keyword"]
 F = TypeVar("F", bound=Any)
 
 
+def as_option(name: str) -> str:
+    """Return the option of an argument of that name."""
+    return "--" + name.replace("_", "-")
+
+
 @dataclass(frozen=True)
 class Values:
     """The values that a setting takes.
@@ -103,7 +108,7 @@ class Setting:
     @property
     def option(self) -> str:
         """Its name on the command line."""
-        return "--" + self.key.replace("_", "-")
+        return as_option(self.key)
 
     def described(self) -> list[str]:
         """Return the lines of a docstring."""

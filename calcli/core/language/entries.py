@@ -13,7 +13,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.families import MetricFamily
 
 Direction = Literal["lower", "higher", "zero", "none"]
-MethodFamily = Literal["softmax", "one score", "wrapper"]
+MethodFamily = Literal["softmax", "one score", "vectors", "pool", "wrapper"]
 
 TRUTH = {"true": True, "false": False}
 PANELS = 12  # panels, four in a line; more do not go on a page
@@ -37,6 +37,8 @@ class Argument:
         Which strings it may be, and how to say so, where they are not a few choices.
     nested
         Whether the choices are entries, whose own arguments follow after slashes.
+    own
+        Whether settings leave it alone, so that only the expression changes it.
     """
 
     default: Any
@@ -47,6 +49,7 @@ class Argument:
     fits: Callable[[str], bool] | None = None
     form: str = ""
     nested: bool = False
+    own: bool = False
 
     @property
     def expected(self) -> str:
@@ -140,6 +143,8 @@ class Entry:
         Where it is defined.
     arguments
         What an expression may say of it, in the order in which it prints.
+    needs_classes
+        Of what is not for answers that are right or wrong: why, as the rest of a sentence on it.
     """
 
     kind: ClassVar[str]
@@ -148,6 +153,7 @@ class Entry:
     title: str
     source: str = ""
     arguments: Mapping[str, Argument] = field(default_factory=dict)
+    needs_classes: str = ""
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -190,6 +196,8 @@ class Metric(Entry):
     proper
         Whether it is the mean of a proper scoring rule, which has a file of that name in
         `calcli.core.estimators.rules`.
+    of_answers
+        The meaning where there are answers that are right or wrong; "" if it is the same.
     """
 
     kind: ClassVar[str] = "metric"
@@ -204,6 +212,7 @@ class Metric(Entry):
     fixed: Mapping[str, Any] = field(default_factory=dict)
     statistics: tuple[str, ...] = ()
     proper: bool = False
+    of_answers: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +225,8 @@ class Method(Entry):
         Module in `calcli.core.calibrators` and class, as `module:Class`.
     family
         "softmax": a softmax of transformed log-probabilities; "one score": a map of one probability at a
-        time; "wrapper": around any other calibrator.
+        time; "vectors": of whole vectors in bins; "pool": a mean of others; "wrapper": around any other
+        calibrator.
     learns
         One line: the model.
     parameters
@@ -266,6 +276,8 @@ class FigureKind(Entry):
         The least and the largest number of classes for which a report has it; None if it never does.
     of_classes
         The figure in its place through the lens class-wise.
+    without_data
+        Whether it shows no data: it takes no files.
     """
 
     kind: ClassVar[str] = "figure"
@@ -278,3 +290,4 @@ class FigureKind(Entry):
     bins: Literal["scores", "vectors"] | None = None
     standard: tuple[float, float] | None = None
     of_classes: str = ""
+    without_data: bool = False

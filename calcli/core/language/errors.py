@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class CalcliError(Exception):
     """Base of everything calcli raises on purpose; the message is a sentence for the user."""
@@ -13,6 +16,19 @@ class InputError(CalcliError):
 
 class UsageError(CalcliError):
     """The call is wrong: an unknown metric, an option that does not fit the data."""
+
+
+class NeedsRows(UsageError):
+    """Only sums are there, and something else is asked for that only single rows can tell."""
+
+
+@contextmanager
+def naming(called: str) -> Iterator[None]:
+    """Let the sentences of wrong calls begin with what is `called` so by its user."""
+    try:
+        yield
+    except UsageError as fault:
+        raise UsageError(f"{called}: {fault}") from fault
 
 
 class ReadAgain(InputError):

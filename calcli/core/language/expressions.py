@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from calcli.core.language.calibrationerrors import REGION
 from calcli.core.language.entries import Argument, Entry, Method, Metric, written
 from calcli.core.language.errors import UsageError
+from calcli.core.language.families import ERROR
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import AS_SCORE, L1, METRICS
 
@@ -83,6 +84,11 @@ class MetricExpression(Expression[Metric]):
         return self.lens == "marginal"
 
     @property
+    def trains_bins(self) -> bool:
+        """Whether an error takes the frequencies of its bins from other rows."""
+        return self.entry.family is ERROR and self.arguments.get("training", "test") != "test"
+
+    @property
     def over_classes(self) -> str:
         """How class-wise errors are aggregated over the classes: norm 1, 2 or max, or their sum."""
         if self.lens == WORST_CLASS:
@@ -101,7 +107,8 @@ class MetricExpression(Expression[Metric]):
         """The arguments that its value depends on: no number of bins where other things part the rows."""
         binning = self.arguments.get("binning")
         idle = {None: set(), "recursive": {"bins"}, "equal-width": {"min_rows"}, "equal-mass": {"min_rows"}}
-        unused = idle.get(binning, {"bins", "min_rows"})
+        own = {"training"} if self.entry.family is ERROR and not self.trains_bins else set[str]()
+        unused = idle.get(binning, {"bins", "min_rows"}) | own
         return {key: value for key, value in self.arguments.items() if key not in unused}
 
     @property
@@ -197,7 +204,8 @@ def _parse(
         )
     entry = known[name]
     arguments = entry.defaults
-    arguments |= {key: value for key, value in defaults.items() if key in arguments}
+    free = [key for key, argument in entry.arguments.items() if not argument.own]
+    arguments |= {key: defaults[key] for key in free if key in defaults}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or key not in arguments:

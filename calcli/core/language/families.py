@@ -48,13 +48,13 @@ SWAPPED = "; in comparisons a p-value from swapped predictions"
 SCORE = MetricFamily(
     name="score",
     title="Scores",
-    comes_with="a bootstrap interval; in comparisons a paired one",
+    comes_with="an interval by the jackknife, exact for shares of rows; in comparisons a paired one",
     section="scores",
 )
 RANKING = MetricFamily(
     name="ranking",
     title="Ranking",
-    comes_with="a normal interval; in comparisons a paired one",
+    comes_with="an interval by its influences; in comparisons a paired one",
     section="scores",
     undefined="there are no rows of a class beside rows of another",
 )
@@ -87,7 +87,7 @@ ERROR = MetricFamily(
 CLASSICAL = MetricFamily(
     name="classical",
     title="Classical calibration of two classes",
-    comes_with="a normal interval, or a p-value" + SWAPPED,
+    comes_with="an interval, or a p-value" + SWAPPED,
     section="classical",
     proves=False,
     undefined="these probabilities and labels do not determine it",

@@ -10,6 +10,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 
 COLUMNS = 4  # panels that cannot be folded into lines
+USUAL = "auto"  # the lens of the data: the probability of the second of two classes, else the confidence
 LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
 
 
@@ -38,9 +39,10 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="class-wise",
             title="Class-wise reliability",
-            meaning="reliability of every class, worst first",
+            meaning="reliability of every class, largest error first; of many classes, what exceeds chance",
             source="Kull et al. 2019",
             standard=(3, inf),
+            needs_classes="shows the probability of every class",
         ),
         FigureKind(
             name="ks",
@@ -60,17 +62,18 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="smooth",
             title="Smooth reliability",
-            meaning="kernel reliability curve, without bins",
-            source="Blasiok & Nakkiran 2024",
+            meaning="kernel reliability curve, without bins, its bandwidth by cross-validation",
+            source="Blasiok & Nakkiran 2024; Stone 1974",
             one_score=True,
         ),
         FigureKind(
             name="simplex",
             title="Calibration on the simplex",
-            meaning="arrows from prediction to observation, for three outcomes",
+            meaning="arrows from prediction to observation, for three or four outcomes",
             source="Vaicenavicius et al. 2019, fig. 1",
             bins="vectors",
             standard=(3, 3),
+            needs_classes="shows vectors of probabilities",
         ),
         FigureKind(
             name="risk",
@@ -78,8 +81,19 @@ FIGURES: dict[str, FigureKind] = {
             meaning="cost of decisions at every threshold, for two classes: areas are scores",
             source="Ferrer & Ramos 2024, fig. 1",
             lens="class-1",
+            metrics=("log_loss",),
             most_systems=LINES,
             standard=(2, 2),
+        ),
+        FigureKind(
+            name="weighted-risk",
+            title="Weighted risks",
+            meaning="risk of decisions times a weight over a_1, for two classes: areas are scores",
+            source="Ferrer & Ramos 2024, fig. 1",
+            lens="class-1",
+            metrics=("log_loss",),
+            most_systems=LINES,
+            needs_classes="weighs the costs of two classes",
         ),
         FigureKind(
             name="rejection",
@@ -125,6 +139,14 @@ FIGURES: dict[str, FigureKind] = {
             source="Ferrer & Ramos 2024, fig. 4",
             lens="class-0",
             most_systems=LINES,
+            needs_classes="moves the posterior of a class",
+        ),
+        FigureKind(
+            name="refinement",
+            title="Divergences and refinement losses",
+            meaning="of two classes, by how often the first occurs among equal predictions; takes no files",
+            source="van de Waterlaat 2021, fig. 4.2, 4.5 and 4.7",
+            without_data=True,
         ),
         FigureKind(
             name="temperature",
@@ -191,7 +213,7 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
             )
 
 
-def standard_names(n_classes: int, lens: str = "top-1", region: str = "all") -> list[str]:
+def standard_names(n_classes: int, lens: str = USUAL, region: str = "all") -> list[str]:
     """Return the names of the figures that fit predictions, those that look through a lens first.
 
     Parameters
@@ -199,7 +221,7 @@ def standard_names(n_classes: int, lens: str = "top-1", region: str = "all") -> 
     n_classes
         K.
     lens
-        Of another one than top-1, only the figures that look through it.
+        Of another one than the usual ones, only the figures that look through it.
     region
         Of a part of the scores, only the figures that can show it alone.
     """
@@ -212,4 +234,4 @@ def standard_names(n_classes: int, lens: str = "top-1", region: str = "all") -> 
         return [kind.of_classes for kind in fitting if kind.of_classes]
     scores = [kind.name for kind in fitting if kind.one_score]
     others = [kind.name for kind in fitting if not kind.one_score]
-    return scores + (others if lens == "top-1" and region == "all" else [])
+    return scores + (others if lens in (USUAL, "top-1") and region == "all" else [])

@@ -20,9 +20,16 @@ LENS = {"lens": Argument("class-wise"), **KEEP_TOP, "ranks": Argument(0, least=0
 INPUT = {"input": Argument("log-probs", ("log-probs", "raw"))}
 BINS = {"bins": Argument(15, least=1)}
 SMOOTHING = {"smoothing": Argument(1.0, least=0)}  # in rows
-SCORE = {"score": Argument("log_loss", ("log_loss", "brier"))}
-ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")  # as what a fit minimizes: of one number only, on a grid
-ANY_SCORE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS))}
+ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")  # as what a fit minimizes: on a grid around the log-loss
+SCORE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS))}
+SCORE_OF_ONE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS[:2]))}
+NOT_PROPER = (
+    "a calibration error as score is not proper: in bins, useless probabilities may be right on average; "
+    "log_loss also sees how sharp they are"
+)
+OF_SCORES, OF_PREDICTED = "has parameters for the score of every class", "is about the predicted class"
+JOINED = "+"  # between the members of a pool
+POOLED = "temperature+dp+bent-dp+structured"
 WRAPPED = {"calibrator": Argument(None)}
 
 
@@ -34,24 +41,39 @@ def _softmax() -> list[Method]:
             where="temperature:Temperature", family="softmax", quick=True,
             learns="softmax(log q / T), T > 0",
             parameters="1", keeps=ORDER, source=guo,
-            arguments=ANY_SCORE,
-            misses="a calibration error as score is not proper: in bins, useless probabilities may be right "
-            "on average; log_loss also sees how sharp they are",
+            arguments=SCORE,
+            misses=NOT_PROPER,
             count=lambda k, s: 1,
         ),
         Method(
+            name="temperature-mix", title="Temperature scaling with a share for every class",
+            where="temperature:TemperatureMix", family="softmax", quick=True,
+            learns="n / (n + 1) softmax(log q / T) + 1 / (n + 1) / K",
+            parameters="1", keeps=ORDER, source="Berta et al. 2025",
+            count=lambda k, s: 1,
+        ),
+        Method(
+            name="bent-temperature", title="Bent temperature scaling",
+            where="structured:BentTemperature", family="softmax", quick=True,
+            learns="softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01)), p by temperature scaling",
+            parameters="4", keeps=f"{ORDER} while the map rises, else a note says so", source="calcli",
+            count=lambda k, s: 4,
+        ),
+        Method(
             name="ensemble-temperature", title="Ensemble temperature scaling (Mix-n-Match)",
-            where="temperature:EnsembleTemperature", family="softmax", quick=True,
+            where="temperature:EnsembleTemperature", family="softmax",
             learns="w1 softmax(log q / T) + w2 q + w3 / K",
             parameters="3", keeps=ORDER, source="Zhang et al. 2020",
+            arguments={"joint": Argument(False)},
             count=lambda k, s: 3,
         ),
         Method(
             name="bias", title="Bias only",
-            where="softmax:BiasOnly", family="softmax", quick=True,
+            where="softmax:BiasOnly", family="softmax",
             learns="softmax(log q + beta)",
             parameters="K - 1", keeps=NOTHING, source="Saerens et al. 2002, fitted by log-loss",
             arguments=SCORE,
+            misses=NOT_PROPER,
             count=lambda k, s: k - 1,
         ),
         Method(
@@ -60,15 +82,26 @@ def _softmax() -> list[Method]:
             learns="softmax(alpha log q + beta)",
             parameters="K", keeps=NOTHING, source="Ferrer & Ramos 2024",
             arguments=SCORE,
+            misses=NOT_PROPER,
             count=lambda k, s: k,
         ),
         Method(
+            name="bent-dp", title="Bent DP affine",
+            where="structured:BentDP", family="softmax", quick=True,
+            learns="softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map",
+            parameters="K + 3", keeps=NOTHING, source="calcli",
+            needs_classes=OF_SCORES,
+            count=lambda k, s: k + 3,
+        ),
+        Method(
             name="vector", title="Vector scaling",
-            where="softmax:VectorScaling", family="softmax", quick=True,
+            where="softmax:VectorScaling", family="softmax",
             learns="softmax(w * log q + b)",
             parameters="2K - 1", keeps=NOTHING, source=guo,
             arguments={**INPUT, **SCORE},
+            misses=NOT_PROPER,
             count=lambda k, s: 2 * k - 1,
+            needs_classes=OF_SCORES,
         ),
     ]  # fmt: skip
 
@@ -80,17 +113,57 @@ def _matrices() -> list[Method]:
         "off_diagonal_penalty": Argument(1000.0, least=0),
         "intercept_penalty": Argument(0.01, least=0),
     }
+    free = (
+        "the diagonal is not penalized: a strong penalty leads to vector scaling, not to temperature; "
+        "with two classes the diagonal does all that off-diagonal entries can, whose penalty has no effect"
+    )
     penalties = {
-        "off_diagonal_penalties": Argument((1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01), least=0),
+        "off_diagonal_penalties": Argument((1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01), least=0),
         "intercept_penalties": Argument((1.0, 0.01), least=0),
     }
+    structured = {
+        "form": Argument("matrix", ("matrix", "diagonal")),
+        "base": Argument("scaled", ("scaled", "centered", "mixed")),
+        "bends": Argument("both", ("none", "complement", "both")),
+        "penalties": Argument((1.0, 0.1), least=0, above=True),
+        "off_diagonal_penalties": Argument((10.0, 3.0, 1.0, 0.3), least=0, above=True),
+        "folds": Argument(5, least=2),
+        "seed": Argument(0, least=0),
+    }
     return [
+        Method(
+            name="svs", title="Structured vector scaling",
+            where="structured:SVS", family="softmax",
+            learns="softmax(x + v * x + b), x = ln q by temperature-mix, v and b penalized",
+            parameters="2K, penalized", keeps=NOTHING, source="Berta et al. 2025",
+            needs_classes=OF_SCORES,
+        ),
+        Method(
+            name="sms", title="Structured matrix scaling",
+            where="structured:SMS", family="softmax",
+            learns="softmax(x + V x + b), x = ln q by temperature-mix, V and b penalized",
+            parameters="K(K + 1), penalized", keeps=NOTHING, source="Berta et al. 2025",
+            needs_classes=OF_SCORES,
+            misses="the scale stays that of temperature scaling, which other class priors can make wrong; "
+            "structured frees it",
+        ),
+        Method(
+            name="structured", title="Structured scaling",
+            where="structured:StructuredScaling", family="softmax",
+            learns="softmax(M x + sum_j (c_j + u_j) f_j + b): slopes for all, small ones for each class",
+            parameters="K(K + 3), penalized", keeps=NOTHING, source="calcli, after Berta et al. 2025",
+            needs_classes=OF_SCORES,
+            arguments=structured,
+            misses="with form=diagonal there is no M, and its strength has no effect",
+        ),
         Method(
             name="matrix-odir", title="Matrix scaling with ODIR",
             where="odir:MatrixODIR", family="softmax",
             learns="softmax(W log q + b), off-diagonal entries and intercepts penalized",
             parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
             arguments=odir,
+            needs_classes=OF_SCORES,
+            misses=free,
         ),
         Method(
             name="dirichlet", title="Dirichlet calibration",
@@ -98,6 +171,8 @@ def _matrices() -> list[Method]:
             learns="as matrix-odir, the penalties chosen by cross-validation",
             parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
             arguments={**INPUT, **penalties, "folds": Argument(3, least=2), "seed": Argument(0, least=0)},
+            needs_classes=OF_SCORES,
+            misses=free,
         ),
         Method(
             name="matrix", title="Matrix scaling",
@@ -105,7 +180,9 @@ def _matrices() -> list[Method]:
             learns="softmax(W log q + b)",
             parameters="K(K + 1)", keeps=NOTHING, source=guo,
             arguments={**INPUT, **SCORE},
+            misses=NOT_PROPER,
             count=lambda k, s: k * (k + 1),
+            needs_classes=OF_SCORES,
         ),
     ]  # fmt: skip
 
@@ -117,8 +194,17 @@ def _one_score() -> list[Method]:
             where="logistic:Platt", family="one score",
             learns="sigmoid(slope * log-odds + intercept)",
             parameters="2 a class", keeps=ROWS, source="Platt 1999",
-            arguments={**LENS, "target_smoothing": Argument(True), **INPUT, **SCORE},
+            arguments={**LENS, "target_smoothing": Argument(True), **INPUT, **SCORE_OF_ONE},
+            misses=NOT_PROPER,
             count=lambda k, s: 2,
+        ),
+        Method(
+            name="quadratic", title="Quadratic scaling",
+            where="quadratic:Quadratic", family="one score", quick=True,
+            learns="sigmoid(w2 * log-odds^2 + w1 * log-odds + c)",
+            parameters="3 a class", keeps=NOTHING, source="Berta et al. 2025",
+            arguments={**LENS, **SCORE},
+            count=lambda k, s: 3,
         ),
         Method(
             name="beta", title="Beta calibration",
@@ -129,13 +215,14 @@ def _one_score() -> list[Method]:
                 **LENS,
                 "variant": Argument("abm", ("abm", "ab", "am")),
                 "constrained": Argument(True),
-                **SCORE,
+                **SCORE_OF_ONE,
             },
+            misses=NOT_PROPER,
             count=lambda k, s: 3,
         ),
         Method(
             name="spline", title="Spline calibration",
-            where="spline:Spline", family="one score", quick=True,
+            where="spline:Spline", family="one score",
             learns="s plus the slope of a cubic spline through the cumulative outcome - s",
             parameters="6 knots a class", keeps=NOTHING, source="Gupta et al. 2021",
             arguments={
@@ -179,8 +266,24 @@ def _one_score() -> list[Method]:
             arguments=LENS,
         ),
         Method(
+            name="centered-isotonic", title="Centered isotonic regression",
+            where="isotonic:CenteredIsotonic", family="one score",
+            learns="straight lines between the blocks of isotonic regression, each at its mean score",
+            parameters="decided by the data", keeps=ROWS_OR_TIES, source="Oron & Flournoy 2017",
+            arguments={**LENS, **SMOOTHING},
+        ),
+        Method(
+            name="venn-abers", title="Inductive Venn-Abers",
+            where="vennabers:VennAbers", family="one score",
+            learns="p1 / (1 - p0 + p1), isotonic fits with the row itself as a miss and as a hit",
+            parameters="decided by the data", keeps=ROWS_OR_TIES, source="Vovk et al. 2015",
+            arguments=LENS,
+            misses="p0 and p1 are not the ends of a confidence interval: one of them is calibrated, nobody "
+            "knows which",
+        ),
+        Method(
             name="isotonic", title="Isotonic regression",
-            where="isotonic:Isotonic", family="one score", quick=True,
+            where="isotonic:Isotonic", family="one score",
             learns="the nearest non-decreasing function of the score",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Zadrozny & Elkan 2002",
             arguments={**LENS, **SMOOTHING, "interpolation": Argument("linear", ("linear", "steps"))},
@@ -188,8 +291,42 @@ def _one_score() -> list[Method]:
     ]  # fmt: skip
 
 
+def _vectors() -> list[Method]:
+    return [
+        Method(
+            name="vector-histogram", title="Histogram regression on vectors",
+            where="vectorhistogram:VectorHistogram", family="vectors",
+            learns="the frequencies of the classes in each bin of whole vectors, split where they vary most",
+            parameters="decided by the data", keeps=NOTHING, source="Vaicenavicius et al. 2019, section 4.1",
+            arguments={"min_rows": Argument(100, least=2), **SMOOTHING},
+            misses="of many classes the bins are wide, and what differs within one is lost: the rows needed "
+            "grow exponentially with the classes",
+        ),
+    ]  # fmt: skip
+
+
+def _known_members(text: str) -> bool:
+    names = [part.partition("/")[0] for part in text.split(JOINED)]
+    return all(name in METHODS and METHODS[name].family in ("softmax", "one score") for name in names)
+
+
 def _wrappers() -> list[Method]:
     return [
+        Method(
+            name="pool", title="Linear pool",
+            where="pool:Pool", family="pool",
+            learns="w1 p1 + w2 p2 + ..., the weights by cross-validated score",
+            parameters="those of its members, and their weights", keeps=NOTHING,
+            source="Stone 1961, Wolpert 1992",
+            arguments={
+                "members": Argument(POOLED, fits=_known_members, form=f"methods joined by {JOINED}"),
+                "weights": Argument((), least=0, most=1),
+                **SCORE,
+                "folds": Argument(5, least=2),
+                "seed": Argument(0, least=0),
+            },
+            misses="among the candidates of auto, pool alone is that of the other candidates",
+        ),
         Method(
             name="reduced", title="A calibrator of the confidence",
             where="reduced:Reduced", family="wrapper",
@@ -197,6 +334,7 @@ def _wrappers() -> list[Method]:
             parameters="as many as of two classes", keeps=PREDICTED, source="Panchenko et al. 2022",
             arguments={**KEEP_TOP, **WRAPPED},
             count=lambda k, s: s["calibrator"].parameters(2),
+            needs_classes=OF_PREDICTED,
         ),
         Method(
             name="per-predicted-class", title="One calibrator for each predicted class",
@@ -205,6 +343,7 @@ def _wrappers() -> list[Method]:
             parameters="as many for each predicted class", keeps=NOTHING, source="Panchenko et al. 2022",
             arguments={"min_rows": Argument(100, least=1), **WRAPPED},
             count=lambda k, s: s["calibrator"].parameters(k),
+            needs_classes=OF_PREDICTED,
         ),
         Method(
             name="preserve-top1", title="The predicted class preserved",
@@ -213,6 +352,7 @@ def _wrappers() -> list[Method]:
             parameters="none of its own", keeps=PREDICTED,
             arguments=WRAPPED,
             count=lambda k, s: s["calibrator"].parameters(k),
+            needs_classes=OF_PREDICTED,
         ),
     ]  # fmt: skip
 
@@ -230,5 +370,5 @@ SETS: dict[str, tuple[str, ...]] = {
     ),
 }
 METHODS: dict[str, Method] = {
-    method.name: method for method in [*_softmax(), *_one_score(), *_matrices(), *_wrappers()]
+    method.name: method for method in [*_softmax(), *_one_score(), *_matrices(), *_vectors(), *_wrappers()]
 }

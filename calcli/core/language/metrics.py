@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS, REGION
+from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS, TRAINING, VECTOR_REGION
 from calcli.core.language.entries import Argument, Metric
 from calcli.core.language.families import DECOMPOSITION, RANKING, RECALIBRATION, SCORE
 from calcli.core.language.methods import METHODS
@@ -23,6 +23,7 @@ AS_SCORE = "as the score"  # the unit of what measures a part of any score
 
 BRIER = {"score": Argument("brier", get_args(ScoreName))}
 GREATEST = 1000.0  # a sharper density of thresholds is one threshold
+UNIFORM = "uniform"  # weights of thresholds: 1 everywhere
 DENSITY = dict.fromkeys("ab", Argument(1.0, least=0, most=GREATEST, above=True))
 
 
@@ -43,6 +44,7 @@ def _scores() -> list[Metric]:
             meaning="log-loss over that of the class frequencies: 1 is useless, 0 perfect",
             formula="log_loss / -sum_k P_k ln P_k", source=ferrer + ", section 3.2",
             statistics=("log_loss",),
+            of_answers="log-loss over that of always stating the accuracy: 1 is useless, 0 perfect",
         ),
         Metric(
             name="brier", title="Brier score",
@@ -52,6 +54,7 @@ def _scores() -> list[Metric]:
             formula="mean of sum_k (q_k - [k is label])^2", source="Brier 1950",
             misses="rare events: small probabilities hardly count; log_loss sees them",
             statistics=("brier",), proper=True,
+            of_answers="mean of (confidence - [right])^2, from 0 to 1: how good the confidence is",
         ),
         Metric(
             name="normalized_brier", title="Brier score, normalized",
@@ -59,6 +62,7 @@ def _scores() -> list[Metric]:
             meaning="Brier score over that of the class frequencies: 1 is useless, 0 perfect",
             formula="brier / (1 - sum_k P_k^2)", source=ferrer + ", section 3.2",
             statistics=("brier",),
+            of_answers="Brier score over that of always stating the accuracy: 1 is useless, 0 perfect",
         ),
         Metric(
             name="top1_brier", title="Top-1 Brier score",
@@ -75,6 +79,7 @@ def _scores() -> list[Metric]:
             formula="mean of [argmax q = label]",
             misses="says nothing about the probabilities; log_loss does",
             statistics=("hit",),
+            of_answers="share of answers that are right",
         ),
         Metric(
             name="error_rate", title="Error rate",
@@ -82,6 +87,7 @@ def _scores() -> list[Metric]:
             meaning="share of rows whose most probable class is not the label",
             formula="1 - accuracy",
             statistics=("hit",),
+            of_answers="share of answers that are wrong",
         ),
         Metric(
             name="normalized_error_rate", title="Error rate, normalized",
@@ -89,6 +95,7 @@ def _scores() -> list[Metric]:
             meaning="error rate over that of always deciding for the most frequent class",
             formula="error_rate / (1 - max_k P_k)", source=ferrer + ", section 3.1",
             statistics=("hit",),
+            needs_classes="is relative to the decision for the most frequent class",
         ),
         Metric(
             name="bayes_risk", title="Bayes risk",
@@ -132,6 +139,7 @@ def _scores() -> list[Metric]:
             formula="integral over t of bayes_risk[false alarm 1/(1-t), miss 1/t] Beta(t; a, b)",
             source=ferrer + ", eq. 10-12; Buja et al. 2005",
             arguments=DENSITY,
+            of_answers="risks at all thresholds, weighted by Beta(a, b): 1, 1 is log_loss, 2, 2 is 3 x brier",
         ),
         Metric(
             name="normalized_beta_score", title="Beta-weighted score, normalized",
@@ -139,6 +147,22 @@ def _scores() -> list[Metric]:
             meaning="the same over that of the class frequencies: 1 is useless, 0 perfect",
             formula="beta_score / beta_score of the class frequencies", source=ferrer + ", section 2.3",
             arguments=DENSITY,
+        ),
+        Metric(
+            name="weighted_risk", title="Weighted risks",
+            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            meaning="two classes: risks at all thresholds, in weights of one's own; uniform is log_loss",
+            formula="integral over t of bayes_risk[false alarm 1/(1-t), miss 1/t] W(t)",
+            source=ferrer + ", eq. 10-12",
+            misses="W is as given, not scaled; --threshold-weights names a table of it",
+            arguments={"weights": Argument(UNIFORM)},
+        ),
+        Metric(
+            name="normalized_weighted_risk", title="Weighted risks, normalized",
+            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            meaning="the same over that of the class frequencies: 1 is useless, 0 perfect",
+            formula="weighted_risk / weighted_risk of the class frequencies", source=ferrer + ", section 2.3",
+            arguments={"weights": Argument(UNIFORM)},
         ),
         Metric(
             name="cllr", title="Cost of log-likelihood ratios",
@@ -154,6 +178,7 @@ def _scores() -> list[Metric]:
             meaning="share of rows whose label is among the five most probable classes",
             formula="mean of [label among the 5 largest q]",
             statistics=("top5_hit",),
+            needs_classes="looks at the five most probable classes",
         ),
         Metric(
             name="auroc", title="AUROC",
@@ -163,6 +188,7 @@ def _scores() -> list[Metric]:
             formula="P(q+ > q-) + P(q+ = q-) / 2",
             source="Hanley & McNeil 1982; DeLong et al. 1988 (interval)",
             misses="any increasing map of the scores leaves it as it is; log_loss sees calibration",
+            of_answers="chance that a right answer has more confidence than a wrong one",
         ),
         Metric(
             name="mean_confidence", title="Mean confidence",
@@ -170,6 +196,7 @@ def _scores() -> list[Metric]:
             meaning="what accuracy the probabilities promise",
             formula="mean of max_k q_k",
             statistics=("confidence",),
+            of_answers="what accuracy the confidence promises",
         ),
         Metric(
             name="mean_gap", title="Confidence - accuracy",
@@ -178,17 +205,20 @@ def _scores() -> list[Metric]:
             formula="mean_confidence - accuracy", source="Panchenko et al. 2022",
             misses="gaps of opposite sign cancel; ece adds them up",
             statistics=("confidence", "hit"),
+            of_answers="above 0 the confidence promises more than the answers keep: over-confident",
         ),
     ]  # fmt: skip
 
 
 SCORES = _scores()
 PROPER = tuple(score.name for score in SCORES if score.proper)
-EXPECTED = (*PROPER, "error_rate", "bayes_risk", "beta_score")  # what a posterior has an expectation of
+EXPECTED = (  # what a posterior has an expectation of
+    *PROPER, "error_rate", "bayes_risk", "beta_score", "weighted_risk",
+)  # fmt: skip
 RECALIBRATED = {
     "score": Argument("log_loss", EXPECTED, nested=True),
     "recalibrator": Argument("dp", RECALIBRATORS, nested=True),
-    "training": Argument("cross-validation", ("cross-validation", "held-out", "test")),
+    "training": Argument("cross-validation", TRAINING),
 }
 
 
@@ -249,7 +279,7 @@ def _decompositions() -> list[Metric]:
     thesis = "van de Waterlaat 2021"
     dimitriadis = "Dimitriadis, Gneiting & Jordan 2021 (CORP)"
     kernel = {"estimator": Argument("bins", ("bins", "kernel"))}
-    binned = {**BRIER, **BINS, "lens": Argument("class-wise"), "region": REGION, **kernel}
+    binned = {**BRIER, **BINS, "lens": Argument("class-wise"), "region": VECTOR_REGION, **kernel}
     isotonic = {**BRIER, "lens": Argument("class-wise")}
     sums = "one isotonic fit a class"
     return [
@@ -301,6 +331,7 @@ def _decompositions() -> list[Metric]:
             meaning="how much better the best increasing map is than the class frequencies",
             formula=f"score of the class frequencies - score of the isotonic fit, {sums}", source=dimitriadis,
             arguments=isotonic,
+            of_answers="how much better the best increasing map is than always stating the accuracy",
         ),
         Metric(
             name="corp_uncertainty", title="Uncertainty (CORP)",
@@ -308,6 +339,7 @@ def _decompositions() -> list[Metric]:
             meaning="score of the class frequencies: how hard the data are before any classifier looks",
             formula="score of the class frequencies", source=dimitriadis,
             arguments=isotonic,
+            of_answers="score of always stating the accuracy",
         ),
         Metric(
             name="min_cllr", title="Cost of log-likelihood ratios, least",

@@ -12,6 +12,7 @@ from calcli.core.language.expressions import MethodExpression, nested_recalibrat
 from calcli.core.language.metrics import ScoreName
 
 Precision = Literal["auto", "single", "double"]
+Rows = Literal["auto", "all"]
 Training = Literal["cross-validation", "held-out", "test"]
 
 LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
@@ -69,9 +70,7 @@ class Settings:
         "P",
         in_policies=True,
     )
-    resamples: int = setting(
-        1000, whole(), "Bootstrap resamples behind each interval; 0 for none.", "N", in_policies=True
-    )
+    no_intervals: bool = setting(False, FLAG, "No intervals, nor the tests of differences that go with them.")
     draws: int = setting(
         999,
         whole(),
@@ -79,8 +78,9 @@ class Settings:
         "N",
         in_policies=True,
     )
-    seed: int = setting(0, whole(), "Seed of intervals and tests.", "N", in_policies=True)
+    seed: int = setting(0, whole(), "Seed of tests.", "N", in_policies=True)
     precision: Precision = setting("auto", choice(Precision), "auto: double up to 5 million scores.")
+    rows: Rows = setting("auto", choice(Rows), "all: keep all rows in memory, also more than 5 million.")
     costs: tuple[Costs, ...] = setting(
         (),
         texts("abstain:0.1", commas=True),
@@ -151,6 +151,19 @@ class Settings:
         in_policies=True,
     )
 
+    threshold_weights: Mapping[str, tuple[tuple[float, float], ...]] = setting(
+        dict,
+        texts("mine=weights.csv"),
+        "CSV of threshold,weight, linear between them and 0 outside, for weighted_risk:weights=NAME.",
+        "NAME=FILE",
+        in_policies=True,
+    )
+
+    @property
+    def intervals(self) -> bool:
+        """Whether metrics get intervals."""
+        return not self.no_intervals
+
     @property
     def defaults(self) -> dict[str, str | int]:
         """What metrics assume where their expression does not say; of costs, the only ones."""
@@ -171,13 +184,20 @@ class FitSettings:
     """
 
     folds: int = setting(5, whole(), "Folds of the cross-validation; 0 for none.", "N")
+    fold_column: str | None = setting(None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN")
     seed: int = setting(0, whole(), "Seed of the folds.", "N")
     score: ScoreName = setting("log_loss", choice(ScoreName), "Score by which auto chooses.")
+    quick: bool = setting(False, FLAG, "auto tries quick methods alone, and no pool.")
     raw: bool = setting(False, FLAG, "Fit on raw logits, to which adding a constant changes the model.")
     reduced: bool = setting(False, FLAG, "Fit on the confidence alone, as two classes, right and wrong.")
     per_predicted_class: bool = setting(False, FLAG, "One calibrator for each predicted class.")
     min_rows: int = setting(100, whole(1), "Rows a predicted class needs for a calibrator of its own.", "N")
     preserve_top1: bool = setting(False, FLAG, "Never change the predicted class.")
+
+    @property
+    def wraps(self) -> bool:
+        """Whether methods are wrapped."""
+        return self.reduced or self.per_predicted_class or self.preserve_top1
 
     def wrapped(self, call: MethodExpression) -> MethodExpression:
         """Return a method within the wrappers asked for."""

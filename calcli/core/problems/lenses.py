@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
@@ -22,7 +25,16 @@ from calcli.core.problems.vectors import (
 )
 
 WHOLE = ("canonical", "class-wise", "worst-class", "marginal")
-NUMBERED = ("top", "within-top", "class", "largest")  # kinds of lenses that a number follows
+NUMBERED = ("top", "within-top", "class", "predicted", "largest")  # kinds of lenses that a number follows
+
+
+class Seen(NamedTuple):
+    """What is seen through a one-dimensional lens: (n,) scores, outcomes and weights, and which rows."""
+
+    score: Floats
+    outcome: Array
+    weights: Floats | None
+    rows: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -37,12 +49,23 @@ class Lens:
         Names of the row statistics that are its score in [0, 1] and its outcome.
     statistics
         How they are computed from a block.
+    given
+        Name of the row statistic that tells which rows are looked at; "" for all.
     """
 
     name: str
     score: str
     outcome: str
     statistics: dict[str, RowStatistic]
+    given: str = ""
+
+    def look(self, columns: Mapping[str, Array], weights: Floats | None) -> Seen:
+        """Return what is seen of rows of these statistics and weights, in their order."""
+        score, outcome = columns[self.score], columns[self.outcome]
+        if not self.given:
+            return Seen(score, outcome, weights)
+        rows = columns[self.given]
+        return Seen(score[rows], outcome[rows], None if weights is None else weights[rows], rows)
 
 
 Groups = Mapping[str, Sequence[Sequence[int]]]
@@ -54,7 +77,8 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     Parameters
     ----------
     name
-        `top-1`, `top-r`, `within-top-r` (Gupta et al. 2021), `class-k`, `canonical`, `largest-k` (the k
+        `top-1`, `top-r`, `within-top-r` (Gupta et al. 2021), `class-k`, `predicted-k` (`top-1` of the rows
+        whose predicted class is k; van de Waterlaat 2021, example 2.3.5), `canonical`, `largest-k` (the k
         largest probabilities and the rest; Vaicenavicius et al. 2019, example 2.iii), or a name of groups. Of
         two groups the score is the probability of the one that holds the first class (example 2.ii).
     n_classes
@@ -67,10 +91,8 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     UsageError
         If there is no such lens for that number of classes.
     """
-    if name == "top-1":
-        return Lens(name, "confidence", "hit", {key: ROW_STATISTICS[key] for key in ("confidence", "hit")})
-    if name == "largest-1":
-        return find_lens("top-1", n_classes)  # the largest probability, and the rest
+    if name in ("top-1", "largest-1"):  # the largest probability, and the rest
+        return _TOP
     if groups and name in groups:
         return _two_groups(name, groups[name]) if len(groups[name]) == 2 else group_lens(groups[name])
     if name == "canonical":
@@ -79,6 +101,8 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     number = int(digits) if digits.isdigit() else -1
     if kind == "class" and 0 <= number < n_classes:
         return _score_lens(name, lambda block: block.column(number), lambda block: block.labels == number)
+    if kind == "predicted" and 0 <= number < n_classes:
+        return _predicted(name, number)
     if kind == "top" and 1 <= number <= n_classes:
         return _score_lens(
             name,
@@ -99,8 +123,9 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     last = n_classes - 1
     raise UsageError(
         f"unknown lens {name!r}{_nearest_lens(name, groups or ())}; for these classes it can be top-1 to "
-        f"top-{n_classes}, within-top-1 to within-top-{n_classes}, class-0 to class-{last}, class-wise, "
-        f"worst-class, marginal, canonical, largest-1 to largest-{last}{named}"
+        f"top-{n_classes}, within-top-1 to within-top-{n_classes}, class-0 to class-{last}, "
+        f"predicted-0 to predicted-{last}, class-wise, worst-class, marginal, canonical, largest-1 to "
+        f"largest-{last}{named}"
     )
 
 
@@ -127,6 +152,16 @@ def find_scalar_lens(name: str, n_classes: int, groups: Groups | None = None) ->
             "of classes; for three outcomes there is the figure simplex"
         )
     return lens
+
+
+_TOP = Lens("top-1", "confidence", "hit", {key: ROW_STATISTICS[key] for key in ("confidence", "hit")})
+
+
+def _predicted(name: str, number: int) -> Lens:
+    """Return the lens on the confidence of rows with one predicted class."""
+    given = f"{name} given"
+    predicted = {given: lambda block: block.largest(1)[0][:, 0] == number}
+    return Lens(name, _TOP.score, _TOP.outcome, _TOP.statistics | predicted, given)
 
 
 def _two_groups(name: str, groups: Sequence[Sequence[int]]) -> Lens:

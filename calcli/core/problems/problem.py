@@ -1,11 +1,14 @@
-"""A score and an outcome for every row: the problem behind every one-dimensional error."""
+"""A score and an outcome for every row: the problem behind every one-dimensional error.
+
+Rows of the same score and outcome may be one entry, which stands for all of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +22,7 @@ from calcli.core.data.binning import (
     is_run_end,
     recursive_cuts,
 )
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import region_ends
 from calcli.core.problems.vectors import (
     VectorProblem,
@@ -38,6 +41,19 @@ class Recursive:
 Binning = NamedBinning | tuple[float, ...] | Recursive  # or explicit edges
 
 
+class Together(Protocol):
+    """Rows of which a problem holds several pairs of score and outcome, which are drawn together."""
+
+    def drawn(self, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """Return (draws, n) outcomes, drawn from the predictions."""
+
+    def within(self, kept: slice, low: float, high: float) -> Together:
+        """Return the same of a part of the problem."""
+
+    def resampled(self, rng: np.random.Generator) -> Problem:
+        """Return the problem of rows drawn with replacement, their outcomes from their predictions."""
+
+
 LONG = 1000  # values between two cuts from which they are better summed by themselves
 
 
@@ -53,13 +69,27 @@ class Problem:
         (n,) booleans in the same order.
     weights
         (n,) row weights in the same order, or None.
+    rows
+        What is drawn together; None if every pair is a row of its own.
+    counts
+        (n,) how many rows each entry stands for, their weights being the sum of theirs; None for one each.
+    squares
+        (n,) sums of their squared weights; None with `counts`.
     """
 
     score: Floats
     outcome: NDArray[np.bool_]
     weights: Floats | None = None
+    rows: Together | None = None
+    counts: NDArray[np.int64] | None = None
+    squares: Floats | None = None
     _cuts: dict[tuple[Binning, int], NDArray[np.intp]] = field(default_factory=dict, repr=False)
     _bins: dict[tuple[Binning, int], Bins] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.score) if self.counts is None else int(self.counts.sum())
 
     @cached_property
     def total_weight(self) -> float:
@@ -76,13 +106,44 @@ class Problem:
         """Positions just behind each run of equal scores."""
         return np.flatnonzero(self.is_run_end) + 1
 
+    @cached_property
+    def squared_weights(self) -> Floats:
+        """(n,) squared row weights, or sums of them."""
+        if self.squares is not None:
+            return self.squares
+        return np.ones(len(self.score)) if self.weights is None else np.square(self.weights)
+
     def within(self, low: float, high: float) -> Problem:
         """Return the rows whose score lies in [low, high], in [low, high) below 1."""
         start, stop = edge_cuts(self.score, np.array([0.0, low, high, 1.0]))[1:3]
         stop = len(self.score) if high >= 1 else stop
-        rows = slice(start, stop)
+        kept = slice(int(start), int(stop))
+        rows = None if self.rows is None else self.rows.within(kept, low, high)
+        return replace(self._at(kept), rows=rows)
+
+    def resampled(self, rng: np.random.Generator) -> Problem:
+        """Return rows that are drawn with replacement, their outcomes from their scores.
+
+        Consistency resampling (Vaicenavicius et al. 2019, section 4.2).
+        """
+        if self.rows is not None:
+            return self.rows.resampled(rng)
+        n = len(self.score)
+        drawn = np.sort(rng.integers(0, n, n))
+        score = self.score[drawn]
+        weights = None if self.weights is None else self.weights[drawn]
+        return Problem(score, rng.random(n) < score, weights)
+
+    def _at(self, rows: slice) -> Problem:
         weights = None if self.weights is None else self.weights[rows]
-        return Problem(self.score[rows], self.outcome[rows], weights)
+        counts = None if self.counts is None else self.counts[rows]
+        squares = None if self.squares is None else self.squares[rows]
+        return Problem(self.score[rows], self.outcome[rows], weights, None, counts, squares)
+
+    def of_other_class(self) -> Problem:
+        """Return the problem of the first of two classes, if this is that of the second."""
+        turned = self._at(slice(None, None, -1))
+        return replace(turned, score=1 - turned.score, outcome=~turned.outcome)
 
     def in_region(self, region: str, owner: str) -> Problem:
         """Return the rows whose score lies in a region such as "0.8..1"; "all" for every row.
@@ -101,7 +162,15 @@ class Problem:
         return inside
 
     def as_vectors(self) -> VectorProblem:
-        """Return the problem as one of two outcomes: it happens, it does not."""
+        """Return the problem as one of two outcomes: it happens, it does not.
+
+        Raises
+        ------
+        NeedsRows
+            If entries stand for several rows.
+        """
+        if self.counts is not None:
+            raise NeedsRows("its estimator looks at single rows")
         probs = np.stack([self.score, 1 - self.score], axis=1)
         return VectorProblem(probs, 1 - self.outcome.astype(np.intp), self.weights)
 
@@ -128,7 +197,7 @@ class Problem:
             elif binning == "equal-mass":
                 cuts = equal_mass_cuts(self.score, bins, self.weights)
             elif isinstance(binning, Recursive):
-                cuts = recursive_cuts(self.score, binning.min_rows, self.weights)
+                cuts = recursive_cuts(self.score, binning.min_rows, self.weights, self.counts)
             else:
                 cuts = edge_cuts(self.score, np.array(binning))
             self._cuts[binning, bins] = cuts
@@ -142,7 +211,7 @@ class Problem:
 
     def binned(self, cuts: NDArray[np.intp]) -> Bins:
         """Return the sums between consecutive cuts."""
-        count = np.diff(cuts)
+        count = np.diff(cuts if self.counts is None else np.append(0, np.cumsum(self.counts))[cuts])
         if self.weights is None:
             outcome = segment_sums(self.outcome, cuts)
             return Bins(count, count.astype(np.float64), segment_sums(self.score, cuts), outcome)

@@ -13,6 +13,8 @@ from calcli.core.data.blocks import Block
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import region_conditions, region_ends
 
+SAME = 1e-6  # two probabilities no farther apart are one, whatever their precision
+
 
 @dataclass(frozen=True)
 class VectorProblem:
@@ -43,10 +45,12 @@ class VectorProblem:
         UsageError
             If there is no such outcome; the owner, a metric, is named.
         """
-        if region == "all":
-            return self
+        return self if region == "all" else self._chosen(self.rows_in(region, owner))
+
+    def rows_in(self, region: str, owner: str) -> NDArray[np.bool_]:
+        """Return the (n,) rows in such a region; see `in_region`."""
         if "@" not in region:
-            return self.within(*region_ends(region))
+            return between(self.probs.max(1), *region_ends(region))
         inside = np.ones(len(self.probs), np.bool_)
         for name, (low, high) in region_conditions(region):
             if name not in self.names:
@@ -54,12 +58,8 @@ class VectorProblem:
                 raise UsageError(
                     f"{owner}: there is no outcome {name!r} to make a region of; there are {known}"
                 )
-            inside &= _between(self.probs[:, list(self.names).index(name)], low, high)
-        return self._chosen(inside)
-
-    def within(self, low: float, high: float) -> VectorProblem:
-        """Return the rows whose largest probability lies in [low, high], in [low, high) below 1."""
-        return self._chosen(_between(self.probs.max(1), low, high))
+            inside &= between(self.probs[:, list(self.names).index(name)], low, high)
+        return inside
 
     def with_weight(self) -> VectorProblem:
         """Return the rows that count: without those of weight 0."""
@@ -81,9 +81,12 @@ class VectorProblem:
         return replace(self, probs=self.probs[rows], labels=self.labels[rows], weights=weights)
 
 
-def _between(values: Floats, low: float, high: float) -> NDArray[np.bool_]:
+def between(values: Floats, low: float, high: float) -> NDArray[np.bool_]:
+    """Tell which values lie in [low, high], in [low, high) below 1."""
     # as doubles: the ends must not be rounded to the precision of the probabilities
     values = values.astype(np.float64, copy=False)
+    if low == high:
+        return np.abs(values - low) <= SAME
     return (values >= low) & ((values < high) | (high >= 1))
 
 

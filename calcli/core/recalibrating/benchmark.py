@@ -10,19 +10,19 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.crossvalidation import LabeledScores, held_out, held_out_folds, rows_of
 from calcli.core.calibrators.methods import make
 from calcli.core.comparing.contest import Contest
 from calcli.core.data.arrays import Array, Floats, Positions
-from calcli.core.data.folds import stratified_folds
+from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
-from calcli.core.estimators.evidence import Resampled
+from calcli.core.estimators.influences import Influences, contrast
 from calcli.core.estimators.multiple import holm
-from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.answers import WRONG_RIGHT
+from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
@@ -31,7 +31,9 @@ from calcli.core.recalibrating.fitting import takes_raw
 
 UNCALIBRATED = "uncalibrated"
 DEFAULT_METRICS = ("log_loss", "brier", "ece", "ks", "cw_ece", "accuracy")
-DEFAULT_METHODS = tuple(method.name for method in METHODS.values() if method.family != "wrapper")
+DEFAULT_METHODS = tuple(
+    method.name for method in METHODS.values() if method.family not in ("pool", "wrapper")
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class Task:
     logits: bool = True
     others: Mapping[str, LabeledScores] = field(default_factory=dict)
 
+    @property
+    def of_answers(self) -> bool:
+        """Whether its rows are answers, right or wrong."""
+        return self.classes == WRONG_RIGHT
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -83,8 +90,8 @@ class Trial:
         Time of the processor; with folds, that of all fits with their applications, and 0.
     fault
         Why it failed, or "".
-    draws
-        (B,) resampled values of each score, if that was asked for; all methods of a model share their rows.
+    influences
+        What each unit brings to each score, if that was asked for; all methods of a model share their rows.
     """
 
     model: str
@@ -93,7 +100,7 @@ class Trial:
     fit_seconds: float = 0.0
     apply_seconds: float = 0.0
     fault: str = ""
-    draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
+    influences: Mapping[str, Influences] = field(default_factory=dict, repr=False, compare=False)
 
 
 def task_of(
@@ -129,12 +136,8 @@ def task_of(
         require_classes(test, calibration.classes, calibration.provenance.path)
         return Task(model, rows, rows_of(test), calibration.classes, columns=columns, logits=logits)
     if settings.fold_column is not None:
-        known, fold = np.unique(columns[settings.fold_column], return_inverse=True)
-        if len(known) < 2:
-            raise InputError(
-                f"{judged.provenance.path}: column {settings.fold_column!r} has one value; expected folds"
-            )
-        return Task(model, rows, rows, calibration.classes, len(known), fold, columns, logits)
+        fold = column_folds(judged, settings.fold_column)
+        return Task(model, rows, rows, calibration.classes, int(fold.max()) + 1, fold, columns, logits)
     dealt: Positions | None = None
     if settings.cluster is not None:
         units = Units.of(judged.n_rows, columns[settings.cluster])
@@ -158,7 +161,7 @@ def run(
     methods
         Method expressions.
     settings
-        Metrics, bins, and resamples if methods are to be told apart.
+        Metrics, bins, and intervals if methods are to be told apart.
     jobs
         Processes at once; as many as there are processors if None.
     watch
@@ -230,9 +233,9 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
     except Exception as fault:  # whatever goes wrong inside one method, the others are still wanted
         return Trial(task.model, method, {}, fault=f"{type(fault).__name__}: {fault}")
     values = {call.asked: contest.values(call)[0] for call in contest.calls}
-    drawn = contest.draws(0)
-    draws = {call.asked: drawn[str(call)] for call in contest.calls if str(call) in drawn}
-    return Trial(task.model, method, values, *seconds, draws=draws)
+    found = contest.influences(0)
+    influences = {call.asked: found[str(call)] for call in contest.calls if str(call) in found}
+    return Trial(task.model, method, values, *seconds, influences=influences)
 
 
 def _is_as_read(task: Task, method: str) -> bool:
@@ -275,8 +278,8 @@ def cost(metric: str, value: float) -> float:
 def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
     """Return the methods that cannot be told from the one with the best value of a score.
 
-    Their differences to it are tested by the paired bootstrap over the rows, with Holm's correction. Empty
-    for metrics that are not resampled.
+    Their differences to it are tested on the same rows, with Holm's correction; where few rows carry a
+    difference nothing tells them apart. Empty for metrics without intervals.
 
     Parameters
     ----------
@@ -288,16 +291,21 @@ def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
         Confidence of the tests together.
     """
     zero = METRICS[metric.partition(":")[0]].direction == "zero"
-    draws = {trial.method: trial.draws[metric] for trial in trials if metric in trial.draws}
-    costs = {trial.method: cost(metric, trial.values[metric]) for trial in trials if trial.method in draws}
+    brought = {trial.method: trial.influences[metric] for trial in trials if metric in trial.influences}
+    costs = {trial.method: cost(metric, trial.values[metric]) for trial in trials if trial.method in brought}
     if not costs or not math.isfinite(min(costs.values())):
         return set()
     best = min(costs, key=lambda method: costs[method])
-    # one infinite loss proves an infinite mean, whatever resamples without that row show
     others = [method for method, found in costs.items() if method != best and math.isfinite(found)]
-    sides = {method: np.abs(found) if zero else found for method, found in draws.items()}
-    found = [Resampled(sides[best], sides[method], paired=True).p_value() for method in others]
+    found = [_p_value(brought[best], brought[method], zero) for method in others]
     return {method for method, p in zip(others, holm(found), strict=True) if p > 1 - level}
+
+
+def _p_value(best: Influences, other: Influences, zero: bool) -> float:
+    """Return the p-value of no difference, of absolute values where `zero` is best; 1 of few rows."""
+    mirrored = zero and best.value * other.value < 0
+    difference = contrast(other, best, factor=-1.0 if mirrored else 1.0).spread
+    return 2 * min(difference.p_above(0), difference.p_below(0)) if difference.enough else 1.0
 
 
 def mean_ranks(trials: Sequence[Trial], metric: str) -> dict[str, float]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,50 +14,42 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
     PairedDifference,
+    checked_folds,
     held_out,
+    held_out_folds,
     paired_difference,
     rows_of,
-    simplest,
 )
 from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.wrappers import top1_changes
-from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.arrays import Doubles, Floats, Positions
+from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.answers import refuse_classes
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
-from calcli.core.language.methods import ERRORS, METHODS
+from calcli.core.language.methods import ERRORS
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import FitSettings, Settings
+from calcli.core.recalibrating.candidates import POOL
+from calcli.core.recalibrating.choosing import (
+    Candidate,
+    HeldOut,
+    Judge,
+    MetricValues,
+    Sureness,
+    Trials,
+    choose,
+    repeats,
+)
 
 REPORTED = ("log_loss", "brier", "ece", "accuracy")
-MetricValues = dict[str, float]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A method that was tried.
-
-    Attributes
-    ----------
-    call
-        The method; None for the scores as they are.
-    values
-        Metrics of the held-out predictions; empty if it could not be fitted.
-    difference
-        Held-out loss against that of the best candidate.
-    failed
-        Why it could not be fitted.
-    """
-
-    call: MethodExpression | None
-    values: MetricValues
-    difference: PairedDifference | None = None
-    failed: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,6 +77,8 @@ class Fit:
         weight 0 left out.
     candidates
         What was compared, the simplest first; empty where nothing was to be chosen.
+    sureness
+        How sure the choice is; None where nothing was to be chosen.
     """
 
     call: MethodExpression
@@ -97,6 +92,7 @@ class Fit:
     changed_rows: int
     new_ties: int
     candidates: tuple[Candidate, ...]
+    sureness: Sureness | None = None
 
     @property
     def class_rows(self) -> NDArray[np.intp]:
@@ -111,11 +107,6 @@ class Fit:
         rows = self.predictions
         sums = np.bincount(rows.labels, rows.weights, minlength=rows.n_classes)
         return sums / sums.sum()
-
-
-def candidates_for(raw: bool) -> list[str]:
-    """Return the methods that `auto` tries unasked."""
-    return [m.name for m in METHODS.values() if m.quick and (m.family == "softmax" or not raw)]
 
 
 def takes_raw(call: MethodExpression, otherwise: bool = False) -> bool:
@@ -141,7 +132,8 @@ def fit(
     settings
         How to fit.
     watch
-        Called with the number of fits done; there are `fits(calls, settings)`.
+        Called with the number of fits done; there are as many as `fits` says, of folds in a column as
+        `with_folds` says.
 
     Raises
     ------
@@ -150,15 +142,11 @@ def fit(
     UsageError
         If the method does not go with the rows or the settings.
     """
-    settings = settings or FitSettings()
-    for call in calls if len(calls) > 1 else ():
-        if any(one.arguments.get("score") in ERRORS for one in call.chain):
-            raise UsageError(
-                f"{call}: what minimizes a calibration error is not chosen among others, as it is no proper "
-                "score; fit it by itself"
-            )
-    if len(calls) > 1 and not settings.folds:
-        raise UsageError("choosing among methods takes cross-validation; give --folds 2 or more")
+    settings = with_folds(settings or FitSettings(), predictions)
+    if predictions.of_answers:
+        refuse_classes(settings.wrapped(call) for call in calls)
+    if len(calls) > 1:
+        _refuse_choice(calls, settings)
     evaluation = _evaluated(predictions)
     predictions, before = evaluation.predictions, _values(evaluation)
     if raw := [settings.wrapped(call) for call in calls if takes_raw(call, settings.raw)]:
@@ -169,24 +157,35 @@ def fit(
             f"{predictions.provenance.path} has probabilities, which are taken for {predictions.kind}; say "
             "--kind probs, or leave --kind out"
         )
-    trial = _Trial(predictions, rows, settings, watch)
-    candidates: tuple[Candidate, ...] = ()
+    judge = _judge(predictions, rows, settings)
+    losses_before = judge.losses(log_softmax(rows.scores.astype(np.float64, copy=False)))
+    made, step = _maker(settings), _steps(watch)
     call = calls[0]
+    candidates: tuple[Candidate, ...] = ()
+    sureness: Sureness | None = None
+    done: HeldOut | None = None
+    cross_validated: MetricValues | None = None
+    gain: PairedDifference | None = None
     if len(calls) > 1:
-        call, candidates = _choose(trial, calls, before)
-    cross_validated, gain = None, None
-    if settings.folds:
-        done = trial.held_out(call)
-        cross_validated, gain = done.values, trial.gain(done)
-    calibrator = rows.fit(trial.made(call))
-    trial.step()
+        trials = Trials(rows, made, _folds(predictions, rows, settings), judge, step)
+        call, done, candidates, sureness = choose(trials, calls, (before, losses_before))
+    elif settings.folds:
+        log_probs = _held_out(made(call), predictions, rows, settings, step)
+        done = HeldOut(judge.values(log_probs), judge.losses(log_probs))
+    if done is not None:
+        cross_validated, gain = done.values, paired_difference(losses_before, done.losses, rows.weights)
+    calibrator = rows.fit(made(call))
+    step()
     log_probs = calibrator.apply(rows.scores)
     after = _values(_evaluated(recalibrated(predictions, log_probs)))
     counted = slice(None) if rows.weights is None else rows.weights > 0
-    changes = top1_changes(rows.scores[counted], log_probs[counted])
+    changes = (0, 0)
+    if not predictions.of_answers:
+        changes = top1_changes(rows.scores[counted], log_probs[counted])
     return Fit(
-        call, calibrator, predictions, settings, before, after, cross_validated, gain, *changes, candidates
-    )
+        call, calibrator, predictions, settings, before, after, cross_validated, gain, *changes, candidates,
+        sureness,
+    )  # fmt: skip
 
 
 def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
@@ -208,12 +207,15 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
         tuple(fit.priors.tolist()),
         {
             "path": rows.provenance.path,
+            "scores": rows.provenance.chosen,
+            "columns": list(rows.provenance.taken),
             "sha256": sha256,
             "rows": rows.n_rows,
             "weight": rows.n_rows if rows.weights is None else float(rows.weights.sum()),
             "kind": rows.kind,
             "dtype": str(rows.scores.dtype),
             "folds": fit.settings.folds,
+            "fold_column": fit.settings.fold_column,
             "seed": fit.settings.seed,
             **losses,
             "changed_rows": fit.changed_rows,
@@ -234,12 +236,41 @@ def cross_validated(fit: Fit) -> Doubles:
         If there were no folds.
     """
     calibrator = make(fit.settings.wrapped(fit.call))
-    return held_out(calibrator, rows_of(fit.predictions), fit.settings.folds, fit.settings.seed)
+    return _held_out(calibrator, fit.predictions, rows_of(fit.predictions), fit.settings)
 
 
-def fits(calls: Sequence[MethodExpression], settings: FitSettings) -> int:
+def _held_out(
+    calibrator: Calibrator,
+    predictions: Predictions,
+    rows: LabeledScores,
+    settings: FitSettings,
+    watch: Callable[[], None] = lambda: None,
+) -> Doubles:
+    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds."""
+    if settings.fold_column is None:
+        return held_out(calibrator, rows, settings.folds, settings.seed, watch)
+    return held_out_folds(calibrator, rows, column_folds(predictions, settings.fold_column), watch=watch)
+
+
+def with_folds(settings: FitSettings, predictions: Predictions) -> FitSettings:
+    """Return settings with the number of folds that a column of the rows has, if it names one.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or it has one value.
+    """
+    if settings.fold_column is None:
+        return settings
+    return replace(settings, folds=int(column_folds(predictions, settings.fold_column).max()) + 1)
+
+
+def fits(calls: Sequence[MethodExpression], settings: FitSettings, rows: int) -> int:
     """Return how many fits there will be."""
-    return len(calls) * settings.folds + 1
+    if len(calls) == 1:
+        return settings.folds + 1
+    dealt = 1 if settings.fold_column is not None else repeats(rows)
+    return sum(str(call) != POOL for call in calls) * settings.folds * dealt + 1
 
 
 def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
@@ -247,76 +278,43 @@ def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
     return replace(predictions, scores=ArrayScores(log_probs, "log-probs"))
 
 
-@dataclass(frozen=True)
-class _HeldOut:
-    """The held-out predictions of a method, reduced: metrics and the loss of each row."""
-
-    values: MetricValues
-    losses: Doubles
-
-
-class _Trial:
-    """Cross-validation of methods on the same folds, each done once."""
-
-    def __init__(
-        self, predictions: Predictions, rows: LabeledScores, settings: FitSettings, watch: Watch
-    ) -> None:
-        self.rows, self.settings = rows, settings
-        self._predictions, self._watch = predictions, watch
-        self._done: dict[str, _HeldOut] = {}
-        self._fits = 0
-
-    def step(self) -> None:
-        """Count a fit."""
-        self._fits += 1
-        self._watch(self._fits)
-
-    def made(self, call: MethodExpression) -> Calibrator:
-        """Return the calibrator to fit."""
-        return make(self.settings.wrapped(call))
-
-    def held_out(self, call: MethodExpression) -> _HeldOut:
-        """Cross-validate a method."""
-        if str(call) not in self._done:
-            folds, seed = self.settings.folds, self.settings.seed
-            log_probs = held_out(self.made(call), self.rows, folds, seed, self.step)
-            values = _values(_evaluated(recalibrated(self._predictions, log_probs)))
-            losses = scoring_rule(self.settings.score).losses(log_probs, self.rows.labels)
-            self._done[str(call)] = _HeldOut(values, losses)
-        return self._done[str(call)]
-
-    def losses_before(self) -> Doubles:
-        """Return the losses of the scores as they are."""
-        return scoring_rule(self.settings.score).losses(log_softmax(self.rows.scores), self.rows.labels)
-
-    def gain(self, done: _HeldOut) -> PairedDifference:
-        """Compare the scores as they are with a method."""
-        return paired_difference(self.losses_before(), done.losses, self.rows.weights)
+def _refuse_choice(calls: Sequence[MethodExpression], settings: FitSettings) -> None:
+    for call in calls:
+        if any(one.arguments.get("score") in ERRORS for one in call.chain):
+            raise UsageError(
+                f"{call}: what minimizes a calibration error is not chosen among others, as it is no proper "
+                "score; fit it by itself"
+            )
+    if not settings.folds:
+        raise UsageError("choosing among methods takes cross-validation; give --folds 2 or more")
 
 
-def _choose(
-    trial: _Trial, calls: Sequence[MethodExpression], before: MetricValues
-) -> tuple[MethodExpression, tuple[Candidate, ...]]:
-    order = list(METHODS)
+def _judge(predictions: Predictions, rows: LabeledScores, settings: FitSettings) -> Judge:
+    rule = scoring_rule(settings.score, of_answers=predictions.of_answers)
+    return Judge(
+        lambda log_probs: _values(_evaluated(recalibrated(predictions, log_probs))),
+        lambda log_probs: rule.losses(log_probs, rows.labels),
+        settings.score,
+    )
 
-    def freedom(call: MethodExpression) -> tuple[int, int]:
-        return order.index(call.chain[-1].entry.name), len(call.chain)
 
-    tried: list[tuple[MethodExpression, _HeldOut]] = []
-    failed: list[Candidate] = []
-    for call in sorted(calls, key=freedom):
-        try:
-            tried.append((call, trial.held_out(call)))
-        except CalcliError as fault:
-            failed.append(Candidate(call, {}, failed=str(fault)))
-    if not tried:
-        raise UsageError(f"none of the candidates can be fitted: {failed[0].failed}")
-    weights = trial.rows.weights
-    chosen, differences = simplest([done.losses for _, done in tried], weights)
-    best = min((done for _, done in tried), key=lambda done: float(np.average(done.losses, weights=weights)))
-    as_is = Candidate(None, before, paired_difference(trial.losses_before(), best.losses, weights))
-    found = [Candidate(call, done.values, d) for (call, done), d in zip(tried, differences, strict=True)]
-    return tried[chosen][0], (as_is, *found, *failed)
+def _steps(watch: Watch) -> Callable[[], None]:
+    """Return what counts a fit."""
+    steps = count(1)
+    return lambda: watch(next(steps))
+
+
+def _maker(settings: FitSettings) -> Callable[[MethodExpression], Calibrator]:
+    return lambda call: make(settings.wrapped(call))
+
+
+def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings) -> list[Positions]:
+    """Return the fold of each row, for each time that they are dealt; the first time as for one method."""
+    if settings.fold_column is not None:
+        return [column_folds(predictions, settings.fold_column)]
+    number = checked_folds(settings.folds, len(rows.labels))
+    rng = generator(settings.seed, Stream.FITS)
+    return [stratified_folds(rows.labels, number, rng) for _ in range(repeats(len(rows.labels)))]
 
 
 def _refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:
@@ -337,7 +335,7 @@ def _refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> 
 
 
 def _evaluated(predictions: Predictions) -> Evaluation:
-    return evaluate(predictions, Settings(metrics=REPORTED, resamples=0, draws=0))
+    return evaluate(predictions, Settings(metrics=REPORTED, no_intervals=True, draws=0))
 
 
 def _values(evaluation: Evaluation) -> MetricValues:

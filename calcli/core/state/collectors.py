@@ -136,7 +136,7 @@ class InputFacts:
     """
 
     def __init__(self, predictions: Predictions) -> None:
-        self._kind = predictions.kind
+        self._kind, self._of_answers = predictions.kind, predictions.of_answers
         self._worst_log_sum = 0.0
         self.zeros = self.ones = self.tied_rows = 0
 
@@ -146,7 +146,7 @@ class InputFacts:
         self.ones += int(np.count_nonzero(block.confidence == 1))
         if self._kind == "logits":
             return
-        self.zeros += int(np.count_nonzero(block.exp == 0))
+        self.zeros += int(np.count_nonzero((block.confidence if self._of_answers else block.exp) == 0))
         worst = float(block.log_sum[np.abs(block.log_sum).argmax()])
         if abs(worst) > abs(self._worst_log_sum):
             self._worst_log_sum = worst

@@ -47,11 +47,28 @@ class Format:
 FORMATS = (
     Format("npy", (".npy",), (b"\x93NUMPY",)),
     Format("npz", (".npz",), (b"PK\x03\x04", b"PK\x05\x06")),
+    Format("safetensors", (".safetensors",)),
     Format("csv", (".csv", ".tsv"), text=True, piped=True),
     Format("parquet", (".parquet", ".pq"), (b"PAR1",)),
     Format("arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1", b"\xff\xff\xff\xff"), piped=True),
     Format("jsonl", (".jsonl", ".ndjson"), (b"{",), text=True, piped=True),
+    Format("json", (".json",), (b"[",), text=True, piped=True),
 )
+CONVERSIONS = {  # formats that run code when read, or need another library, and what converts them
+    (".pt", ".pth", ".ckpt"): "import numpy as np, torch; d = torch.load('{path}', map_location='cpu'); "
+    "np.savez('{stem}.npz', logits=d['logits'].float().numpy(), labels=d['labels'].numpy())",
+    (".pkl", ".pickle"): "import numpy as np, pickle; d = pickle.load(open('{path}', 'rb')); "
+    "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",
+    (".joblib",): "import joblib, numpy as np; d = joblib.load('{path}'); "
+    "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",
+    (".h5", ".hdf5"): "import h5py, numpy as np; d = h5py.File('{path}'); "
+    "np.savez('{stem}.npz', probs=d['probs'][:], labels=d['labels'][:])",
+    (
+        ".eval",
+    ): "from inspect_ai.analysis import samples_df; samples_df('{path}').to_parquet('{stem}.parquet')",
+    (".xlsx", ".xls"): "import pandas as pd; pd.read_excel('{path}').to_csv('{stem}.csv', index=False)",
+    (".rds", ".rdata"): "import pyreadr; next(iter(pyreadr.read_r('{path}').values())).to_csv('{stem}.csv')",
+}
 BY_NAME = {form.name: form for form in FORMATS}
 BY_ENDING = {ending: form for form in FORMATS for ending in form.endings}
 GZIP = b"\x1f\x8b"
@@ -79,6 +96,17 @@ def named_format(path: Path) -> Format:
     return found
 
 
+def _refuse_foreign(path: Path) -> None:
+    """Raise an InputError with what converts a file that is not read, if it is known."""
+    for endings, line in CONVERSIONS.items():
+        if path.suffix.lower() in endings:
+            why = "may run any code when it is loaded" if "load(" in line else "needs another library"
+            raise InputError(
+                f"{path}: a {path.suffix} file {why}, and is not read; convert it, with its own names: "
+                f'python -c "{line.format(path=path, stem=path.with_suffix(""))}"'
+            )
+
+
 def known_format(path: Path) -> Format:
     """Return the format of a file that is to be read.
 
@@ -91,6 +119,7 @@ def known_format(path: Path) -> Format:
         raise InputError(f"{path}: no such file")
     if not path.is_file():
         raise InputError(f"{path} is not a file; pipe it in with - as the file name")
+    _refuse_foreign(path)
     found = named_format(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes)")
@@ -104,6 +133,8 @@ def sniff(start: bytes) -> str:
     for form in FORMATS:
         if form.magic and (start.lstrip() if form.text else start).startswith(form.magic):
             return form.name
+    if start[4:9] == b"\0\0\0\0{":  # behind the length of its head
+        return "safetensors"
     return "gzip" if start.startswith(GZIP) else "csv"
 
 

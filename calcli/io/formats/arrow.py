@@ -10,8 +10,10 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from calcli.io.batches import BatchWriter
+from calcli.io.damage import arrow_errors, readable, sound
 from calcli.io.places import Place
-from calcli.io.tables import BatchWriter, MemoryTable, Table, arrow_errors, readable, sound
+from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
 
 

@@ -16,9 +16,10 @@ from pyarrow import csv
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
+from calcli.io.damage import arrow_errors
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place
-from calcli.io.tables import MemoryTable, Table, TableSource, arrow_errors
+from calcli.io.tables import MemoryTable, Table, TableSource
 from calcli.io.writing import Frame, Writer
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
@@ -98,9 +99,10 @@ class CsvStream(Table):
         found = super().find(options, labelled=labelled)
         types = {}
         for column in self.schema:
-            if column.name in found.stored:
+            text = pa.types.is_string(column.type)  # scores may be packed in it
+            if column.name in found.stored and not text:
                 types[column.name] = pa.float64()
-            elif column.name in found.scores.names:
+            elif column.name in found.scores.names and not text:
                 continue
             elif self.as_text or pa.types.is_null(column.type):  # the next block may have values
                 types[column.name] = pa.string()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,8 +14,9 @@ import pyarrow.json
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
-from calcli.io.columns import ALONE
-from calcli.io.tables import MemoryTable, Table, arrow_errors, sound
+from calcli.io.damage import arrow_errors, sound
+from calcli.io.layouts.harness import MARKS, harness_table
+from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
@@ -32,14 +33,26 @@ def open_file(path: Path, name: str) -> Table:
     """
     with arrow_errors(name, "file of JSON lines"):
         with pa.input_stream(str(path)) as stream:
-            _refuse_other_json(io.BufferedReader(stream), name)
+            first = _refuse_other_json(io.BufferedReader(stream), name)
+        if any(f'"{mark}"'.encode() in first for mark in MARKS):
+            with pa.input_stream(str(path)) as stream:
+                found = harness_table(
+                    [json.loads(line) for line in io.BufferedReader(stream) if line.strip()], name
+                )
+            if found is not None:
+                return MemoryTable(name, found)
         table = pa.json.read_json(str(path), pa.json.ReadOptions(block_size=BLOCK_BYTES))
-        return MemoryTable(name, _spread(sound(table)))
+        return MemoryTable(name, sound(table))
 
 
-def _refuse_other_json(lines: Iterable[bytes], name: str) -> None:
-    """Refuse a file that does not begin with an object, and a line of null, which would crash the parser."""
-    begun = False
+def _refuse_other_json(lines: Iterable[bytes], name: str) -> bytes:
+    """Refuse a file that does not begin with an object, and a line of null, which would crash the parser.
+
+    Returns
+    -------
+    The first line.
+    """
+    begun = b""
     for number, line in enumerate(lines, start=1):
         text = line.removeprefix(codecs.BOM_UTF8).strip(b" \t\r\n")
         if text and (text.startswith(b"null") or not (begun or text.startswith(b"{"))):
@@ -49,19 +62,8 @@ def _refuse_other_json(lines: Iterable[bytes], name: str) -> None:
                 f"{name}: line {number} is {shown}{more}; expected a JSON object on each line, such as "
                 '{"label": 0, "probs": [0.9, 0.1]}'
             )
-        begun = begun or bool(text)
-
-
-def _spread(table: Any) -> Any:
-    """Give each class of an object of scores, `"probs": {"cat": 0.9, ...}`, a column such as `probs.cat`."""
-    columns: dict[str, Any] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_struct(column.type) and ALONE.fullmatch(name):
-            keys = [f"{name}.{field.name}" for field in column.type]
-            columns |= dict(zip(keys, column.flatten(), strict=True))
-        else:
-            columns[name] = column
-    return pa.table(columns)
+        begun = begun or text
+    return begun
 
 
 class JsonLinesWriter(Writer):
@@ -73,16 +75,27 @@ class JsonLinesWriter(Writer):
 
     def write(self, beside: Any, scores: Doubles) -> None:
         """Write a line per row."""
-        for row in self.frame.batch(beside, scores, self._schema).to_pylist():
-            whole = {name: None if value != value else value for name, value in row.items()}
-            try:
-                line = json.dumps(whole, ensure_ascii=False, allow_nan=False, default=str)
-            except ValueError as error:
-                raise InputError(
-                    "JSON has no infinity, such as the logarithm of a probability of 0; write probabilities, "
-                    "or choose another format"
-                ) from error
+        for line in lines(self.frame.batch(beside, scores, self._schema)):
             self.sink.write(f"{line}\n".encode())
+
+
+def lines(batch: Any) -> Iterator[str]:
+    """Yield each row of a pyarrow.RecordBatch as JSON text.
+
+    Raises
+    ------
+    InputError
+        If a number is infinite.
+    """
+    for row in batch.to_pylist():
+        whole = {name: None if value != value else value for name, value in row.items()}
+        try:
+            yield json.dumps(whole, ensure_ascii=False, allow_nan=False, default=str)
+        except ValueError as error:
+            raise InputError(
+                "JSON has no infinity, such as the logarithm of a probability of 0; write probabilities, "
+                "or choose another format"
+            ) from error
 
 
 writer = JsonLinesWriter

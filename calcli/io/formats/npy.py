@@ -17,9 +17,11 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io import formats
 from calcli.io.arrays import Arrays, ArraySource, flat_labels
 from calcli.io.atomic import atomic_path
+from calcli.io.axes import class_axis, classes_last, places_note, sample_column
 from calcli.io.labels import Labels
+from calcli.io.layouts import ARRAYS
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed
+from calcli.io.places import Place, listed, type_in_words
 from calcli.io.source import HeldScores, LazyColumns, Source, StoredScores, rows_and_columns
 from calcli.io.writing import Frame, Writer
 
@@ -82,6 +84,10 @@ class NpyScores:
             for block in self._by_column(file, rows) if by_column else self._by_row(file, rows):
                 yield block.astype(self.dtype, copy=False)
 
+    def head(self, rows: int) -> Array:
+        """Return the first rows."""
+        return next(self.blocks(rows))
+
     def _by_row(self, file: BufferedReader, rows: int) -> Iterator[Array]:
         total, columns = self.shape
         buffer = np.empty((min(rows, total), columns), self.header.dtype)
@@ -124,10 +130,29 @@ class NpyFile(Arrays):
                     f"{option} {value}: {self.path} has no columns; leave it out, or save all arrays in one "
                     ".npz"
                 )
-        scores, name = self._scores(options.positive), str(self.path)
-        found = ArraySource(place=Place(((name, scores.shape[0]),)), scores=scores, files=(name,))
+        name, shape = str(self.path), self.header.shape
         given = None if options.labels is None else Path(options.labels)
         beside = given or labels_of_same_stem(self.path)
+        labels_shape = None
+        if (
+            labelled
+            and len(shape) > 2
+            and beside is not None
+            and beside.suffix == ".npy"
+            and beside.is_file()
+        ):
+            labels_shape = open_file(beside, str(beside)).header.shape
+        axis = class_axis(shape, labels_shape, options, name, name)
+        scores = self._scores(options.positive, axis)
+        found = ArraySource(
+            place=Place(((name, scores.shape[0]),)),
+            scores=scores,
+            files=(name,),
+            layout=ARRAYS.name,
+            taken=(f"shape {self.header.shape}",),
+            columns=LazyColumns(sample_column(shape, axis) if labelled else {}),
+            notes=places_note(shape, axis),
+        )
         if beside is None or (given and labelled):  # labels of one file may be those of several parts
             return found
         labels = read_labels(beside, scores.shape)
@@ -140,20 +165,21 @@ class NpyFile(Arrays):
             )
         return replace(found, columns=LazyColumns({LABEL: lambda: labels.values}))
 
-    def _scores(self, positive: str | None) -> StoredScores:
+    def _scores(self, positive: str | None, axis: int) -> StoredScores:
         header = self.header
         if header.dtype.kind not in "iufb":
-            raise InputError(f"{self.path} holds values of type {header.dtype}; expected scores, as numbers")
+            raise InputError(f"{self.path} holds {type_in_words(header.dtype)}; expected scores, as numbers")
         needed = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
         held = self.path.stat().st_size - header.offset
         if held < needed:
             raise InputError(
                 f"{self.path} is truncated: {held} of {needed} bytes of the array are there; copy it again"
             )
-        shape = rows_and_columns(header.shape, str(self.path), positive)
-        if header.fortran_order and len(header.shape) > 2:
+        turned = (*header.shape[:axis], *header.shape[axis + 1 :], *header.shape[axis : axis + 1])
+        shape = rows_and_columns(turned, str(self.path), positive)
+        if (header.fortran_order and len(header.shape) > 2) or axis < len(header.shape) - 1:
             # its rows lie scattered over the file
-            return HeldScores(np.load(self.path, allow_pickle=False).reshape(shape))
+            return HeldScores(classes_last(np.load(self.path, allow_pickle=False), axis).reshape(shape))
         return NpyScores(self.path, header, shape)
 
 

@@ -61,15 +61,21 @@ class NpzWriter(Writer):
         self._beside.append(beside)
         self._scores.append(scores)
 
-    def end(self) -> None:
-        """Write all arrays."""
+    def arrays(self) -> dict[str, Any]:
+        """Return all arrays by name."""
         import pyarrow as pa
 
         table = pa.Table.from_batches(self._beside, self.frame.others)
         arrays: dict[str, Any] = {name: _array(table.column(name)) for name in table.column_names}
-        arrays[self.frame.array_name] = np.concatenate(self._scores)
-        arrays["classes"] = np.array(self.frame.classes)
-        np.savez(self.sink, **arrays)
+        scores = np.concatenate(self._scores)
+        arrays[self.frame.array_name] = scores if self.frame.classes else scores[:, 0]
+        if self.frame.classes:
+            arrays["classes"] = np.array(self.frame.classes)
+        return arrays
+
+    def end(self) -> None:
+        """Write all arrays."""
+        np.savez(self.sink, **self.arrays())
 
 
 writer = NpzWriter

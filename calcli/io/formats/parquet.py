@@ -9,8 +9,10 @@ from typing import Any, BinaryIO
 
 import pyarrow.parquet as pq
 
+from calcli.io.batches import BatchWriter
+from calcli.io.damage import arrow_errors, readable, sound
 from calcli.io.places import Place
-from calcli.io.tables import BatchWriter, Table, arrow_errors, readable, sound
+from calcli.io.tables import Table
 from calcli.io.writing import Frame, Writer
 
 GROUP_BYTES = 1 << 29  # a row group up to this size is decoded at once, a larger one in slices

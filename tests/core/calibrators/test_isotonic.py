@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.isotonic import CenteredIsotonic, Isotonic
 from calcli.core.language.errors import UsageError
+from tests.core.samples import drawn
 
 SPLIT_SETS = ["cifar10_resnet-20", "cifar10_vgg19_bn", "cifar100_vgg19_bn", "agnews_gpt2", "fvcaus_plda"]
 
@@ -99,3 +100,25 @@ def test_votes_of_a_forest_are_tied_as_scikit_learn_has_them(trees):
     ]
     expected = np.column_stack(columns)
     np.testing.assert_allclose(got, expected / expected.sum(1, keepdims=True), atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_centered_fit_has_the_blocks_at_their_mean_scores(weighted):
+    rng = np.random.default_rng(4)
+    prob = np.round(rng.random(200), 2) * 0.98 + 0.01
+    labels = (rng.random(200) < prob).astype(int)
+    weights = rng.integers(1, 4, 200).astype(float) if weighted else np.ones(200)
+    fitted = CenteredIsotonic(smoothing=0).fit(np.log(np.column_stack([1 - prob, prob])), labels, weights)
+    level = IsotonicRegression().fit_transform(prob, labels, sample_weight=weights)
+    for value in np.unique(level)[1:-1]:
+        rows = level == value
+        center = np.average(prob[rows], weights=weights[rows])
+        found = fitted.predict_proba(np.log([[1 - center, center]]))[0, 1]
+        assert found == pytest.approx(value, abs=1e-9)
+
+
+def test_centered_fit_makes_no_ties_between_the_blocks():
+    logits, labels = drawn(300, 2)
+    fitted = CenteredIsotonic().fit(logits, labels)
+    inner = np.linspace(*fitted.parameters["scores"][[0, -1]], 500)
+    assert (np.diff(fitted.predict_proba(np.log(np.column_stack([1 - inner, inner])))[:, 1]) > 0).all()

@@ -10,7 +10,7 @@ from scipy.special import expit, log_softmax, softmax
 from calcli import Beta, BiasOnly, DPAffine, MatrixScaling, Platt, Temperature, VectorScaling
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.fitting import FitSettings, fit
@@ -99,7 +99,7 @@ def test_calibration_errors_on_a_told_grid(rows, score):
 
     def error(temperature):
         predictions = Predictions(ArrayScores(logits / temperature, "logits"), labels, ("a", "b", "c"))
-        return evaluate(predictions, Settings((score,), resamples=0, draws=0)).estimates[score].value
+        return evaluate(predictions, Settings((score,), no_intervals=True, draws=0)).estimates[score].value
 
     least = error(fitted.parameters["temperature"])
     assert least <= min(error(optimum * factor) for factor in np.geomspace(0.25, 4, 401)[::10])
@@ -152,3 +152,55 @@ def test_beta_maps_may_fall():
     assert free["a"] + free["b"] < -1
     sample = Beta(constrained=False).fit(logits, 1 - labels).parameters
     assert sample["a"] == pytest.approx(Beta().fit(logits, 1 - labels).parameters["a"], abs=1e-6)
+
+
+@pytest.mark.parametrize("score", ["ece", "ece_l2", "cw_ece", "cw_ece_l2"])
+@pytest.mark.parametrize(
+    ("calibrator", "scales"), [(BiasOnly, 0), (DPAffine, 1), (VectorScaling, 3), (MatrixScaling, 3)]
+)
+def test_calibration_errors_in_a_told_box(rows, score, calibrator, scales):
+    """The error falls, as the metric says; the log-loss rises as the note says; the box is kept."""
+    logits, labels = rows
+    optimum, fitted = calibrator().fit(logits, labels), calibrator(score=score).fit(logits, labels)
+    names = (score, "log_loss")
+    found = [
+        {name: one.value for name, one in evaluate(predictions, asked).estimates.items()}
+        for asked in [Settings(names, no_intervals=True, draws=0)]
+        for log_probs in (optimum.apply(logits), fitted.apply(logits))
+        for predictions in [Predictions(ArrayScores(log_probs, "log-probs"), labels, ("a", "b", "c"))]
+    ]
+    assert found[1][score] < found[0][score]
+    (note,) = fitted.notes
+    assert f"least {score} (15 bins)" in note
+    assert f"rises from {found[0]['log_loss']:.4g} to {found[1]['log_loss']:.4g}" in note
+    if scales and calibrator is not MatrixScaling:
+        key = {1: "alpha", 3: "scale"}[scales]
+        ratio = np.asarray(fitted.parameters[key]) / np.asarray(optimum.parameters[key])
+        assert (np.abs(ratio - 1) <= 0.5 + 1e-6).all()
+
+
+@pytest.mark.parametrize("calibrator", [Platt, Beta])
+def test_calibration_errors_of_one_map(calibrator):
+    """With the lens of a class its own error falls, and slopes keep their sign."""
+    rng = np.random.default_rng(0)
+    odds = rng.normal(size=800) * 2
+    labels = (rng.random(800) < expit(0.4 * odds + 0.3)).astype(int)
+    logits = np.column_stack([np.zeros(800), odds])
+    settings = {"target_smoothing": False} if calibrator is Platt else {}
+    errors = {}
+    for score in ("log_loss", "ece"):
+        fitted = calibrator(score=score, **settings).fit(logits, labels)
+        log_probs = fitted.apply(logits)
+        predictions = Predictions(ArrayScores(log_probs, "log-probs"), labels, ("a", "b"))
+        asked = Settings(("ece:lens=class-1",), no_intervals=True, draws=0)
+        errors[score] = evaluate(predictions, asked).estimates["ece:lens=class-1"].value
+    assert errors["ece"] < errors["log_loss"]
+    assert "least ece (15 bins)" in fitted.notes[0]
+    assert min(fitted.parameters.get("slope", 1), fitted.parameters.get("a", 1)) > 0
+
+
+def test_a_box_of_too_many_parameters_is_refused():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(200, 40)), rng.integers(0, 40, 200)
+    with pytest.raises(InputError, match="1,640 parameters; expected 1,000 at most"):
+        MatrixScaling(score="ece").fit(logits, labels)

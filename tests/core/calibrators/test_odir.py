@@ -111,3 +111,61 @@ def test_wrong_settings_and_too_few_rows_are_refused():
         Dirichlet(folds=1)
     with pytest.raises(InputError, match="3 folds, there are 2"):
         Dirichlet().fit(np.zeros((2, 2)), np.array([0, 1]))
+
+
+def test_with_two_classes_no_off_diagonal_penalty_is_chosen():
+    logits, labels = drawn(300, 2)
+    fitted = Dirichlet(intercept_penalties=(0.01,)).fit(logits, labels)
+    assert "off_diagonal_penalty" not in fitted.parameters
+    other = MatrixODIR(off_diagonal_penalty=1e-3, intercept_penalty=0.01).fit(logits, labels)
+    np.testing.assert_allclose(fitted.apply(logits), other.apply(logits), atol=1e-6)
+
+
+def test_penalty_at_the_end_of_those_tried_is_told():
+    logits, labels = drawn(300, 3)  # calibrated by a vector: nothing off the diagonal
+    strong = Dirichlet(off_diagonal_penalties=(0.1, 0.01)).fit(logits, labels)
+    assert strong.parameters["off_diagonal_penalty"] == 0.1
+    assert strong.notes == [
+        "the off-diagonal penalty is the strongest of those tried: the matrix is nearly vector scaling"
+    ]
+
+
+def nearly_constant(rng, logits):
+    changed = logits.copy()
+    changed[:, 2] = -20 + 1e-6 * rng.standard_normal(len(logits))
+    return changed
+
+
+def duplicated(rng, logits):
+    return logits[:, [0, 1, 2, 2]]
+
+
+def shifted(rng, logits):
+    return logits + np.array([0, 100, 0, 0])
+
+
+def of_a_forest(rng, logits):
+    votes = np.array([rng.multinomial(30, p) for p in special.softmax(logits, axis=1)])
+    with np.errstate(divide="ignore"):
+        return np.log(votes / 30)
+
+
+@pytest.mark.parametrize("made", [nearly_constant, duplicated, shifted, of_a_forest])
+@pytest.mark.parametrize(("lambda_", "mu"), [(1000.0, 0.01), (1.0, 1e-4)])
+def test_badly_scaled_features_reach_the_documented_objective(made, lambda_, mu):
+    rng = np.random.default_rng(3)
+    logits, labels = drawn(400, 4)
+    scores = made(rng, logits)
+    fitted = MatrixODIR(off_diagonal_penalty=lambda_, intercept_penalty=mu).fit(scores, labels)
+    features = special.log_softmax(scores, axis=1)
+    features = np.where(features == -np.inf, fitted.parameters["floor"], features)
+    assert not any("separated" in note or "stopped" in note for note in fitted.notes)
+    scale = features.std(axis=0) + 1e-12  # scipy needs scaled variables
+    here = fitted.parameters["matrix"] * scale, fitted.parameters["intercept"]
+
+    def loss(t):
+        return penalized_loss(t[:16].reshape(4, 4) / scale, t[16:], features, labels, lambda_, mu)
+
+    start = np.concatenate([here[0].ravel(), here[1]])
+    oracle = optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-7, "maxiter": 30})
+    assert loss(start) == pytest.approx(oracle.fun, abs=1e-9)

@@ -115,6 +115,36 @@ def test_scores_in_inverse_order_have_a_finite_optimum_and_are_told(method, clas
     assert upright.notes == []
 
 
+def separating_direction(scores, labels):
+    """Mean margin of the best w x + b that lowers no label against another, by linear programming."""
+    classes = scores.shape[1]
+    scaled = (scores - scores.mean(axis=0)) / scores.std(axis=0)
+    margins = []
+    for row, label in zip(scaled, labels, strict=True):
+        for k in set(range(classes)) - {label}:
+            one = np.zeros(2 * classes)
+            one[[label, k, classes + label, classes + k]] = row[label], -row[k], 1, -1
+            margins.append(one)
+    found = optimize.linprog(
+        -np.mean(margins, axis=0), A_ub=-np.array(margins), b_ub=np.zeros(len(margins)), bounds=(-1, 1)
+    )
+    return -found.fun
+
+
+@pytest.mark.parametrize("seed", [3, 22, 40, 126, 134, 138])
+def test_separability_is_claimed_where_a_linear_programme_finds_it(seed):
+    rng = np.random.default_rng(1000 + seed)
+    classes, n = int(rng.integers(2, 5)), int(rng.integers(60, 200))
+    logits = rng.standard_normal((n, classes)) * rng.choice([1, 2, 4])
+    probs = special.softmax(logits * rng.choice([0.5, 1]), axis=1)
+    labels = (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    logits[:, -1] = logits[:, -1] * 10.0 ** -rng.integers(0, 7) - rng.choice([0, 50])  # nearly constant
+    outliers = rng.integers(0, n, 2)
+    logits[outliers, rng.integers(0, classes)] *= rng.choice([1, 30, 1000])
+    notes = VectorScaling(input="raw").fit(logits, labels).notes
+    assert any("separated" in note for note in notes) == (separating_direction(logits, labels) > 1e-7)
+
+
 def test_rows_that_only_ties_keep_from_separation_are_guarded_still():
     odds = np.r_[np.linspace(-3, 3, 41), 0]
     logits, labels = np.column_stack([np.zeros(42), odds]), np.r_[odds[:-1] > 0, True].astype(int)

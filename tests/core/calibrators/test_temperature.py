@@ -177,3 +177,25 @@ def test_settings_and_repr():
     assert repr(Temperature()) == "Temperature(score='log_loss')"
     learned = fitted.parameters["temperature"]
     assert repr(fitted).startswith(f"Temperature(score='log_loss') fitted: temperature={learned:.3f}")
+
+
+def test_no_scipy_search_does_better_than_the_joint_ensemble():
+    logits, labels = drawn(400, 3, seed=2)
+    logits[::10] = -logits[::10]  # rows that call for other members than temperature scaling
+    fitted = EnsembleTemperature(joint=True).fit(logits, labels)
+    ours = -fitted.apply(logits)[np.arange(400), labels].mean()
+
+    def loss(t):
+        w = special.softmax(t[1:])
+        probs = [special.softmax(logits * np.exp(t[0]), axis=1), special.softmax(logits, axis=1)]
+        return -np.log((w[0] * probs[0] + w[1] * probs[1] + w[2] / 3)[np.arange(400), labels]).mean()
+
+    found = [
+        optimize.minimize(
+            loss, [log, 0, 0, 0], method="Nelder-Mead", options={"maxiter": 2000, "fatol": 1e-12}
+        )
+        for log in (-1.0, 0.5)
+    ]
+    assert ours <= min(one.fun for one in found) + 1e-7
+    separate = EnsembleTemperature().fit(logits, labels)
+    assert ours <= -separate.apply(logits)[np.arange(400), labels].mean() + 1e-12

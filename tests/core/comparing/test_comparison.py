@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.metrics import log_loss
+from scipy.stats import sem
 
 from calcli.core.comparing.comparison import Plan, compare, difference, over_seeds, parse_margins
 from calcli.core.comparing.contest import Contest
-from calcli.core.estimators.evidence import Normal, Resampled
+from calcli.core.estimators.evidence import Normal, Studentized
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
@@ -19,7 +19,7 @@ from calcli.core.language.expressions import parse_metric
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 
-SETTINGS = Settings(metrics=("log_loss", "accuracy"), resamples=200, draws=99)
+SETTINGS = Settings(metrics=("log_loss", "accuracy"), draws=99)
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +33,16 @@ def systems(predict):
     return [predict(logits, labels, "logits") for logits in (good, noisy, bad)]
 
 
-def test_paired_bootstrap_agrees_with_a_loop_over_the_resampled_rows(predict):
+def test_paired_scores_have_the_spread_of_the_differences_of_rows(predict):
     rng = np.random.default_rng(1)
-    labels = np.sort(rng.integers(0, 3, 40))  # the order in which rows are resampled
+    labels = rng.integers(0, 3, 40)
     tables = [rng.dirichlet(np.ones(3), 40) for _ in range(2)]
-    contest = Contest([predict(table, labels) for table in tables], replace(SETTINGS, resamples=25))
+    contest = Contest([predict(table, labels) for table in tables], SETTINGS)
     found = contest.evidence(parse_metric("log_loss"), 0, 1)
-    drawn = np.random.default_rng([0, 1]).integers(0, 40, size=(25, 40))
-    expected = [[log_loss(labels[rows], table[rows], labels=[0, 1, 2]) for rows in drawn] for table in tables]
-    assert found.baseline == pytest.approx(expected[0], abs=1e-12)
-    assert found.candidate == pytest.approx(expected[1], abs=1e-12)
+    first, second = (-np.log(table[np.arange(40), labels]) for table in tables)
+    assert isinstance(found, Studentized)
+    assert found.difference.value == pytest.approx(np.mean(second - first), abs=1e-12)
+    assert found.difference.spread.standard_error == pytest.approx(sem(second - first), rel=1e-12)
 
 
 def test_paired_auroc_has_delongs_variance(binary):
@@ -61,14 +61,13 @@ def test_paired_auroc_has_delongs_variance(binary):
     of_positive = placements[1][0] - placements[0][0]
     of_negative = placements[1][1] - placements[0][1]
     variance = of_positive.var() / len(of_positive) + of_negative.var() / len(of_negative)
-    assert isinstance(found, Normal)
-    assert [found.baseline, found.candidate] == pytest.approx(areas, abs=1e-12)
-    own = found.variances[0] + found.variances[1] - 2 * found.covariance
-    assert own == pytest.approx(variance, rel=1e-9)
+    assert isinstance(found, Studentized)
+    assert [found.baseline.value, found.candidate.value] == pytest.approx(areas, abs=1e-12)
+    assert found.difference.spread.squares == pytest.approx(variance, rel=1e-9)
 
 
 def test_equal_files_show_no_evidence(systems):
-    settings = Settings(resamples=100, draws=99)
+    settings = Settings(draws=99)
     (found,) = compare([systems[0], systems[0]], settings, Plan())
     for one in found.differences[0].values():
         assert one.value == 0
@@ -112,7 +111,7 @@ def test_the_ranking_names_those_not_told_from_the_best(systems):
 
 def test_many_systems_can_still_be_told_from_the_best(systems):
     many = [systems[0]] + [systems[2]] * 30
-    (found,) = compare(many, replace(SETTINGS, metrics=("log_loss",), resamples=100), Plan())
+    (found,) = compare(many, replace(SETTINGS, metrics=("log_loss",)), Plan())
     assert [ranked.among_best for ranked in found.ranking] == [True] + [False] * 30
 
 
@@ -181,9 +180,10 @@ def test_rows_that_are_repeated_as_a_cluster_prove_no_more(predict, systems, met
 
 def test_every_metric_is_tested(systems, binary):
     several = [name for name, metric in METRICS.items() if metric.family.name != "classical"]
-    of_two = ("beta_score", "normalized_beta_score", "cllr", "min_cllr")
+    integrals = [name for name in METRICS if name.endswith(("beta_score", "weighted_risk"))]
+    of_two = (*integrals, "cllr", "min_cllr")
     several = [name for name in several if name not in of_two]
-    settings = replace(SETTINGS, metrics=tuple(several), draws=9, resamples=20, decision_column="by")
+    settings = replace(SETTINGS, metrics=tuple(several), draws=9, decision_column="by")
     decided = [replace(one, columns={"by": np.resize(one.classes, one.n_rows)}) for one in systems[::2]]
     decided[1] = replace(decided[1], columns={"by": decided[1].columns["by"][::-1]})
     (found,) = compare(decided, settings, Plan())
@@ -208,7 +208,7 @@ def test_kernel_errors_of_other_pairs_of_rows_are_not_tested(systems):
 
 
 def test_seeds_have_mean_and_sd(systems):
-    evaluations = [evaluate(system, replace(SETTINGS, resamples=0)) for system in systems]
+    evaluations = [evaluate(system, replace(SETTINGS, no_intervals=True)) for system in systems]
     (spread, _) = over_seeds(evaluations)
     values = [evaluation.estimates["log_loss"].value for evaluation in evaluations]
     assert (spread.mean, spread.sd) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
@@ -216,7 +216,7 @@ def test_seeds_have_mean_and_sd(systems):
 
 
 def test_a_metric_without_direction_differs_but_is_not_worse():
-    evidence = Resampled(np.zeros(99), np.linspace(0.1, 0.2, 99), True)
+    evidence = Normal(0.0, 0.15, (0.0, 0.0004), 0.0, "z")
     found = difference(parse_metric("mean_gap"), 0.0, 0.15, evidence, Settings())
     assert found.verdict == "different"
 
@@ -240,7 +240,7 @@ def test_paired_intervals_cover_the_true_difference(predict):
     truth, wrong = np.array([0.7, 0.3]), np.array([0.55, 0.45])
     expected = float(truth @ np.log(truth) - truth @ np.log(wrong))
     rng = np.random.default_rng(3)
-    settings = Settings(metrics=("log_loss",), resamples=300, draws=0)
+    settings = Settings(metrics=("log_loss",), draws=0)
     covered = 0
     for _ in range(400):
         labels = (rng.random(200) < 0.3).astype(int)

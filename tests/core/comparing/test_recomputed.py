@@ -13,7 +13,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
-SETTINGS = Settings(resamples=50, draws=6)
+SETTINGS = Settings(draws=6)
 
 
 def swaps_of(seed: int, units: int):
@@ -55,7 +55,7 @@ def test_metrics_agree_with_evaluations_of_swapped_rows(predict, metric):
     systems = [predict(rng.dirichlet([1, 1, 1], 60), labels) for _ in range(2)]
 
     def value(probs):
-        settings = Settings(metrics=(metric,), resamples=0, draws=0)
+        settings = Settings(metrics=(metric,), no_intervals=True, draws=0)
         return evaluate(predict(probs, labels), settings).estimates[metric].value
 
     found, looped = found_and_looped(systems, metric, value, Units.of(60, None))

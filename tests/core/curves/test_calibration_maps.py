@@ -21,10 +21,10 @@ from calcli.core.language.settings import Settings
 def test_temperature_curve_has_its_minimum_at_the_fitted_temperature(golden, reference_predictions, name):
     curve = temperature_curve(reference_predictions(name))
     assert np.interp(1, curve.temperature, curve.log_loss) == pytest.approx(golden[name]["ce_nats"], abs=1e-9)
-    best = curve.log_loss.argmin()
-    step = curve.temperature[1] / curve.temperature[0]
-    assert abs(np.log(curve.temperature[best] / golden[name]["rcl_tot_ts_T"])) < np.log(step)
-    assert 0 <= curve.log_loss[best] - golden[name]["rcl_tot_ts_ce"] < 2e-3
+    assert curve.best == pytest.approx(golden[name]["rcl_tot_ts_T"], rel=1e-3)
+    assert curve.least == pytest.approx(golden[name]["rcl_tot_ts_ce"], abs=1e-6)
+    assert curve.least <= curve.log_loss.min()
+    assert curve.rows == curve.all_rows
 
 
 def test_map_of_a_temperature_is_a_sigmoid(golden, reference_predictions):
@@ -45,7 +45,7 @@ def test_map_of_many_classes_follows_the_predicted_class(reference_predictions):
     result = calibration_map(calibrator, predictions)
     probs = np.exp(log_softmax(thinned_rows(predictions, 10**6)[0]))
     assert result.lens == "top-1"
-    assert result.before.mean() == pytest.approx(probs.max(1).mean(), abs=1e-3)
+    assert (result.before[0], result.before[-1]) == (probs.max(1).min(), probs.max(1).max())
     assert np.all(result.low <= result.high)
     assert np.all(np.diff(result.before) > 0)
 
@@ -72,7 +72,8 @@ def test_map_of_raw_logits_sees_what_probabilities_do_not():
     result = calibration_map(calibrator, predictions, raw=True)
     assert result.lens == "class-1"
     # rows of one score differ in the sum of their logits, on which the label depends
-    assert np.all(result.high - result.low > 0.1)
+    middle = (result.before > 0.1) & (result.before < 0.9)  # in runs of many rows
+    assert np.all(result.high[middle] - result.low[middle] > 0.1)
 
 
 def test_courses_find_the_best_file_of_each_metric():
@@ -84,7 +85,7 @@ def test_courses_find_the_best_file_of_each_metric():
         scores = power * np.log(probs)
         predictions = Predictions(ArrayScores(scores, "logits"), labels, ("a", "b", "c"))
         metrics = ("log_loss", "accuracy", "mean_gap", "mean_confidence")
-        series.append(evaluate(predictions, Settings(metrics, draws=0, resamples=0)).estimates)
+        series.append(evaluate(predictions, Settings(metrics, draws=0, no_intervals=True)).estimates)
     systems = {f"run/e_{number}.npy": found for number, found in zip([1, 10, 2, 20, 3], series, strict=True)}
     order = [0, 2, 4, 1, 3]  # by number, not by name
     found = courses(systems, "moving:3").named()
@@ -108,7 +109,9 @@ def test_courses_find_the_best_file_of_each_metric():
 
 def test_score_sets_need_a_normalized_score():
     predictions = Predictions(ArrayScores(np.eye(2), "probs"), np.array([0, 1]), ("a", "b"))
-    estimates = evaluate(predictions, Settings(("normalized_brier", "brier"), draws=0, resamples=0)).estimates
+    estimates = evaluate(
+        predictions, Settings(("normalized_brier", "brier"), draws=0, no_intervals=True)
+    ).estimates
     table = score_sets({"a": estimates})["a"].tables()[""]
     assert table["metric"].tolist() == ["normalized_brier"]
     assert np.isnan(table["low"]).all()
@@ -119,7 +122,7 @@ def test_score_sets_need_a_normalized_score():
 def test_score_sets_hold_what_all_systems_have():
     predictions = Predictions(ArrayScores(np.eye(2), "probs"), np.array([0, 1]), ("a", "b"))
     metrics = {"a": ("normalized_brier", "normalized_error_rate"), "b": ("normalized_error_rate",)}
-    settings = {system: Settings(names, draws=0, resamples=0) for system, names in metrics.items()}
+    settings = {system: Settings(names, draws=0, no_intervals=True) for system, names in metrics.items()}
     sets = score_sets({system: evaluate(predictions, how).estimates for system, how in settings.items()})
     for found in sets.values():
         assert [str(estimate.call) for estimate in found.estimates] == ["normalized_error_rate"]

@@ -18,7 +18,7 @@ def sliced():
     scores, labels = rng.normal(size=(900, 3)), rng.integers(0, 3, 900)
     part = np.where(np.arange(900) < 50, "few", np.where(np.arange(900) % 3, "odd", "even"))
     predictions = Predictions(ArrayScores(scores, "logits"), labels, tuple("abc"), columns={"part": part})
-    settings = Settings(("log_loss", "accuracy", "ece"), resamples=50, draws=9)
+    settings = Settings(("log_loss", "accuracy", "ece"), draws=9)
     return evaluate(predictions, settings), scores, labels, part
 
 

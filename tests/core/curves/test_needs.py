@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from calcli.core.curves import needs
-from calcli.core.curves.needs import lenses_of, metrics_of, problem_of
+from calcli.core.curves.needs import lenses_of, metrics_of, problem_of, usual_lens
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import UsageError
-from calcli.core.language.figures import FIGURES, find_figures, refuse_more_systems, standard_names
+from calcli.core.language.figures import FIGURES, USUAL, find_figures, refuse_more_systems, standard_names
 from calcli.core.language.settings import Settings
 
 
@@ -31,7 +34,7 @@ def some_predictions(n: int = 300, k: int = 4) -> Predictions:
 )
 def test_regions_of_any_lens(lens, score):
     predictions = some_predictions()
-    evaluation = evaluate(predictions, Settings(("accuracy",), draws=0, resamples=0))
+    evaluation = evaluate(predictions, Settings(("accuracy",), draws=0, no_intervals=True))
     values = np.sort(score(predictions.scores.array))
     np.testing.assert_allclose(problem_of(evaluation, lens).score, values)
     inside = problem_of(evaluation, lens, "0.25..0.4").score
@@ -40,8 +43,16 @@ def test_regions_of_any_lens(lens, score):
         problem_of(evaluation, lens, "0.9999..1")
 
 
+def test_two_classes_are_looked_at_by_the_second_one():
+    two, three = some_predictions(k=2), some_predictions(k=3)
+    assert usual_lens([two]) == usual_lens([two, two]) == "class-1"
+    assert usual_lens([three]) == usual_lens([two, three]) == "top-1"
+    assert usual_lens([two, replace(two, classes=("cat", "dog"))]) == "top-1"
+    assert usual_lens([replace(two, classes=WRONG_RIGHT)]) == "top-1"
+
+
 def test_rows_are_read_once_for_all_figures_of_a_lens(monkeypatch):
-    predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, resamples=0)
+    predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, no_intervals=True)
     passes = []
     sweep = needs.sweep
     monkeypatch.setattr(needs, "sweep", lambda *of: passes.append(0) or sweep(*of))
@@ -58,6 +69,8 @@ def test_rows_are_read_once_for_all_figures_of_a_lens(monkeypatch):
 def test_figures_look_through_the_lenses_that_the_classes_have():
     figures = [FIGURES[name] for name in ("reliability", "risk", "rejection")]
     assert lenses_of(figures, some_predictions(k=2), "top-1", Settings()) == ("top-1", "class-1")
+    assert lenses_of(figures, some_predictions(k=2), USUAL, Settings()) == ("class-1",)
+    assert lenses_of(figures, some_predictions(k=4), USUAL, Settings()) == ("top-1",)
     assert lenses_of(figures, some_predictions(k=4), "class-3", Settings()) == ("class-3",)
     assert lenses_of(figures, some_predictions(k=4), "class-wise", Settings()) == ()
     assert lenses_of(figures[2:], some_predictions(k=4), "class-3", Settings()) == ()
@@ -68,7 +81,9 @@ def test_lenses_of_several_outcomes_have_no_problem():
         "three": {"0": "a", "1": "a", "2": "b", "3": "c"},
         "two": {"0": "a", "1": "b", "2": "a", "3": "b"},
     }
-    evaluation = evaluate(some_predictions(), Settings(("accuracy",), draws=0, resamples=0, groups=groups))
+    evaluation = evaluate(
+        some_predictions(), Settings(("accuracy",), draws=0, no_intervals=True, groups=groups)
+    )
     for lens in ("canonical", "three"):
         with pytest.raises(UsageError, match=f"the lens {lens} has several outcomes"):
             problem_of(evaluation, lens)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calcli.core.curves.needs import problem_of
-from calcli.core.curves.risk import rejection_curve, risk_curve
+from calcli.core.curves.risk import rejection_curve, risk_curve, weighted_risk
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "fvcaus_plda")
@@ -70,3 +70,22 @@ def test_rejection_is_counted_and_ties_go_together(weighted):
         assert curve.rejected[i] == pytest.approx(1 - weights[kept].sum() / weights.sum())
         assert curve.error_rate[i] == pytest.approx(np.average(~outcome[kept], weights=weights[kept]))
     assert len(curve.rejected) == len(least)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weighted_risks_integrate_to_the_reference_scores(golden, evaluated, name):
+    """By eq. 12 the area is the log-loss, and with Beta(2, 2) one and a half Brier scores."""
+    curve, reference = weighted_risk(problem_of(evaluated(name), "class-1")), golden[name]
+    assert np.trapezoid(curve.beta_risk, curve.a) == pytest.approx(1.5 * reference["brier_sum"], rel=0.01)
+    assert curve.normalized_log_loss == pytest.approx(reference["ce_nats"] / reference["prior_entropy_nats"])
+
+
+def test_the_weighted_risk_is_that_of_the_costs_of_equation_11():
+    rng = np.random.default_rng(0)
+    score, outcome = rng.random(80), rng.random(80) < 0.3
+    curve = weighted_risk(ordered_problem(score, outcome))
+    for a, risk, beta in list(zip(curve.a, curve.risk, curve.beta_risk, strict=True))[::40]:
+        second = score > 1 - a
+        cost = np.where(outcome & ~second, 1 / (1 - a), np.where(~outcome & second, 1 / a, 0))
+        assert risk == pytest.approx(cost.mean())
+        assert beta == pytest.approx(6 * a * (1 - a) * cost.mean())

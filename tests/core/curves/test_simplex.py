@@ -57,10 +57,29 @@ def test_bins_average_to_the_whole(binning, weighted):
     assert (result.count > 0).all()
 
 
+@pytest.mark.parametrize("binning", [16, Recursive(40)])
+def test_bins_of_a_tetrahedron_are_those_of_four_outcomes(binning):
+    """Counted one by one: bins of side 1/4, or of rows that were split where they vary most."""
+    predictions = some_predictions(k=4)
+    probs, whole = predictions.scores.array, simplexes(predictions, binning=binning)[""]
+    if binning == 16:
+        bins = np.unique(np.floor(probs * 4), axis=0, return_inverse=True)[1]
+    else:
+        bins = recursive_splits(probs, 40)[1].bin_of(probs)
+    own = [bins == number for number in np.unique(bins)]
+    expected = sorted(
+        (rows.sum(), *probs[rows].mean(0), *np.eye(4)[predictions.labels[rows]].mean(0)) for rows in own
+    )
+    found = zip(whole.count, *whole.mean.T, *whole.frequency.T, strict=True)
+    np.testing.assert_allclose(sorted(found), expected)
+    assert whole.names == ("a", "b", "c", "d")
+    assert "mean_d" in whole.tables()[""]
+
+
 def test_faces_are_the_rows_of_the_other_classes():
     predictions = some_predictions(k=4)
     faces = simplexes(predictions)
-    assert list(faces) == ["without a", "without b", "without c", "without d"]
+    assert list(faces) == ["", "without a", "without b", "without c", "without d"]
     probs, labels = predictions.scores.array, predictions.labels
     face = faces["without b"]
     assert face.names == ("a", "c", "d")
@@ -101,8 +120,8 @@ def test_the_largest_and_four_groups_are_outcomes_as_well():
     assert found.names == ("top-1", "top-2", "rest")
     np.testing.assert_allclose(found.mean[0, :2], ranked[:, :2].mean(0))
     groups = {"kind": dict(zip("abcdefghij", "wxyzzzzzzz", strict=True))}
-    assert list(simplexes(predictions, "kind", groups)) == [f"without {name}" for name in "wxyz"]
-    assert list(simplexes(predictions, "largest-3"))[3] == "without rest"
+    assert list(simplexes(predictions, "kind", groups)) == ["", *(f"without {name}" for name in "wxyz")]
+    assert list(simplexes(predictions, "largest-3"))[4] == "without rest"
 
 
 @pytest.mark.parametrize("bins", [1, 25, 100])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from sklearn.isotonic import IsotonicRegression
 
 from calcli.core.curves.cumulative import cumulative
-from calcli.core.curves.unbinned import corp_curve, kernel_curve
+from calcli.core.curves.unbinned import BANDWIDTHS, corp_curve, kernel_curve
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
@@ -44,21 +45,65 @@ def test_kernel_curve_is_the_direct_sum(weighted):
     problem = some_problem(weighted=weighted)
     curve = kernel_curve(problem, "top-1", 20, np.random.default_rng(0))
     weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+    place = logit(problem.score)
     for at, value in zip(curve.score[::20], curve.frequency[::20], strict=True):
-        kernel = sum(
-            np.exp(-((at - image) ** 2) / (2 * curve.bandwidth**2))
-            for image in (problem.score, -problem.score, 2 - problem.score)
-        )
+        kernel = np.exp(-((logit(at) - place) ** 2) / (2 * curve.bandwidth**2))
         gap = np.average(problem.outcome - problem.score, weights=weights * kernel)
-        assert value == pytest.approx(np.clip(at + gap, 0, 1), abs=1e-9)
+        assert value == pytest.approx(np.clip(at + gap, 0, 1), abs=2e-3)  # rows are summed over small cells
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bandwidth_has_the_least_brier_score_of_rows_left_out(weighted):
+    problem = some_problem(120, weighted=weighted)
+    weights = np.ones(120) if problem.weights is None else problem.weights
+    gap = problem.outcome - problem.score
+    place = logit(problem.score)
+
+    def brier(bandwidth: float) -> float:
+        kernel = weights * np.exp(-((place[:, None] - place) ** 2) / (2 * bandwidth**2))
+        np.fill_diagonal(kernel, 0)
+        total = kernel.sum(1)
+        without = np.divide(kernel @ gap, total, out=np.zeros(120), where=total > 1e-9)
+        return np.average((gap - without) ** 2, weights=weights)
+
+    chosen = kernel_curve(problem, "top-1", 9, np.random.default_rng(0)).bandwidth
+    assert brier(chosen) <= min(map(brier, BANDWIDTHS)) * (1 + 2e-3)
 
 
 def test_a_wide_kernel_leaves_calibrated_curves_on_the_diagonal():
     rng = np.random.default_rng(3)
     score = rng.beta(6, 1, 4000)
-    curve = kernel_curve(ordered_problem(score, rng.random(4000) < score**4), "top-1", 99, rng)
-    assert curve.bandwidth > 0.1
+    curve = kernel_curve(ordered_problem(score, rng.random(4000) < score), "top-1", 99, rng)
+    assert curve.bandwidth > 0.5
     assert np.all((curve.low - 0.002 <= curve.score) & (curve.score <= curve.high + 0.002))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_smooth_curves_agree_with_the_rows_at_every_confidence(evaluated, name):
+    problem = evaluated(name).confidence
+    curve = kernel_curve(problem, "top-1", 9, np.random.default_rng(0))
+    drawn = np.interp(problem.score, curve.score, curve.frequency)
+    apart = []
+    for low in np.arange(0.3, 1, 0.05):
+        rows = (problem.score >= low) & (problem.score < low + 0.05)
+        if rows.sum() >= 100:
+            accuracy = problem.outcome[rows].mean()
+            error = np.sqrt(accuracy * (1 - accuracy) / rows.sum())
+            apart.append((drawn[rows].mean() - accuracy) / error)
+    assert len(apart) >= 7
+    assert np.abs(apart).max() < 2.5
+
+
+def test_curves_tell_where_no_row_does():
+    score = np.concatenate([np.linspace(0.1, 0.3, 200), np.linspace(0.8, 0.9, 200)])
+    outcome = np.arange(400) % 20 < 10 + 9 * np.sin(score * 40)  # which only narrow kernels follow
+    problem = ordered_problem(score, outcome)
+    for draw_curve in (corp_curve, kernel_curve):
+        curve = draw_curve(problem, "top-1", 9, np.random.default_rng(0))
+        assert not curve.told[(curve.score > 0.45) & (curve.score < 0.6)].any()
+        assert curve.told[(curve.score > 0.12) & (curve.score < 0.28)].all()
+    corp = corp_curve(problem, "top-1", 9, np.random.default_rng(0))
+    assert np.count_nonzero(~corp.told) == 1
 
 
 def test_isotonic_band_is_that_of_isotonic_fits():
@@ -74,9 +119,9 @@ def test_isotonic_band_is_that_of_isotonic_fits():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bandwidth_is_the_smooth_calibration_error(golden, evaluated, name):
+def test_curves_tell_the_smooth_calibration_error(golden, evaluated, name):
     curve = kernel_curve(evaluated(name).confidence, "top-1", 5, np.random.default_rng(0))
-    assert curve.bandwidth == pytest.approx(golden[name]["smece_top_own"], abs=1e-5)
+    assert curve.error == pytest.approx(golden[name]["smece_top_own"], abs=1e-5)
 
 
 @pytest.mark.parametrize("draw_curve", [corp_curve, kernel_curve])

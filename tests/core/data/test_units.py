@@ -47,15 +47,15 @@ def test_what_is_drawn_is_drawn_whole_and_as_often_as_is_counted(units):
 
 
 def test_few_units_are_resampled_as_they_are():
-    assert Units.of(UNIT_LIMIT).resampled().single
-    assert Units.of(6, CLUSTERS).resampled().number == 3
+    assert Units.of(UNIT_LIMIT).dealt_if_many().single
+    assert Units.of(6, CLUSTERS).dealt_if_many().number == 3
 
 
 def test_the_same_cluster_falls_into_the_same_deal_of_another_file():
     names = np.arange(UNIT_LIMIT + 500).astype(str)
     shuffled = np.random.default_rng(0).permutation(names[:-100])
-    deals = dict(zip(names, Units.of(len(names), names).resampled().of_row, strict=True))
-    other = Units.of(len(shuffled), shuffled).resampled()
+    deals = dict(zip(names, Units.of(len(names), names).dealt_if_many().of_row, strict=True))
+    other = Units.of(len(shuffled), shuffled).dealt_if_many()
     assert other.number == DEALS
     assert all(deals[name] == deal for name, deal in zip(shuffled, other.of_row, strict=True))
 

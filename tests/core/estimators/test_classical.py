@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import norm, ttest_1samp
+from scipy.stats import norm, t, ttest_1samp
 from sklearn.linear_model import LogisticRegression
 
 from calcli.core.data.units import Units
@@ -11,8 +11,10 @@ from calcli.core.estimators.classical import (
     calibration_intercept,
     calibration_slope,
     in_the_large,
+    of_outcomes,
     spiegelhalter_test,
 )
+from calcli.core.estimators.influences import carriers
 
 
 def simulated(rows, rng, intercept=0.0, slope=1.0):
@@ -63,7 +65,7 @@ def test_standard_errors_are_the_spread_over_samples():
         values = np.array([coefficient.value for coefficient in found])
         if truth is not None:
             assert values.mean() == pytest.approx(truth, abs=0.03)
-            covered = [low <= truth <= high for low, high in (own.interval(0.9) for own in found)]
+            covered = [own.spread().interval(0.9).contains(truth) for own in found]
             assert np.mean(covered) == pytest.approx(0.9, abs=0.06)
         assert np.mean([own.standard_error for own in found]) == pytest.approx(values.std(), rel=0.15)
 
@@ -105,9 +107,18 @@ def test_in_the_large_against_scipy(sample):
     assert found.value / found.standard_error == pytest.approx(oracle.statistic)
 
 
-def test_the_interval_is_the_normal_one():
-    low, high = Coefficient(1.0, 0.5).interval(0.95)
-    assert (low, high) == pytest.approx(norm.interval(0.95, 1, 0.5))
+def test_the_interval_of_symmetric_influences_is_that_of_t():
+    found = Coefficient(1.0, 0.5, np.tile([-1.0, 1.0], 20)).spread().interval(0.95)
+    assert (found.low, found.high) == pytest.approx(t.interval(0.95, 39, 1, 0.5))
+    assert Coefficient(np.inf, np.nan).spread() is None
+
+
+def test_few_events_carry_little():
+    """Of 500 rows with a score of 0.002 one is expected and none was seen."""
+    score, outcome = np.full(500, 0.002), np.zeros(500, bool)
+    moments = of_outcomes(score, outcome, None)
+    assert carriers(*moments) == pytest.approx(0.5, rel=0.01)
+    assert in_the_large(score, outcome).spread(moments).judged(0.95)[1] == "0 rows carry this figure"
 
 
 @pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept, in_the_large])

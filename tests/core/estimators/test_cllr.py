@@ -15,7 +15,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 
-PLAIN = Settings(resamples=0, draws=0)
+PLAIN = Settings(no_intervals=True, draws=0)
 RNG = np.random.default_rng(0)
 LABELS = (RNG.random(400) < 0.2).astype(int)
 SECOND = expit(1.5 * (2 * LABELS - 1 + RNG.normal(size=400)) - 1)
@@ -62,7 +62,7 @@ def test_other_priors_change_nothing_once_the_posteriors_are_moved(binary):
 
 
 def test_an_interval_and_weights(binary):
-    found = cllr(binary(SECOND, LABELS), resamples=200)
+    found = cllr(binary(SECOND, LABELS), no_intervals=False)
     assert found.interval.low < found.value < found.interval.high
     twice = binary(np.tile(SECOND, 2), np.tile(LABELS, 2), np.tile([0.0, 3.0], (400, 1)).T.ravel())
     assert cllr(twice).value == pytest.approx(found.value)

@@ -19,7 +19,7 @@ ISOTONIC = ("corp_miscalibration", "corp_discrimination", "corp_uncertainty")
 
 
 def values(predictions, *names, **settings):
-    found = evaluate(predictions, Settings(metrics=names, resamples=0, draws=0, **settings)).estimates
+    found = evaluate(predictions, Settings(metrics=names, no_intervals=True, draws=0, **settings)).estimates
     return [estimate.value for estimate in found.values()]
 
 
@@ -156,7 +156,7 @@ def test_a_lens_of_one_score_is_taken_apart_by_itself(predict, lens):
 def test_the_uncertainty_of_a_lens_has_its_own_interval(predict):
     rng = np.random.default_rng(4)
     q, labels = rng.dirichlet(np.ones(3), 400), np.repeat([0, 1, 2], [300, 60, 40])
-    settings = Settings(metrics=("corp_uncertainty:lens=class-2",), resamples=300)
+    settings = Settings(metrics=("corp_uncertainty:lens=class-2",))
     (found,) = evaluate(predict(q, labels), settings).estimates.values()
     assert found.value == pytest.approx(0.1 * 0.9)
     assert 0.04 < found.interval.low < found.value < found.interval.high < 0.13
@@ -196,7 +196,9 @@ def test_the_parts_add_up_and_are_not_negative(found, lens, score):
     weights = np.array([float(row[2]) for row in found])
     predictions = Predictions(ArrayScores(probs, "probs"), labels, ("a", "b", "c"), weights)
     name = f"corp_miscalibration:score={score}:lens={lens}"
-    (estimate,) = evaluate(predictions, Settings(metrics=(name,), resamples=0, draws=0)).estimates.values()
+    (estimate,) = evaluate(
+        predictions, Settings(metrics=(name,), no_intervals=True, draws=0)
+    ).estimates.values()
     parts = estimate.parts
     total = parts["miscalibration"] - parts["discrimination"] + parts["uncertainty"]
     assert total == pytest.approx(parts["score"], abs=1e-12)
@@ -252,7 +254,7 @@ def test_the_refinement_loss_of_one_vector(predict):
     names = [
         f"binned_refinement_loss:lens=class-{k}:region={ends}" for k, ends in ((0, "0..0.5"), (1, "0.5..1"))
     ]
-    found = evaluate(predict(probs, labels), Settings(names, resamples=0, draws=0)).estimates.values()
+    found = evaluate(predict(probs, labels), Settings(names, no_intervals=True, draws=0)).estimates.values()
     assert sum(one.value for one in found) == pytest.approx(0.18 / 2)
     assert [one.parts["share"] for one in found] == [0.5, 0.5]
     assert sum(one.parts["refinement_within"] for one in found) == pytest.approx(0.18)

@@ -8,41 +8,83 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calcli.core.estimators.evidence import Margin, Normal, Permuted, Resampled, Untested
+from calcli.core.estimators.evidence import ExactShares, Margin, Normal, Permuted, Studentized, Untested
+from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.permutation import Swapped
 
 NONE = Margin()
 
 
-def test_bootstrap_shares_are_counted():
-    evidence = Resampled(np.zeros(9), np.array([-1.0, 0, 1, 2, 3, 4, 5, 6, 7]), True)
-    # beside the nine draws the data themselves count once: 2 draws at or below 0
-    assert evidence.p_worse(1, NONE) == (1 + 2) / 10
-    assert evidence.p_worse(-1, NONE) == (1 + 8) / 10
-    assert evidence.p_worse(1, Margin(4.5)) == (1 + 6) / 10
-    assert evidence.p_not_worse(1, Margin(4.5)) == (1 + 3) / 10
-    assert evidence.p_value() == 2 * (1 + 2) / 10
-    assert evidence.interval(0.8) is not None
+def of_mean(values):
+    return Influences(float(values.mean()), (values - values.mean()) / len(values), len(values))
 
 
-def test_a_relative_margin_moves_with_the_baseline_of_each_draw():
-    evidence = Resampled(np.array([1.0, 2, 4]), np.array([1.2, 2.1, 4.2]), True)
-    # 10% more are 1.1, 2.2 and 4.4: only the first draw is beyond
-    assert evidence.p_worse(1, Margin(relative=0.1)) == (1 + 2) / 4
-    assert evidence.p_worse(1, Margin(relative=0.01)) == (1 + 0) / 4
+@pytest.fixture
+def pair():
+    rng = np.random.default_rng(0)
+    baseline = rng.normal(1, 0.5, 200)
+    return baseline, baseline + rng.normal(0.05, 0.3, 200)
 
 
-def test_draws_in_which_both_are_infinite_say_nothing():
-    evidence = Resampled(np.array([math.inf, 1, 1]), np.array([math.inf, 2, 3]), True)
-    assert evidence.p_worse(1, NONE) == 1 / 3
-    assert math.isnan(Resampled(np.full(3, math.inf), np.full(3, math.inf), True).p_value())
+def test_without_skewness_it_is_the_paired_t_test(pair):
+    baseline, candidate = (np.concatenate([one, 2 - one[::-1]]) for one in pair)  # symmetric about 1
+    evidence = Studentized(of_mean(baseline), of_mean(candidate), True)
+    oracle = stats.ttest_rel(candidate, baseline)
+    assert evidence.difference.spread.skewness == pytest.approx(0, abs=1e-12)
+    # degrees of freedom follow from the kurtosis, 399 or so
+    assert evidence.p_value() == pytest.approx(oracle.pvalue, abs=1e-12)
+    assert evidence.method == "paired-jackknife"
 
 
-def test_interval_is_numpys_order_statistic():
-    draws = np.random.default_rng(0).normal(size=999)
-    found = Resampled(np.zeros(999), draws, True).interval(0.9)
-    assert found is not None
-    assert [found.low, found.high] == np.quantile(draws, [0.05, 0.95], method="inverted_cdf").tolist()
+@pytest.mark.parametrize("sign", [1, -1])
+def test_proofs_belong_to_the_interval(pair, sign):
+    baseline, candidate = (sign * one for one in pair)
+    evidence = Studentized(of_mean(baseline), of_mean(candidate), True)
+    ends = evidence.interval(0.9)
+    worst = ends.low if sign > 0 else -ends.high
+    assert evidence.p_worse(sign, Margin(worst)) == pytest.approx(0.05, abs=1e-9)
+    best = ends.high if sign > 0 else -ends.low
+    assert evidence.p_not_worse(sign, Margin(best)) == pytest.approx(0.05, abs=1e-9)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_relative_margin_is_of_the_baseline_of_each_row(pair, sign):
+    baseline, candidate = pair
+    evidence = Studentized(of_mean(baseline), of_mean(candidate), True)
+    excess = of_mean(sign * candidate - (sign + 0.02) * baseline).spread
+    assert evidence.p_worse(sign, Margin(relative=0.02)) == pytest.approx(excess.p_above(0), rel=1e-9)
+
+
+def test_pairs_of_shares_are_mcnemars_test():
+    evidence = ExactShares(7, 100, 2, 100, 0.5, True)
+    assert evidence.p_value() == pytest.approx(stats.binomtest(7, 9).pvalue, rel=1e-9)
+    assert evidence.p_worse(-1, NONE) == pytest.approx(stats.binom.sf(1, 9, 0.5))
+    assert evidence.p_worse(1, NONE) == pytest.approx(stats.binom.sf(6, 9, 0.5))
+    assert ExactShares(0, 100, 0, 100, 0.5, True).p_value() == 1
+
+
+def test_intervals_of_shares_join_those_of_both():
+    evidence = ExactShares(7, 100, 2, 100, 0.5, True)
+    ends = evidence.interval(0.95)
+    first, second = (stats.binomtest(k, 100).proportion_ci(0.975, method="exact") for k in (7, 2))
+    assert (ends.low, ends.high) == pytest.approx((first.low - second.high, first.high - second.low))
+    assert evidence.p_not_worse(1, Margin(ends.high)) == pytest.approx(0.025, abs=1e-9)
+    assert evidence.p_worse(-1, Margin(0.2)) == pytest.approx(1, abs=1e-9)
+
+
+def test_equal_shares_are_proven_to_be_close_where_rows_are_many():
+    same = ExactShares(0, 1000, 0, 1000, 0.9, True)
+    assert same.p_not_worse(-1, Margin(0.01)) < 0.001
+    assert ExactShares(0, 100, 0, 100, 0.9, True).p_not_worse(-1, Margin(0.01)) > 0.3
+
+
+@pytest.mark.parametrize("rates", [(0.01, 0.01), (0.03, 0.005), (0.0, 0.02)])
+def test_intervals_of_shares_hold_the_difference(rates):
+    rng = np.random.default_rng(1)
+    held = 0
+    for gained, lost, _ in rng.multinomial(200, [*rates, 1 - sum(rates)], size=300).tolist():
+        held += ExactShares(gained, 200, lost, 200, 0.5, True).interval(0.95).contains(rates[0] - rates[1])
+    assert held >= stats.binom.ppf(0.001, 300, 0.95)
 
 
 def test_normal_evidence_is_the_z_test():

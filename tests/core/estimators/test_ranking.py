@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from calcli.core.estimators.ranking import Area, area_influences, roc_area
+from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.ranking import area_influences, area_interval, roc_area
 from calcli.core.problems.problem import ordered_problem
 
 
@@ -42,8 +43,8 @@ def test_coverage_of_the_interval():
     for _ in range(400):
         outcome = rng.random(200) < 0.4
         score = 1 / (1 + np.exp(-(rng.normal(size=200) + outcome)))
-        low, high = roc_area(ordered_problem(score, outcome)).interval(0.95)
-        covered += low <= truth <= high
+        interval, _ = area_interval(roc_area(ordered_problem(score, outcome)), 0.95)
+        covered += interval.low <= truth <= interval.high
     assert 0.91 <= covered / 400 <= 0.98
 
 
@@ -53,13 +54,25 @@ def test_two_classes_are_one_ranking(weighted):
     score, outcome = ranked(300, rng)
     weights = rng.exponential(size=300) if weighted else None
     single = roc_area(ordered_problem(score, outcome, weights))
-    both, influences = area_influences(np.stack([1 - score, score]), outcome.astype(int), weights)
-    assert (both, np.linalg.norm(influences)) == pytest.approx(
-        (single.value, single.standard_error), rel=1e-9
+    area, influences = area_influences(np.stack([1 - score, score]), outcome.astype(int), weights)
+    both = Influences(area, influences, 300).spread
+    assert [both.value, both.standard_error, both.skewness, both.carriers] == pytest.approx(
+        [single.value, single.standard_error, single.skewness, single.carriers], rel=1e-9
     )
+
+
+def test_the_standard_error_is_that_of_delong():
+    """The variances of the placements of each class, over its size (DeLong et al. 1988)."""
+    rng = np.random.default_rng(4)
+    score, outcome = ranked(90, rng)
+    above = (score[outcome][:, None] > score[~outcome]) + 0.5 * (score[outcome][:, None] == score[~outcome])
+    variance = sum(above.mean(axis).var() / above.shape[1 - axis] for axis in (0, 1))
+    found = roc_area(ordered_problem(score, outcome))
+    assert found.standard_error == pytest.approx(math.sqrt(variance * 90 / 89), rel=1e-12)
 
 
 def test_a_missing_outcome_has_no_area():
     assert math.isnan(roc_area(ordered_problem(np.array([0.2, 0.4]), np.array([True, True]))).value)
     assert math.isnan(area_influences(np.ones((2, 3)) / 2, np.array([0, 0, 0]))[0])
-    assert Area(1.0, 0.0).interval(0.95) is None
+    perfect = roc_area(ordered_problem(np.array([0.2, 0.3, 0.6, 0.7]), np.array([0, 0, 1, 1], bool)))
+    assert (perfect.value, area_interval(perfect, 0.95)) == (1, (None, "0 rows carry this figure"))

@@ -11,9 +11,9 @@ from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.data.predictions import ArrayScores
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
-from calcli.report.wording import UNSURE, unsure
+from calcli.report.wording import without_interval
 
-METRICS = Settings(metrics=("log_loss", "normalized_log_loss", "normalized_brier"), resamples=300, draws=0)
+METRICS = Settings(metrics=("log_loss", "normalized_log_loss", "normalized_brier"), draws=0)
 
 
 @pytest.fixture
@@ -39,15 +39,15 @@ def test_five_rows_a_class_leave_the_value_in_its_interval(favouring):
     normalized = found["normalized_log_loss"]
     # the entropy of the frequencies is too low: the truth is rather in the lower part
     assert normalized.value > (normalized.interval.low + normalized.interval.high) / 2
-    assert unsure(found.values()) == []
+    assert without_interval(found.values()) == []
 
 
 def test_frequencies_of_classes_with_hardly_a_row_give_no_interval(favouring):
     found = evaluate(favouring(400, 4000, 0.1), METRICS).estimates
     assert found["normalized_log_loss"].interval is None
     assert found["log_loss"].interval is not None
-    assert unsure(found.values()) == [UNSURE]
-    assert unsure([found["normalized_log_loss"]]) == []  # no intervals at all
+    (said,) = without_interval([found["log_loss"], found["normalized_log_loss"]])
+    assert said.startswith("No interval of normalized_log_loss: its bias is more than half")
 
 
 def test_differences_of_normalized_scores_have_the_same_interval_or_none(favouring):

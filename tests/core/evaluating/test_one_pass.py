@@ -20,7 +20,7 @@ METRICS = (
     "binned_calibration_loss:bins=5", "binned_refinement_loss", "binned_refinement_loss:bins=5",
     "corp_miscalibration", "bayes_risk", "expected_miscalibration",
 )  # fmt: skip
-SETTINGS = Settings(metrics=METRICS, resamples=20, draws=9)
+SETTINGS = Settings(metrics=METRICS, draws=9)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_check_against_a_baseline_is_one_pass_a_system(systems, passes, paired
     names = ("log_loss", "cw_ece", "binned_refinement_loss", "auroc")
     rules = [Rule(parse_metric(name), NoWorse(Margin(1.0))) for name in names]
     rules.append(Rule(parse_metric("ece"), Bound(0.9, most=True)))
-    policy = Policy(tuple(rules), Settings(resamples=20, draws=19))
+    policy = Policy(tuple(rules), Settings(draws=19))
     first, second = systems
     checked = check(second, policy, Baseline(first, second, paired))
     assert passes == [60, 60]
@@ -74,7 +74,7 @@ def test_rows_that_are_not_compared_are_judged_as_well(systems, passes, predict)
     first, second = systems
     rng = np.random.default_rng(1)
     longer = predict(rng.dirichlet(np.ones(3), 90), rng.integers(0, 3, 90))
-    checked = check(longer, Policy(rules, Settings(resamples=20)), Baseline(first, second, paired=True))
+    checked = check(longer, Policy(rules, Settings()), Baseline(first, second, paired=True))
     assert sorted(passes) == [60, 60, 90]
     compared, judged = (outcome.value for outcome in checked.outcomes)
     assert compared == evaluate(second, Settings(metrics=("accuracy",))).estimates["accuracy"].value

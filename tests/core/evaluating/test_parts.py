@@ -9,6 +9,7 @@ import pytest
 
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 
 REFINEMENT = ("binned_refinement_loss", "binned_refinement_loss:score=log_loss")
@@ -33,9 +34,9 @@ def drawn(rows, seed, predict):
     return predict(1.5 * truth, labels, "logits"), Companions(posteriors=predict(truth, labels, "logits"))
 
 
-def estimates(data, names, resamples=0, **settings):
+def estimates(data, names, no_intervals=False, **settings):
     predictions, companions = data
-    asked = Settings(names, resamples=resamples, draws=0, **settings)
+    asked = Settings(names, no_intervals=no_intervals, draws=0, **settings)
     return evaluate(predictions, asked, companions=companions).estimates
 
 
@@ -44,19 +45,19 @@ def test_nine_intervals_in_ten_or_more_hold_the_truth(predict):
     truth = estimates(drawn(200_000, 0, predict), names)
     held = dict.fromkeys(names, 0)
     for seed in range(1, cases + 1):
-        for name, found in estimates(drawn(400, seed, predict), names, 200, seed=seed).items():
+        for name, found in estimates(drawn(400, seed, predict), names, seed=seed).items():
             held[name] += found.interval.low <= truth[name].value <= found.interval.high
     assert {name: count for name, count in held.items() if count < 0.88 * cases} == {}
 
 
 def test_parts_that_are_biased_have_none(predict):
     names = ("binned_calibration_loss", "corp_miscalibration", "corp_discrimination", "score_divergence")
-    found = estimates(drawn(300, 0, predict), names, 100)
+    found = estimates(drawn(300, 0, predict), names)
     assert [estimate.interval for estimate in found.values()] == [None] * 4
 
 
-def test_without_resamples_there_is_none(predict):
-    found = estimates(drawn(100, 0, predict), (*REFINEMENT, *UNCERTAINTY, *GIVEN))
+def test_if_none_are_wanted_there_is_none(predict):
+    found = estimates(drawn(100, 0, predict), (*REFINEMENT, *UNCERTAINTY, *GIVEN), True)
     assert not any(estimate.interval for estimate in found.values())
 
 
@@ -67,8 +68,8 @@ def test_the_width_is_that_of_resampled_rows(name, predict):
     values = []
     for _ in range(150):
         rows = np.bincount(rng.integers(0, 3000, 3000), minlength=3000).astype(float)
-        values.append(estimates((replace(predictions, weights=rows), None), (name,))[name].value)
-    ends = estimates((predictions, None), (name,), 1000)[name].interval
+        values.append(estimates((replace(predictions, weights=rows), None), (name,), True)[name].value)
+    ends = estimates((predictions, None), (name,))[name].interval
     assert ends.high - ends.low == pytest.approx(2 * 1.96 * np.std(values, ddof=1), rel=0.2)
 
 
@@ -80,10 +81,10 @@ def test_copies_of_rows_that_are_clusters_tell_nothing_new(name, predict):
     def copies(one):
         return predict(one.scores.array[three_times], one.labels[three_times], "logits")
 
-    alone = estimates((predictions, companions), (name,), 2000)[name]
+    alone = estimates((predictions, companions), (name,))[name]
     again = Companions(posteriors=copies(companions.posteriors))
     clustered = replace(copies(predictions), columns={"row": three_times})
-    found = estimates((clustered, again), (name,), 2000, cluster="row")[name]
+    found = estimates((clustered, again), (name,), cluster="row")[name]
     assert found.value == pytest.approx(alone.value, rel=1e-12)
     width = alone.interval.high - alone.interval.low
     assert found.interval.low == pytest.approx(alone.interval.low, abs=0.1 * width)
@@ -99,7 +100,7 @@ def test_the_interval_is_that_of_a_mean_under_given_posteriors(predict):
     )
     rows = (p * np.log(p / q)).sum(1)
     name = "score_divergence:recalibrator=given"
-    ends = estimates((predictions, companions), (name,), 4000)[name].interval
+    ends = estimates((predictions, companions), (name,))[name].interval
     half = 1.96 * rows.std(ddof=1) / np.sqrt(2000)
     assert [ends.low, ends.high] == pytest.approx([rows.mean() - half, rows.mean() + half], rel=0.02)
 
@@ -108,4 +109,48 @@ def test_bins_too_thin_for_an_interval(predict):
     """Two hundred rows in 15 bins of 40 classes: most of the spread of the frequencies is chance."""
     rng = np.random.default_rng(0)
     thin = predict(rng.dirichlet(np.full(40, 0.3), 200), rng.integers(0, 40, 200))
-    assert estimates((thin, None), REFINEMENT[:1], 200)[REFINEMENT[0]].interval is None
+    assert estimates((thin, None), REFINEMENT[:1])[REFINEMENT[0]].interval is None
+
+
+def test_the_refinement_loss_of_one_vector(predict):
+    """Ten rows of a prediction, one of the first class: .18 (van de Waterlaat 2021, example 4.3.2)."""
+    rows = predict([[0.3, 0.7]] * 10 + [[0.6, 0.4]] * 10, [0] + [1] * 9 + [0] * 6 + [1] * 4)
+    one = "lens=canonical:region=class-0@0.3..0.3"
+    names = tuple(f"binned_{part}:{one}" for part in ("refinement_loss", "calibration_loss", "remainder"))
+    refinement, calibration, remainder = estimates((rows, None), names).values()
+    assert refinement.parts["refinement_within"] == pytest.approx(0.18)
+    assert refinement.value == pytest.approx(0.5 * 0.18)
+    assert refinement.parts["share"] == 0.5
+    assert calibration.value == pytest.approx(0.5 * 2 * (0.3 - 0.1) ** 2)
+    assert remainder.value == pytest.approx(0, abs=1e-15)
+    log_loss = estimates((rows, None), (f"binned_refinement_loss:score=log_loss:{one}",))
+    (entropy,) = (found.parts["refinement_within"] for found in log_loss.values())
+    assert entropy == pytest.approx(-0.1 * np.log(0.1) - 0.9 * np.log(0.9))
+
+
+def test_vectors_add_up_to_the_whole(predict):
+    """Where every vector is a region, the score is the sum of their parts."""
+    rng = np.random.default_rng(0)
+    vectors = np.array([[0.5, 0.3, 0.2], [0.5, 0.2, 0.3], [0.2, 0.2, 0.6]])
+    which = rng.integers(0, 3, 300)
+    rows = predict(vectors[which].astype(np.float32), rng.integers(0, 3, 300))
+    regions = [f"class-0@{p[0]}..{p[0]}+class-1@{p[1]}..{p[1]}" for p in vectors]
+    names = tuple(f"binned_estimated_score:lens=canonical:region={region}" for region in regions)
+    found = estimates((rows, None), (*names, "brier"))
+    whole = found.pop("brier").value
+    assert sum(one.value for one in found.values()) == pytest.approx(whole, rel=1e-6)
+    assert [one.parts["share"] for one in found.values()] == pytest.approx(np.bincount(which) / 300)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("lens=canonical", "of whole vectors a region is one bin; name it"),
+        ("region=class-0@0.5..1", "say lens=canonical"),
+        ("lens=canonical:region=class-7@0.5..1", "there is no outcome 'class-7'"),
+        ("lens=top-1", "expected class-wise, one such as class-0, or canonical"),
+    ],
+)
+def test_regions_that_make_no_sense(predict, arguments, message):
+    with pytest.raises(UsageError, match=message):
+        estimates(drawn(50, 0, predict), (f"binned_refinement_loss:{arguments}",))

@@ -22,7 +22,7 @@ def test_draws_agree_with_a_loop_over_the_resampled_rows(predict):
     rng = np.random.default_rng(0)
     labels = np.sort(rng.integers(0, 3, 90))  # the order in which rows are resampled
     logits = 3 * (np.eye(3)[labels] + rng.normal(size=(90, 3)))
-    settings = Settings(metrics=METRICS, resamples=20)
+    settings = Settings(metrics=METRICS)
     measured = measure(predict(logits, labels, "logits"), settings)
     calls = [parse_metric(metric) for metric in METRICS]
     found = FAMILIES[RECALIBRATION].draws(calls, Entrant(measured, settings, 0, True))
@@ -53,7 +53,7 @@ def test_intervals_cover_the_true_difference(predict):
 
     logits, labels = draw(400_000)
     expected = (loss(2 * logits, labels) - loss(logits, labels)).mean()
-    settings = Settings(metrics=("calibration_loss",), resamples=200, draws=0)
+    settings = Settings(metrics=("calibration_loss",), draws=0)
     covered = 0
     for _ in range(100):
         logits, labels = draw(400)

@@ -104,8 +104,6 @@ def test_fixed_bins_of_many_rows_show_at_most_the_truth():
 def test_what_has_no_true_value_is_refused():
     for metric in (
         "smooth_ece",
-        "ece:lens=marginal",
-        "ece:region=0.5..1",
         "cw_ece:weights=inverse-frequency",
     ):
         with pytest.raises(UsageError, match="no true value of it is known"):

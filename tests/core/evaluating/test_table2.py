@@ -67,7 +67,11 @@ def metrics_of(predictions, names):
     last = predictions.classes[-1]
     costs = (CostWord("abstain", "abstain", 0.1), CostWord("imbalanced", "imbalanced", 10.0, last))
     settings = Settings(
-        metrics=tuple(PRINTED[name] for name in names), costs=costs, fold_column="fold", resamples=0, draws=0
+        metrics=tuple(PRINTED[name] for name in names),
+        costs=costs,
+        fold_column="fold",
+        no_intervals=True,
+        draws=0,
     )
     estimates = evaluate(predictions, settings).estimates
     return {name: estimates[PRINTED[name]].value * (100 if name in PERCENT else 1) for name in names}

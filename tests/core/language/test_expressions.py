@@ -211,7 +211,7 @@ def test_every_score_is_found(predict):
     predictions = replace(predictions, columns={"by": np.array(predictions.classes)})
     for call in scores:
         score = find_score(call, predictions, Settings(decision_column="by"))
-        means = Means(dict.fromkeys(score.statistics, np.float64(0.25)), np.array([0.5, 0.5]))
+        means = Means(dict.fromkeys(score.statistics, np.float64(0.25)), *[np.array([0.5, 0.5])] * 2)
         assert np.isfinite(score.value(means))
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import rankdata
 
 from calcli.core.calibrators.methods import make
+from calcli.core.estimators.influences import Influences, contrast
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError
@@ -14,7 +15,7 @@ from calcli.core.language.expressions import parse_method
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, like_best, mean_ranks, run, task_of
 
-SETTINGS = Settings(metrics=("log_loss", "ks"), resamples=0, draws=0)
+SETTINGS = Settings(metrics=("log_loss", "ks"), no_intervals=True, draws=0)
 
 
 @pytest.fixture
@@ -80,15 +81,16 @@ def test_mean_ranks_are_scipys(metric):
 
 
 def test_methods_that_cannot_be_told_from_the_best(halves):
-    settings = Settings(metrics=("log_loss", "accuracy", "ks"), resamples=300, draws=0)
+    settings = Settings(metrics=("log_loss", "accuracy", "ks"), draws=0)
     methods = ["temperature", "platt", "histogram:bins=2"]
     found = run([task_of("m", *halves)], methods, settings, 1)
     values = [trial.values["log_loss"] for trial in found]
     best, others = int(np.argmin(values)), np.delete(np.arange(4), np.argmin(values))
     p = []
     for other in others:
-        drawn = found[other].draws["log_loss"] - found[best].draws["log_loss"]
-        p.append(min(1, 2 * min((1 + (drawn <= 0).sum()) / 301, (1 + (drawn >= 0).sum()) / 301)))
+        brought = [found[k].influences["log_loss"] for k in (best, other)]
+        apart = contrast(*brought).spread
+        p.append(2 * min(apart.p_above(0), apart.p_below(0)))
     expected = {found[k].method for k, one in zip(others, holm(p), strict=True) if one > 0.05}
     assert like_best(found, "log_loss", 0.95) == expected
     assert UNCALIBRATED not in expected
@@ -98,15 +100,18 @@ def test_methods_that_cannot_be_told_from_the_best(halves):
     assert like_best([], "log_loss", 0.95) == set()
 
 
+def of_mean(losses):
+    return Influences(float(losses.mean()), (losses - losses.mean()) / len(losses), len(losses))
+
+
 def test_equally_good_methods_are_seldom_told_apart():
     """Of four methods that differ by chance only, all are like the best in 95% of cases at least."""
     rng = np.random.default_rng(2)
     told = 0
     for _ in range(200):
         losses = rng.normal(size=(4, 100))
-        rows = rng.integers(0, 100, size=(200, 100))
         trials = [
-            Trial("m", str(k), {"log_loss": own.mean()}, draws={"log_loss": own[rows].mean(1)})
+            Trial("m", str(k), {"log_loss": own.mean()}, influences={"log_loss": of_mean(own)})
             for k, own in enumerate(losses)
         ]
         told += len(like_best(trials, "log_loss", 0.95)) < 3
@@ -114,12 +119,12 @@ def test_equally_good_methods_are_seldom_told_apart():
     assert told <= 40
 
 
-def test_an_infinite_loss_is_told_from_the_best_however_few_resamples_have_it():
-    draws = np.linspace(0.5, 0.7, 99)
+def test_an_infinite_loss_is_told_from_the_best_by_certainty():
+    losses = np.linspace(0.5, 0.7, 99)
     trials = [
-        Trial("m", "best", {"log_loss": 0.6}, draws={"log_loss": draws}),
-        Trial("m", "like", {"log_loss": 0.61}, draws={"log_loss": draws[::-1] + 0.01}),
-        Trial("m", "inf", {"log_loss": np.inf}, draws={"log_loss": np.where(draws > 0.6, draws, np.inf)}),
+        Trial("m", "best", {"log_loss": 0.6}, influences={"log_loss": of_mean(losses)}),
+        Trial("m", "like", {"log_loss": 0.61}, influences={"log_loss": of_mean(losses[::-1] + 0.01)}),
+        Trial("m", "inf", {"log_loss": np.inf}),
     ]
     assert like_best(trials, "log_loss", 0.95) == {"like"}
 

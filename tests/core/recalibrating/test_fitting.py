@@ -10,7 +10,8 @@ from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.settings import FitSettings
-from calcli.core.recalibrating.fitting import candidates_for, fit, fits, record_of
+from calcli.core.recalibrating.candidates import candidates_for
+from calcli.core.recalibrating.fitting import fit, fits, record_of
 
 TEMPERATURE = parse_methods(["temperature"])
 DP = parse_methods(["dp"])
@@ -65,11 +66,12 @@ def test_auto_takes_the_true_model(predict):
     logits = rng.normal(size=(2000, 4)) * 3
     true = np.exp(logits / 2.5)
     labels = (rng.random((2000, 1)) > (true / true.sum(1, keepdims=True)).cumsum(1)).sum(1)
-    found = fit(predict(logits, labels, kind="logits"), parse_methods(candidates_for(raw=False)))
+    names = candidates_for(4, quick=True)
+    found = fit(predict(logits, labels, kind="logits"), parse_methods(names))
     assert str(found.call) == "temperature"
     assert found.candidates[0].call is None
     assert found.candidates[0].difference.mean > 5 * found.candidates[0].difference.standard_error
-    assert [str(one.call) for one in found.candidates[1:]] == candidates_for(raw=False)
+    assert [str(one.call) for one in found.candidates[1:]] == names
     tried = {str(one.call): one.values for one in found.candidates}
     assert tried["temperature"] == found.cross_validated
 
@@ -113,7 +115,7 @@ def test_raw_logits_are_told_from_probabilities(predict):
         fit(logits, parse_methods(["beta"]), FitSettings(raw=True))
     with pytest.raises(UsageError, match="a confidence has no raw logits"):
         fit(logits, TEMPERATURE, FitSettings(raw=True, reduced=True))
-    assert "isotonic" not in candidates_for(raw=True)
+    assert "beta" not in candidates_for(3, raw=True)
 
 
 def test_wrappers_in_their_order(predict):
@@ -163,7 +165,7 @@ def test_every_fit_is_counted(predict):
     predictions = predict(rng.normal(size=(50, 3)), rng.integers(3, size=50), kind="logits")
     calls, settings, done = parse_methods(["temperature", "bias"]), FitSettings(folds=3), []
     fit(predictions, calls, settings, done.append)
-    assert done == list(range(1, fits(calls, settings) + 1))
+    assert done == list(range(1, fits(calls, settings, 50) + 1))
 
 
 def test_the_record_tells_the_origin(predict):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +29,7 @@ class AffineLoss:
         (K + 1,) weights and centre of the quadratic penalty.
     """
 
+    coordinates = None  # the Hessian is inverted as it is
     refresh_cost = 0  # a product with the Hessian costs nothing, an old one costs iterations
 
     def __init__(self, rows: TrainingRows, penalty: Vector, centre: Vector) -> None:
@@ -99,9 +102,20 @@ class AffineLoss:
     def reach(self, v: Vector) -> float:
         """Return the largest change of a score, against the mean of its row, that the step `v` makes."""
         largest = 0.0
-        for block in row_blocks(self._scores.T):
-            x = self._scores[:, block]
-            t = v[0] * np.where(x > NEVER, x, self._own[block]) + v[1:, None]
+        for _, t in self._changes(v):
             t -= t.mean(axis=0)
             largest = max(largest, float(t.max()), -float(t.min()))
         return largest
+
+    def setback(self, v: Vector) -> float:
+        """Return by how much the step `v` raises a score, at most, above that of the label."""
+        worst = 0.0
+        for block, t in self._changes(v):
+            own = t[self.rows.labels[block], np.arange(t.shape[1])]
+            worst = max(worst, float((t.max(axis=0) - own).max()))
+        return worst
+
+    def _changes(self, v: Vector) -> Iterator[tuple[slice, Floats]]:
+        for block in row_blocks(self._scores.T):
+            x = self._scores[:, block]
+            yield block, v[0] * np.where(x > NEVER, x, self._own[block]) + v[1:, None]

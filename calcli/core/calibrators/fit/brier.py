@@ -32,9 +32,7 @@ class SoftmaxBrier(SoftmaxLoss):
 
     def evaluate(self, theta: Vector) -> tuple[float, Vector]:
         """Return the loss and its gradient."""
-        away = theta - self.centre
-        loss = 0.5 * float(self.penalty @ (away * away))
-        gradient = self.penalty * away
+        loss, gradient = self._penalized(theta)
         self._worst = 0.0
         for block, x, w, z in self._blocks():
             own = np.arange(len(x)), self.rows.labels[block]
@@ -56,7 +54,7 @@ class SoftmaxBrier(SoftmaxLoss):
 
     def curve(self, v: Vector) -> Vector:
         """Return the curvature at the last evaluation times `v`."""
-        product = self.penalty * v
+        product = self._penalty_product(v)
         for _, x, w, weighted in self._blocks():
             p = weighted / w
             t = np.empty_like(p)

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from calcli.core.calibrators.fit.coordinates import Coordinates
 from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Floats
@@ -202,6 +203,8 @@ def total(a: Floats, b: Floats) -> float:
 class SoftmaxLoss:
     """Weighted mean log-loss of softmax(map of the scores), plus sum(penalty / 2 * (theta - centre)^2).
 
+    With `coordinates` the rows are in them, and so are the parameters; the penalty is as without.
+
     Keeps the probabilities of the last evaluation, each times the weight of its row: one array of the size of
     the scores, with which a product with the Hessian needs no exponential.
 
@@ -213,12 +216,15 @@ class SoftmaxLoss:
         The model.
     penalty, centre
         (P,) weights and centre of the quadratic penalty.
+    coordinates
+        What was done to the scores of the rows; None for nothing.
     """
 
     rows: TrainingRows
     map: LinearMap
     penalty: Vector
     centre: Vector
+    coordinates: Coordinates | None = None
 
     def __post_init__(self) -> None:
         self.rounding = 4 * float(np.finfo(self.rows.scores.dtype).eps)
@@ -226,6 +232,26 @@ class SoftmaxLoss:
         self._weighted = np.empty_like(self.rows.scores)
         self._worst = np.inf
         self._inverses: Floats = np.empty(0)
+
+    def _penalized(self, theta: Vector) -> tuple[float, Vector]:
+        """Return the penalty and its gradient."""
+        away = (self.coordinates.outward(theta) if self.coordinates else theta) - self.centre
+        slope = self.penalty * away
+        return 0.5 * float(slope @ away), self.coordinates.gradient(slope) if self.coordinates else slope
+
+    def _penalty_product(self, v: Vector) -> Vector:
+        if self.coordinates is None:
+            return self.penalty * v
+        return self.coordinates.gradient(self.penalty * self.coordinates.outward(v))
+
+    def _penalty_blocks(self, count: int, size: int) -> Floats:
+        blocks = np.zeros((count, size, size))
+        if self.coordinates is None:
+            blocks[:, range(size), range(size)] = self.penalty.reshape(count, size)
+        elif self.penalty.any():
+            whole = self.coordinates.curvature(self.penalty)
+            blocks += whole if size > 1 else np.diagonal(whole, axis1=1, axis2=2).reshape(count, 1, 1)
+        return blocks
 
     def _blocks(self) -> Iterator[tuple[slice, Floats, Floats, Floats]]:
         """Yield rows, scores, weights of the rows as a column, and weighted probabilities."""
@@ -235,9 +261,7 @@ class SoftmaxLoss:
 
     def evaluate(self, theta: Vector) -> tuple[float, Vector]:
         """Return the loss in nats and its gradient."""
-        away = theta - self.centre
-        loss = 0.5 * float(self.penalty @ (away * away))
-        gradient = self.penalty * away
+        loss, gradient = self._penalized(theta)
         self._worst = 0.0
         ones = np.ones((self.rows.scores.shape[1], 1), self.rows.scores.dtype)
         for block, x, w, z in self._blocks():
@@ -261,7 +285,7 @@ class SoftmaxLoss:
 
     def curve(self, v: Vector) -> Vector:
         """Return the Hessian at the last evaluation times `v`."""
-        product = self.penalty * v
+        product = self._penalty_product(v)
         for _, x, w, p in self._blocks():
             t = np.empty_like(p)
             self.map.forward(x, v, out=t)
@@ -273,8 +297,7 @@ class SoftmaxLoss:
     def refresh(self) -> None:
         """Factorize the blocks of the Hessian, the coupling of the classes left out."""
         count, size = self.map.shape
-        blocks = np.zeros((count, size, size))
-        blocks[:, range(size), range(size)] = self.penalty.reshape(count, size)
+        blocks = self._penalty_blocks(count, size)
         for _, x, w, p in self._blocks():
             v = p / -w
             v += 1
@@ -294,7 +317,8 @@ class SoftmaxLoss:
         return self._centre_intercepts(np.vecdot(self._inverses, centred).ravel())
 
     def _centre_intercepts(self, theta: Vector) -> Vector:
-        theta[self.map.intercepts] -= theta[self.map.intercepts].mean()
+        if self.coordinates is None or not self.penalty.any():  # else the constant is for the penalty
+            theta[self.map.intercepts] -= theta[self.map.intercepts].mean()
         return theta
 
     def unbounded(self) -> bool:
@@ -304,10 +328,24 @@ class SoftmaxLoss:
     def reach(self, v: Vector) -> float:
         """Return the largest change of a score, against the mean of its row, that the step `v` makes."""
         largest = 0.0
+        for t in self._changes(v):
+            t -= t.mean(axis=1, keepdims=True)
+            largest = max(largest, float(t.max()), -float(t.min()))
+        return largest
+
+    def setback(self, v: Vector) -> float:
+        """Return by how much the step `v` raises a score, at most, above that of the label."""
+        worst = 0.0
+        for block, t in zip(
+            row_blocks(self.rows.scores, self.map.block_bytes), self._changes(v), strict=True
+        ):
+            own = t[np.arange(len(t)), self.rows.labels[block]]
+            worst = max(worst, float((row_max(t)[:, 0] - own).max()))
+        return worst
+
+    def _changes(self, v: Vector) -> Iterator[Floats]:
         for _, x, _, _ in self._blocks():
             t = np.empty_like(x)
             self.map.forward(x, v, out=t)
             t[x <= NEVER] = 0
-            t -= t.mean(axis=1, keepdims=True)
-            largest = max(largest, float(t.max()), -float(t.min()))
-        return largest
+            yield t

@@ -67,3 +67,8 @@ class LogisticLoss:
     def reach(self, v: Doubles) -> float:
         """Return the largest change of a logit by the step `v`."""
         return float(np.abs(self.features @ v).max())
+
+    def setback(self, v: Doubles) -> float:
+        """Return by how much the step `v` moves a logit, at most, away from the outcome."""
+        change = self.features @ v
+        return float(np.maximum(-change * (self.target > 0), change * (self.target < 1)).max())

@@ -1,11 +1,12 @@
-"""The weights of a mixture that minimize its log-loss."""
+"""The weights of a mixture that minimize its log-loss, or its Brier score."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Floats
+from calcli.core.calibrators.fit.quadratic import nearest_within
+from calcli.core.data.arrays import Doubles, Floats
 
 MAX_ITERATIONS = 200
 TOLERANCE = 1e-10
@@ -62,3 +63,22 @@ def _value(likelihoods: Floats, weights: Floats, w: NDArray[np.float64]) -> floa
     if mixed.min() < LEAST:
         return np.inf
     return float(w.sum() - weights @ np.log(mixed))
+
+
+def brier_weights(gram: Doubles, own: Doubles) -> Doubles:
+    """Return the weights, on the simplex, that minimize w' gram w - 2 own' w.
+
+    Parameters
+    ----------
+    gram : array (J, J)
+        Mean of the products of the members' probabilities, summed over the classes.
+    own : array (J,)
+        Mean of what each gives the label.
+    """
+    members = len(own)
+    damped = gram + DAMPING * gram.trace() * np.eye(members)
+    limits = np.vstack([np.eye(members), np.ones(members), -np.ones(members)])
+    least = np.concatenate([np.zeros(members), [1.0, -1.0]])
+    w = nearest_within(np.linalg.solve(damped, own), np.linalg.cholesky(damped).T, limits, least)
+    w = np.maximum(w, 0)
+    return w / w.sum()

@@ -20,6 +20,8 @@ LOOSEST = 0.1  # share of the residual that conjugate gradients may leave far fr
 FLAT = 1e-14  # curvature, in the units of the preconditioner, that counts as none
 RUNAWAY = 0.5  # a last step that still moves a score by so much was not the end of the way,
 SETTLED = 1e-6  # unless a rough fit stopped it above this relative gradient
+EXTRA = 4  # steps beyond the tolerance: towards a minimum they shrink, towards infinity they do not,
+SETBACK = 0.05  # nor does any label lose by more than this share of the step
 SHORT = 1e-4  # steps below are never that long; spares a pass over the rows
 
 
@@ -54,6 +56,9 @@ class Objective(Protocol):
 
     def reach(self, v: Vector) -> float:
         """Return the largest change of a score that the step `v` makes."""
+
+    def setback(self, v: Vector) -> float:
+        """Return by how much the step `v` raises a score, at most, above that of the label."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,15 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     """
     value, gradient = objective.evaluate(x)
     step = np.zeros_like(x)
-    products = spent = 0
+    products = spent = extra = 0
     for iteration in range(MAX_ITERATIONS):
         relative = _relative(gradient, value)
-        if relative <= tolerance or objective.unbounded() or products >= MAX_PRODUCTS:
+        if objective.unbounded() or products >= MAX_PRODUCTS:
             break
+        if relative <= tolerance:
+            if extra == EXTRA or relative > SETTLED or not _is_long(objective, step):
+                break
+            extra += 1
         if iteration == 0 or spent >= objective.refresh_cost:
             objective.refresh()
             spent = 0
@@ -119,9 +128,13 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
         x = x + step
     relative = _relative(gradient, value)
     converged = relative <= tolerance
-    plausible = (converged and relative > SETTLED) or np.abs(step).max() < SHORT
-    at_infinity = objective.unbounded() or (not plausible and objective.reach(step) > RUNAWAY)
-    return Minimum(x, relative, converged, at_infinity)
+    runs = (extra == EXTRA or not converged) and _is_long(objective, step)
+    for_ever = runs and objective.setback(step) <= SETBACK * objective.reach(step)
+    return Minimum(x, relative, converged, objective.unbounded() or for_ever)
+
+
+def _is_long(objective: Objective, step: Vector) -> bool:
+    return bool(np.abs(step).max() >= SHORT) and objective.reach(step) > RUNAWAY
 
 
 def _relative(gradient: Vector, value: float) -> float:
@@ -145,7 +158,7 @@ def _newton_direction(objective: Objective, gradient: Vector, accuracy: float) -
         residual = residual - size * product
         scaled = objective.precondition(residual)
         previous, norm = norm, float(residual @ scaled)
-        if norm <= accuracy**2 * first:
+        if norm <= max(accuracy**2 * first, 0):
             break
         search = scaled + norm / previous * search
     return direction, used

@@ -1,4 +1,4 @@
-"""Temperatures by other objectives than the log-loss: the Brier score, or a calibration error on a grid."""
+"""Other objectives than the log-loss: calibration errors on grids, and the Brier score of a temperature."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ from collections.abc import Callable
 
 import numpy as np
 
+from calcli.core.calibrators.fit.linear import LinearMap
+from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.fit.training import TrainingRows
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import equal_width_index
 from calcli.core.data.logspace import log_softmax
+from calcli.core.language.errors import InputError
 
 BINS = 15
 FACTOR = 4.0  # the grid reaches from the log-loss optimum over this to it times this
 POINTS = 401
+COARSE = 17  # points where each takes a fit of its own
 GOLDEN = (np.sqrt(5) - 1) / 2
+REACH = 0.5  # half the side of the box: of a slope as a share of it, of an intercept as it is
+STEPS = 21  # values of each parameter in the box
+ROUNDS = 5  # over all parameters, at most
+MOST = 1000  # parameters
 NARROW = 1e-9  # in the logarithm of the temperature
 CALIBRATION_ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")
 
@@ -31,7 +39,8 @@ def best_scale(rows: TrainingRows, alpha: float, score: str) -> tuple[float, lis
     if score in CALIBRATION_ERRORS:
         notes.append(
             f"the temperature is that of the least {score} ({BINS} bins) of {POINTS} from {ends}, around "
-            f"{1 / alpha:.4g}, the optimum of the log-loss"
+            f"{1 / alpha:.4g}, the optimum of the log-loss, which rises from "
+            f"{_log_loss(_probs(rows, alpha), rows):.4g} to {_log_loss(_probs(rows, found), rows):.4g}"
         )
     elif 0 < place < POINTS - 1:
         low, high = np.log(grid[[place - 1, place + 1]])
@@ -39,6 +48,100 @@ def best_scale(rows: TrainingRows, alpha: float, score: str) -> tuple[float, lis
     if place in (0, POINTS - 1):
         notes.append(f"the least {score} is at an end of the temperatures tried, {ends}")
     return found, notes
+
+
+def best_in_box(rows: TrainingRows, linear: LinearMap, theta: Vector, score: str) -> tuple[Vector, str]:
+    """Return parameters of the least calibration error in a box around those of the log-loss.
+
+    Parameters
+    ----------
+    rows
+        What is fitted to.
+    linear
+        The map of the scores.
+    theta
+        Its parameters by log-loss, in the middle of the box.
+    score
+        One of `CALIBRATION_ERRORS`.
+
+    Returns
+    -------
+    The parameters, and a sentence on how they were found.
+
+    Raises
+    ------
+    InputError
+        If there are too many of them.
+    """
+    if len(theta) > MOST:
+        raise InputError(
+            f"score={score} tries {STEPS} values of each parameter, of {len(theta):,} parameters; expected "
+            f"{MOST:,} at most"
+        )
+    reach = REACH * np.abs(theta)
+    reach[linear.intercepts] = REACH
+    mapped = np.empty(rows.scores.shape)
+
+    def probs(at: Vector) -> Doubles:
+        linear.forward(rows.scores.astype(np.float64, copy=False), at, out=mapped)
+        log_probs = log_softmax(mapped + rows.scores if linear.offset else mapped)
+        return np.exp(log_probs).astype(np.float64, copy=False)
+
+    found = least_in_box(lambda at: OBJECTIVES[score](probs(at), rows), theta, reach)
+    losses = [_log_loss(probs(at), rows) for at in (theta, found)]
+    return found, f"{told_box(score)}, which rises from {losses[0]:.4g} to {losses[1]:.4g}"
+
+
+def least_in_box(value: Callable[[Vector], float], theta: Vector, reach: Vector) -> Vector:
+    """Return where a function is least, of the points that a search visits, one parameter after the other.
+
+    Parameters
+    ----------
+    value
+        Of a point; it may jump.
+    theta, reach
+        The middle of the box, and half its sides.
+    """
+    best, least = theta.copy(), value(theta)
+    for _ in range(ROUNDS):
+        before = least
+        for place in range(len(theta)):
+            for step in np.linspace(-1, 1, STEPS):
+                point = best.copy()
+                point[place] = theta[place] + step * reach[place]
+                if (found := value(point)) < least:
+                    best, least = point, found
+        if least == before:
+            break
+    return best
+
+
+def told_box(score: str) -> str:
+    """Return what is said of a search."""
+    return (
+        f"the parameters are those of the least {score} ({BINS} bins) found, each in turn at {STEPS} values, "
+        f"slopes within {100 * REACH:.0f}% and intercepts within {REACH:g} of the optimum of the log-loss"
+    )
+
+
+def binary_error(prob: Doubles, outcome: Doubles, share: Doubles, score: str) -> float:
+    """Return a calibration error of one event, `ece` or `ece_l2`, over equal-width bins."""
+    power = 2 if score == "ece_l2" else 1
+    return _binned(prob, outcome, share, power) ** (1 / power)
+
+
+def _log_loss(probs: Doubles, rows: TrainingRows) -> float:
+    with np.errstate(divide="ignore"):
+        return float(-rows.weights @ np.log(probs[np.arange(len(probs)), rows.labels]))
+
+
+def least_near(value: Callable[[float], float], scale: float) -> float:
+    """Return where a function is least, of some scales around `scale`, and then near the best of them."""
+    grid = scale * np.geomspace(1 / FACTOR, FACTOR, COARSE)
+    place = int(np.argmin([value(float(one)) for one in grid]))
+    low, high = np.log(grid[[max(place - 1, 0), min(place + 1, COARSE - 1)]])
+    found = _narrowed(lambda log: value(float(np.exp(log))), low, high)
+    return min(found, scale, key=value)
 
 
 def _narrowed(value: Callable[[float], float], low: float, high: float) -> float:

@@ -84,7 +84,13 @@ class TrainingRows:
 
 
 def prepare(
-    scores: Array, labels: Array, weights: Array | None, *, normalize: bool, keep_zeros: bool
+    scores: Array,
+    labels: Array,
+    weights: Array | None,
+    *,
+    normalize: bool,
+    keep_zeros: bool,
+    upcast: bool = True,
 ) -> TrainingRows:
     """Return the rows to fit to; log-probabilities if `normalize`, else the scores as they are.
 
@@ -98,7 +104,7 @@ def prepare(
         kept = weights > 0
         scores, labels, weights = scores[kept], labels[kept], weights[kept]
     values = as_floats(scores)
-    if values.size <= DOUBLE_LIMIT:
+    if upcast and values.size <= DOUBLE_LIMIT:
         values = values.astype(np.float64, copy=False)
     has_zeros = bool(values.min() == -np.inf)
     if normalize or (keep_zeros and has_zeros):

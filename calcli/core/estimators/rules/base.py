@@ -16,6 +16,11 @@ from calcli.core.data.rows import RowStatistic
 class ScoringRule(ABC):
     """A loss of a whole posterior and a label whose mean is least for the true posteriors."""
 
+    @property
+    def of_answers(self) -> ScoringRule:
+        """The same rule for answers, right or wrong, as a loss of their confidence alone."""
+        return self
+
     def of_block(self, block: Block) -> Array:
         """Return the (n,) losses of the rows of a block."""
         with np.errstate(divide="ignore"):

@@ -13,44 +13,61 @@ from calcli.core.estimators.rules.base import Decomposable
 
 
 class Brier(Decomposable):
-    """In [0, 2]. Its divergence is the squared Euclidean distance."""
+    """In [0, 2]. Its divergence is the squared Euclidean distance.
 
-    outcomes = 2
+    Parameters
+    ----------
+    outcomes
+        2, or 1 for answers, right or wrong: the squared error of their confidence, half of that of both
+        outcomes, in [0, 1].
+    """
+
     additive = True
+
+    def __init__(self, outcomes: int = 2) -> None:
+        self.outcomes = outcomes
+        self._share = outcomes / 2
+
+    @property
+    def of_answers(self) -> Brier:
+        """The squared error of the confidence alone."""
+        return Brier(outcomes=1)
 
     def of_block(self, block: Block) -> Array:
         """Return the (n,) losses of the rows of a block."""
-        return block.brier
+        return self._share * block.brier
 
     def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
         """Return the (N,) losses of (N, K) log-probabilities."""
         probs = np.exp(log_probs, dtype=np.float64)
-        return np.vecdot(probs, probs) - 2 * np.exp(log_probs[np.arange(len(labels)), labels]) + 1
+        own = np.exp(log_probs[np.arange(len(labels)), labels])
+        return self._share * (np.vecdot(probs, probs) - 2 * own + 1)
 
     def expected(self, log_probs: Doubles, posteriors: Doubles) -> Doubles:
         """Return the (N,) expected losses."""
         weights, probs = np.exp(posteriors), np.exp(log_probs)
-        return np.vecdot(probs, probs) - 2 * np.vecdot(weights, probs) + 1
+        return self._share * (np.vecdot(probs, probs) - 2 * np.vecdot(weights, probs) + 1)
 
     def constant(self, priors: Doubles) -> Doubles:
         """Return the score of the class frequencies."""
-        return 1 - np.square(priors).sum(-1)
+        return self._share * (1 - np.square(priors).sum(-1))
 
     def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[float, float]:
         """Return the mean squared distance of mean probability and frequency, and the score of frequencies.
 
         They are those of van de Waterlaat 2021, eq. 4.8 to 4.9 and appendix B.3.
         """
+        share = self._share * share
         calibration = share @ np.square(mean_prob - frequency)
         return float(calibration), float(share @ (frequency * (1 - frequency)))
 
     def refined(self, frequency: Doubles, own: Doubles) -> Doubles:
         """Return (n,) losses of rows whose mean is the refinement loss."""
-        return np.square(frequency).sum(axis=0) - 2 * own + 1
+        return self._share * (np.square(frequency).sum(axis=0) - 2 * own + 1)
 
     def curvature(self, frequency: Doubles) -> Doubles:
-        """Return the frequency itself."""
-        return frequency
+        """Return the frequency itself, or half of it."""
+        return self._share * frequency
 
     def of_frequencies(self, hits: Doubles, weight: Doubles) -> float:
         """Return the mean squared error of answering with each block's frequency, for one outcome."""

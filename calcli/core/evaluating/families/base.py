@@ -10,16 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
-from calcli.core.estimators.evidence import Evidence, Permuted, Resampled, Untested
-from calcli.core.estimators.permutation import Swapped
+from calcli.core.estimators.evidence import Evidence, Permuted, Studentized, Untested
+from calcli.core.estimators.influences import Influences, Spread, carried_by
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.permutation import Swapped, swapped_signs
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
+from calcli.core.state.remains import Remains
+
+INFINITE = "its value is infinite"
 
 
 @dataclass(frozen=True)
@@ -62,22 +66,14 @@ class Entrant:
     measured
         What a pass over its rows brought home.
     settings
-        Of the comparison: resamples, permutations (`draws`), seed.
-    number
-        Of the system.
+        Of the comparison: permutations (`draws`), seed.
     paired
         Whether all systems have the same rows.
     """
 
     measured: Measurements
     settings: Settings
-    number: int
     paired: bool
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """Source of chance of its resamples, which are the same for paired systems."""
-        return generator(self.settings.seed, Stream.RESAMPLES, 0 if self.paired else self.number)
 
 
 @dataclass(frozen=True)
@@ -92,8 +88,8 @@ class System:
         Rows that change sides together.
     values
         Of the metrics, by canonical expression, as all that follows.
-    draws
-        (B,) resampled values, of metrics that can be resampled.
+    influences
+        What each unit brings to the metrics that have intervals.
     kept
         What else families keep of their metrics.
     """
@@ -101,7 +97,7 @@ class System:
     predictions: Predictions
     units: Units
     values: Mapping[str, float]
-    draws: Mapping[str, Doubles]
+    influences: Mapping[str, Influences]
     kept: Mapping[str, Any]
 
 
@@ -137,14 +133,34 @@ class Match:
         return self.baseline.values, self.candidate.values
 
     @property
+    def unit(self) -> str:
+        """What is one observation."""
+        return "row" if self.settings.cluster is None else "cluster"
+
+    @property
     def same_classes(self) -> bool:
         """Whether both have as many classes, so that their predictions can be swapped."""
         return self.baseline.predictions.n_classes == self.candidate.predictions.n_classes
 
     @property
+    def has_rows(self) -> bool:
+        """Whether both have rows, of which metrics can be computed again."""
+        return not any(isinstance(one.predictions, Remains) for one in (self.baseline, self.candidate))
+
+    @property
     def rng(self) -> np.random.Generator:
         """Source of chance of the permutations, the same for every metric."""
         return generator(self.settings.seed, Stream.SWAPS)
+
+
+def judged(spread: Spread | None, value: float, settings: Settings) -> tuple[Interval | None, str]:
+    """Return the interval of a metric, or why there is none; neither of what is undefined."""
+    unit = "row" if settings.cluster is None else "cluster"
+    if spread is not None:
+        return spread.judged(settings.level, unit)
+    if math.isnan(value):
+        return None, ""
+    return None, INFINITE if math.isinf(value) else carried_by(0, math.inf, unit)
 
 
 class Family(ABC):
@@ -172,8 +188,8 @@ class Family(ABC):
             If a metric does not fit the data, or needs a file that is not there.
         """
 
-    def draws(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Doubles]:
-        """Return (B,) resampled values of those metrics that can be resampled, for comparisons."""
+    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+        """Return what each unit brings to those metrics that have intervals, for comparisons."""
         return {}
 
     def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
@@ -183,11 +199,12 @@ class Family(ABC):
     def evidence(self, call: MetricExpression, match: Match) -> Evidence:
         """Return what the data say about the difference of two systems.
 
-        Resampled values, where there are any; else predictions are swapped.
+        Influences, where so many rows carry the difference that they tell; else predictions are swapped.
         """
-        first, second = (system.draws.get(str(call)) for system in (match.baseline, match.candidate))
+        first, second = (system.influences.get(str(call)) for system in (match.baseline, match.candidate))
         if first is not None and second is not None:
-            return Resampled(first, second, match.paired)
+            found = Studentized(first, second, match.paired)
+            return found if found.difference.spread.enough else self.of_few(call, match, found.difference)
         baseline, candidate = (values[str(call)] for values in match.values)
         if not (match.settings.draws and math.isfinite(baseline) and math.isfinite(candidate)):
             return Untested()
@@ -196,11 +213,20 @@ class Family(ABC):
             return Untested()
         return Permuted(candidate - baseline, baseline, swapped, match.paired)
 
+    def of_few(self, call: MetricExpression, match: Match, difference: Influences) -> Evidence:
+        """Return the evidence on a difference that few rows carry: what each brings changes its sign."""
+        reason = carried_by(difference.spread.carriers, difference.spread.carried, match.unit)
+        if not (match.paired and match.settings.draws):
+            return Untested(no_interval=reason)
+        swapped = swapped_signs(difference, match.settings.draws, match.rng)
+        baseline = match.values[0][str(call)]
+        return Permuted(difference.value, baseline, swapped, True, reason)
+
     def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
         """Return differences with predictions swapped; None where they cannot be."""
-        return match.recompute(call) if match.same_classes else None
+        return match.recompute(call) if match.same_classes and match.has_rows else None
 
     def variance(self, call: MetricExpression, system: System) -> float:
         """Return the variance of a metric of one system; nan where there is none."""
-        draws = system.draws.get(str(call))
-        return float(draws.var(ddof=1)) if draws is not None and np.isfinite(draws).all() else math.nan
+        influences = system.influences.get(str(call))
+        return math.nan if influences is None else influences.spread.standard_error**2

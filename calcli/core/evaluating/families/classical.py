@@ -16,11 +16,11 @@ from calcli.core.estimators.classical import (
     calibration_intercept,
     calibration_slope,
     in_the_large,
+    of_outcomes,
     spiegelhalter_test,
 )
 from calcli.core.estimators.consistency import Null
-from calcli.core.estimators.interval import Interval
-from calcli.core.evaluating.families.base import Family, Findings
+from calcli.core.evaluating.families.base import Family, Findings, judged
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
@@ -58,8 +58,8 @@ class ClassicalFamily(Family):
 
 
 def _estimate(measured: Measurements, call: MetricExpression, settings: Settings) -> Estimate:
-    score, outcome = measured.columns("class-1")
-    log_odds, weights = measured.rows["log_odds"], measured.predictions.weights
+    score, outcome, weights, _ = measured.look("class-1")
+    log_odds = measured.rows["log_odds"]
     units = measured.units
     if weights is not None and not weights.all():
         counts = weights > 0  # others would hide that the rest have one outcome or one score only
@@ -80,10 +80,11 @@ def _estimate(measured: Measurements, call: MetricExpression, settings: Settings
         untested = settings.cluster is not None or math.isnan(test.z)
         null = None if untested else Null(0.0, 1.0, test.p_value)
         return Estimate(call, test.z, signature(call, measured, settings), if_calibrated=null)
-    interval = None
-    if not math.isnan(found.standard_error):
-        interval = Interval(*found.interval(settings.level), settings.level)
-    return Estimate(call, found.value, line, interval)
+    interval, reason = None, ""
+    if settings.intervals:
+        spread = found.spread(of_outcomes(score, outcome, weights))
+        interval, reason = judged(spread, found.value, settings)
+    return Estimate(call, found.value, line, interval, reason)
 
 
 def _finite(log_odds: Floats, clip: float) -> NDArray[np.float64] | None:

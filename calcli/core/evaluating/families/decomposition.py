@@ -8,8 +8,10 @@ percentile intervals of them cover too rarely, and they have none.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,16 +20,16 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.batches import batches
 from calcli.core.data.binning import Bins
 from calcli.core.data.rows import LOG_ODDS
-from calcli.core.data.streams import Stream, generator
-from calcli.core.estimators.bootstrap import Sums
 from calcli.core.estimators.cllr import find_cllr, min_cllr
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.influences import Spread
 from calcli.core.estimators.permutation import Swapped, swapped_sums
 from calcli.core.estimators.rules import decomposable_rule
-from calcli.core.estimators.scoring import Means, without_bias
+from calcli.core.estimators.rules.base import Decomposable
+from calcli.core.estimators.scoring import Means
+from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.binnedparts import binned_parts, from_class_sums, keep_parts
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
+from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match, judged
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
@@ -64,10 +66,10 @@ class DecompositionFamily(Family):
         if call.entry.name == MIN_CLLR:
             made.keep_rows(find_cllr(MIN_CLLR, made.predictions, made.settings).statistics | LOG_ODDS)
             return
-        made.keep_rows({call.score: decomposable_rule(call.score).statistic(made.settings.clip)})
+        made.keep_losses({call.score: _rule(call, made).statistic(made.settings.clip)})
         if "bins" in call.arguments:
             keep_parts(call, made)
-            if _has_interval(call) and _resamples(made):
+            if _has_interval(call) and made.settings.intervals:
                 made.keep_cells(_bins(call))
         elif call.lens != CLASS_WISE:
             made.keep_lens(call.lens)
@@ -84,12 +86,12 @@ class DecompositionFamily(Family):
         for call in calls:
             parts = _parts(call, measured)
             value = parts[PARTS[call.entry.name]]
-            interval, repeats = None, []
-            if _has_interval(call) and settings.resamples and _resamples(measured):
-                interval = _interval(call, value, measured, settings)
-                repeats = [f"resamples:{settings.resamples}"]
-            line = signature(call, measured, settings, *repeats)
-            estimates[str(call)] = Estimate(call, value, line, interval, parts=parts)
+            interval, reason, how = None, "", []
+            if _has_interval(call) and settings.intervals:
+                interval, reason = judged(_spread(call, measured), value, settings)
+                how = ["interval:jackknife"]
+            line = signature(call, measured, settings, *how)
+            estimates[str(call)] = Estimate(call, value, line, interval, reason, parts=parts)
         return Findings(estimates)
 
     def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
@@ -103,13 +105,19 @@ class DecompositionFamily(Family):
         first, second = match.both(call)
         if first is None or not match.same_classes:
             return super().swapped(call, match)
-        part, rule = PARTS[call.entry.name], decomposable_rule(call.score)
+        predictions = match.baseline.predictions
+        part = PARTS[call.entry.name]
+        rule = decomposable_rule(call.score, of_answers=predictions.of_answers)
 
         def statistic(bins: Bins) -> Doubles:
             each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
             return np.array([getattr(binned_losses(sums, rule), part) for sums in each])
 
         return swapped_sums(first, second, statistic, match.settings.draws, match.rng, match.paired)
+
+
+def _rule(call: MetricExpression, found: Pass | Measurements) -> Decomposable:
+    return decomposable_rule(call.score, of_answers=found.predictions.of_answers)
 
 
 def _bins(call: MetricExpression) -> int:
@@ -119,36 +127,32 @@ def _bins(call: MetricExpression) -> int:
 def _has_interval(call: MetricExpression) -> bool:
     """Tell whether the bias of a part is known: of binned ones, that of the refinement of all classes."""
     part = PARTS[call.entry.name]
+    if call.lens.startswith("predicted-"):
+        return False  # of a number of rows that is drawn as well
     return part in WITH_INTERVAL and ("bins" not in call.arguments or from_class_sums(call))
 
 
-def _resamples(found: Pass | Measurements) -> bool:
-    """Tell whether there are rows enough for resamples of them, and these are wanted."""
-    return bool(found.settings.resamples) and found.predictions.n_rows > 1
-
-
-def _interval(
-    call: MetricExpression, value: float, measured: Measurements, settings: Settings
-) -> Interval | None:
-    """Return a bootstrap interval of the value without its bias; None where that leads too far from it."""
-    rows = measured.predictions
-    rng = generator(settings.seed, Stream.DECOMPOSITIONS)
-
-    def resampled(column: Array) -> Means:
-        sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units)
-        return sums.resampled(settings.resamples, rng)
-
+def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
+    """Return the spread of a part whose bias is known."""
+    rows, refined = measured.predictions, None
     if "bins" in call.arguments:
-        refined = RefinedBins(measured.class_bins(_bins(call)), decomposable_rule(call.score))
-        share = measured.units.effective_number(rows.weights) / rows.n_rows
-        draws = resampled(_refined_losses(refined, measured))["value"] - refined.bias(share)
+        refined = RefinedBins(measured.class_bins(_bins(call)), _rule(call, measured))
+        column, of_means = _refined_losses(refined, measured), _mean
     else:
-        draws = _uncertainty(call, resampled(_outcome(call, measured)))
-        draws = without_bias(draws, value)
-    interval = Interval.of_draws(draws, settings.level)
-    if interval is None or interval.low == interval.high or not interval.contains(value):
+        column, of_means = _outcome(call, measured), partial(_uncertainty, call, rule=_rule(call, measured))
+    sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units)
+    found = sums.influences({"value": of_means}).get("value")
+    if found is None:
         return None
-    return interval
+    if refined is None:
+        return found.spread
+    spread = replace(found.spread, pooled=measured.pooled([call.score]))
+    share = measured.effective_rows / rows.n_rows
+    return replace(spread, bias=refined.bias(share))
+
+
+def _mean(means: Means) -> Doubles:
+    return means["value"]
 
 
 def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
@@ -161,11 +165,11 @@ def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
 
 def _outcome(call: MetricExpression, measured: Measurements) -> Array:
     """Return the (N,) outcomes of a lens; of all classes nothing is needed but their frequencies."""
-    return measured.rows["hit"] if call.is_class_wise else measured.columns(call.lens)[1]
+    return measured.rows["hit"] if call.is_class_wise else measured.look(call.lens).outcome
 
 
-def _uncertainty(call: MetricExpression, means: Means) -> Doubles:
-    rule, priors = decomposable_rule(call.score), means.priors
+def _uncertainty(call: MetricExpression, means: Means, rule: Decomposable) -> Doubles:
+    priors = means.priors
     if call.is_class_wise:
         return rule.constant(priors)
     outcomes = means["value"]
@@ -203,12 +207,14 @@ def _isotonic(call: MetricExpression, measured: Measurements) -> Parts:
 
 
 def _corp(call: MetricExpression, measured: Measurements) -> Corp:
-    rule = decomposable_rule(call.score)
+    rule = _rule(call, measured)
     labels, weights = measured.predictions.labels, measured.predictions.weights
     if not call.is_class_wise:
         if not measured.is_scalar(call.lens):
             raise UsageError(f"{call}: the lens {call.lens} has several outcomes; expected one such as top-1")
-        score, outcome = measured.columns(call.lens)
+        score, outcome, weights, _ = measured.look(call.lens)
+        if not len(score):
+            return Corp(math.nan, math.nan, math.nan)
         score = score.astype(np.float64)
         return corp(score, outcome, rule.binary(score, outcome), weights, rule)
     if measured.predictions.n_classes == 2:

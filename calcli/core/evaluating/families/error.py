@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.binning import Bins
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.errors import (
     KernelError,
     OfVectors,
     OneDimensional,
+    VectorMiscalibration,
     find_estimator,
     null_distributions,
 )
@@ -24,17 +27,31 @@ from calcli.core.estimators.miscalibration import (
     KolmogorovSmirnov,
     class_wise_error,
 )
-from calcli.core.estimators.permutation import Side, Swapped, permuted_differences, swapped_sums
+from calcli.core.estimators.permutation import (
+    Side,
+    Swapped,
+    of_cells,
+    permuted_differences,
+    swapped_sums,
+)
 from calcli.core.evaluating.classwise import class_wise_null, class_wise_value, from_sums
 from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
 from calcli.core.evaluating.marginal import marginal_null, marginal_value
 from calcli.core.evaluating.measurements import Measurements, Pass
-from calcli.core.evaluating.results import Estimate
+from calcli.core.evaluating.results import Estimate, VectorBins
 from calcli.core.evaluating.signatures import signature
+from calcli.core.evaluating.trainedbins import trained_error
+from calcli.core.evaluating.truth import is_known, true_error
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
+from calcli.core.state.remains import Remains
+from calcli.core.state.swaps import swap_edges
+
+UNLIKE = 0.01  # by which the sizes of deals of unpaired states may differ, so that they can change sides
+
+MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
 
 class ErrorFamily(Family):
@@ -64,30 +81,43 @@ class ErrorFamily(Family):
         scheme = ["predictions:resampled"] if settings.resample_predictions else []
         estimates = {}
         for call in calls:
-            value, null, parts = found[str(call)]
+            value, null, parts, bins = found[str(call)]
+            if measured.posteriors is not None and is_known(call, settings):
+                true = true_error(call, measured.predictions, measured.posteriors, settings)
+                parts = {**parts, "true": true}
             line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme)
-            estimates[str(call)] = Estimate(call, value, line, if_calibrated=null, parts=parts)
+            estimates[str(call)] = Estimate(call, value, line, if_calibrated=null, parts=parts, bins=bins)
         return Findings(estimates)
 
     def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
         """Keep what the quickest way to swap predictions needs of each error, if there is one."""
         measured, kept = system.measured, dict[str, Any]()
+        rows = measured.predictions
         if not system.settings.draws:
             return kept
         for call in calls:
+            if call.trains_bins:
+                continue
             estimator = find_estimator(call, system.settings.edges)
             if isinstance(estimator, KernelError):
                 if system.paired:
                     kept[str(call)] = measured.vector_problem(call.lens)
             elif not (call.is_class_wise or call.is_marginal) and measured.is_scalar(call.lens):
-                side = (*measured.columns(call.lens), measured.units, measured.predictions.weights)
-                kept[str(call)] = Side(*side)
-            elif call.is_class_wise and from_sums(estimator):
+                coarse = measured.by_deal(call.lens)
+                if coarse is not None:
+                    kept[str(call)] = coarse
+                    continue
+                score, outcome, weights, inside = measured.look(call.lens)
+                units = measured.units if inside is None else measured.units.within(inside)
+                kept[str(call)] = Side(score, outcome, units, weights)
+            elif call.is_class_wise and from_sums(estimator) and not isinstance(rows, Remains):
                 kept[str(call)] = measured.collected(("unit bins", estimator.bins)).sums
         return kept
 
     def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
-        """Swap predictions, by the quickest way there is."""
+        """Swap predictions, by the quickest way there is; not where bins would have to be trained anew."""
+        if call.trains_bins:
+            return None
         estimator, draws = find_estimator(call, match.settings.edges), match.settings.draws
         first, second = match.both(call)
         if isinstance(first, Side) and isinstance(second, Side):
@@ -95,7 +125,11 @@ class ErrorFamily(Family):
             found = permuted_differences(*sides, estimator, draws, match.rng, match.paired)
             if found is not None:
                 return found
+        if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and not call.is_class_wise:
+            return _swapped_deals(call, estimator, first, second, match)
         if not match.same_classes:
+            return None
+        if not match.has_rows:
             return None
         if isinstance(estimator, KernelError):
             if not match.paired or call.region != "all":
@@ -114,12 +148,28 @@ class ErrorFamily(Family):
         return match.recompute(call)
 
 
+def _swapped_deals(
+    call: MetricExpression,
+    estimator: OneDimensional | OfVectors,
+    first: Doubles,
+    second: Doubles,
+    match: Match,
+) -> Swapped | None:
+    """Swap whole deals of rows; None where coarse cells do not make up the estimator, or sizes are unlike."""
+    statistic = of_cells(estimator, swap_edges()) if call.region == "all" else None
+    sizes = first[:, 0].sum(), second[:, 0].sum()
+    if statistic is None or abs(sizes[0] / sizes[1] - 1) > UNLIKE:
+        return None
+    return swapped_sums(first, second, statistic, match.settings.draws, match.rng, match.paired)
+
+
 class TestedError(NamedTuple):
     """An error, its distribution if calibrated where that was asked for, and numbers to read it with."""
 
     value: float
     null: Null | None = None
     parts: Mapping[str, float] = MappingProxyType({})
+    bins: VectorBins | None = None
 
 
 def calibration_errors(
@@ -139,13 +189,10 @@ def calibration_errors(
     scalar: dict[tuple[str, str], list[tuple[MetricExpression, OneDimensional]]] = {}
     for call in calls:
         estimator = find_estimator(call, settings.edges)
-        if isinstance(estimator, OfVectors):
-            found[str(call)] = _of_vectors(measured, call, estimator, settings)
-        elif call.is_marginal:
-            found[str(call)] = _marginal(measured, call, estimator, settings)
-        elif call.is_class_wise:
-            found[str(call)] = _class_wise(measured, call, estimator, settings)
-        else:
+        own = _of_its_own(measured, call, estimator, settings)
+        if own is not None:
+            found[str(call)] = own
+        elif not isinstance(estimator, OfVectors):
             scalar.setdefault((call.lens, call.region), []).append((call, estimator))
     for pairs in scalar.values():
         problem = _problem(measured, pairs[0][0])
@@ -160,6 +207,28 @@ def calibration_errors(
         for (call, estimator), value, null in zip(pairs, values, nulls, strict=True):
             found[str(call)] = TestedError(value, null, _parts(estimator, problem))
     return found
+
+
+def _of_its_own(
+    measured: Measurements,
+    call: MetricExpression,
+    estimator: OneDimensional | OfVectors,
+    settings: Settings,
+) -> TestedError | None:
+    """Return an error that is not tested with others of its lens; None for one that is."""
+    if isinstance(estimator, OfVectors):
+        return _of_vectors(measured, call, estimator, settings)
+    if call.trains_bins:
+        if call.is_class_wise or call.is_marginal:
+            raise UsageError(
+                f"{call}: bins are trained of one score; expected a lens such as class-1 or top-1"
+            )
+        _problem(measured, call)
+        value, parts = trained_error(measured, call, estimator, measured.problem(call.lens))
+        return TestedError(value, parts=parts)
+    if call.is_marginal:
+        return _marginal(measured, call, estimator, settings)
+    return _class_wise(measured, call, estimator, settings) if call.is_class_wise else None
 
 
 def _parts(estimator: OneDimensional, problem: Problem) -> dict[str, float]:
@@ -197,9 +266,25 @@ def _of_vectors(
     problem = problem.with_weight()
     if len(problem.probs) < estimator.least_rows:
         return TestedError(math.nan)
+    if isinstance(estimator, VectorMiscalibration):
+        bins = estimator.binned(problem)
+        null = estimator.null(problem, settings.draws, _rng(settings)) if settings.draws else None
+        value = estimator.of(bins)
+        if bins.score.size > MOST_NUMBERS:
+            return TestedError(value, null, {"bins_left_out": len(bins.count)})
+        return TestedError(value, null, bins=_shown(bins, call, measured))
     if not settings.draws:
         return TestedError(estimator.value(problem))
     return TestedError(*estimator.tested(problem, settings.draws, _rng(settings)))
+
+
+def _shown(bins: Bins, call: MetricExpression, measured: Measurements) -> VectorBins:
+    """Return the bins that have weight, their outcomes by the names of classes and groups."""
+    kept = bins.weight > 0
+    weight = bins.weight[kept]
+    means = ((table[:, kept] / weight).T for table in (bins.score, bins.outcome))
+    names = measured.outcomes_of(call.lens, len(bins.score))
+    return VectorBins(names, bins.count[kept], weight / weight.sum(), *means)
 
 
 def _class_wise(
@@ -209,8 +294,7 @@ def _class_wise(
         raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
     value, parts = class_wise_value(measured, estimator, call.over_classes), dict[str, float]()
     if call.over_classes == "sum":
-        present = np.unique(measured.predictions.labels)
-        parts["absent_classes"] = measured.predictions.n_classes - len(present)
+        parts["absent_classes"] = int(np.count_nonzero(measured.rows_and_hits[0] == 0))
     if not (settings.test and settings.draws):
         return TestedError(value, parts=parts)
     null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))

@@ -1,23 +1,21 @@
-"""Ranking: functions of the order of the rows, with normal intervals."""
+"""Ranking: functions of the order of the rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.evidence import Evidence, Normal
-from calcli.core.estimators.interval import Interval
-from calcli.core.estimators.ranking import Area, area_influences, roc_area
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match, System
+from calcli.core.estimators.influences import Influences, Spread
+from calcli.core.estimators.ranking import area_influences, area_interval, dealt_influences, roc_area
+from calcli.core.evaluating.families.base import Entrant, Family, Findings
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
+from calcli.core.state.swaps import swap_edges
 
 
 class RankingFamily(Family):
@@ -38,52 +36,45 @@ class RankingFamily(Family):
         estimates = {}
         for call in calls:
             area = _area(measured)
-            ends = area.interval(settings.level)
-            interval = None if ends is None else Interval(*ends, settings.level)
+            interval, reason = None, ""
+            if settings.intervals and not math.isnan(area.value):
+                unit = "row" if settings.cluster is None else "cluster"
+                interval, reason = area_interval(area, settings.level, unit)
             line = signature(call, measured, settings, "interval:delong")
-            estimates[str(call)] = Estimate(call, area.value, line, interval)
+            estimates[str(call)] = Estimate(call, area.value, line, interval, reason)
         return Findings(estimates)
 
-    def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
-        """Keep the influences of the units on the area."""
-        influences = system.measured.units.sums(_influences(system.measured)[1])
-        return {str(call): influences for call in calls}
-
-    def evidence(self, call: MetricExpression, match: Match) -> Evidence:
-        """Return the normal evidence of DeLong et al. 1988."""
-        first, second = match.both(call)
-        baseline, candidate = (values[str(call)] for values in match.values)
-        return Normal(
-            baseline,
-            candidate,
-            (float(first @ first), float(second @ second)),
-            float(first @ second) if match.paired else 0.0,
-            f"{'paired' if match.paired else 'unpaired'}-delong",
-        )
-
-    def variance(self, call: MetricExpression, system: System) -> float:
-        """Return the sum of the squared influences."""
-        influences = system.kept.get(str(call))
-        return math.nan if influences is None else float(influences @ influences)
+    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+        """Return the influences of the units on the area (DeLong et al. 1988)."""
+        measured = system.measured
+        coarse = measured.by_deal("class-1") if measured.predictions.n_classes == 2 else None
+        if coarse is None:
+            found = _influences(measured)
+        else:
+            problem = measured.problem("class-1")
+            of_units, lost = dealt_influences(problem, swap_edges(), coarse)
+            found = Influences(roc_area(problem).value, of_units, len(of_units), lost=lost)
+        return {} if math.isnan(found.value) else {str(call): found for call in calls}
 
 
-def _area(measured: Measurements) -> Area:
-    predictions = measured.predictions
-    if measured.units.single and predictions.n_classes == 2:
+def _area(measured: Measurements) -> Spread:
+    if measured.units.single and measured.predictions.n_classes == 2:
         return roc_area(measured.problem("class-1"))
-    area, influences = _influences(measured)
-    return Area(area, float(np.linalg.norm(measured.units.sums(influences))))
+    return _influences(measured).spread
 
 
-def _influences(measured: Measurements) -> tuple[float, Doubles]:
-    """Return the area with the (N,) influences of the rows on it."""
+def _influences(measured: Measurements) -> Influences:
+    """Return the area with the influences of the units on it."""
 
-    def found() -> tuple[float, Doubles]:
-        labels, weights = measured.predictions.labels, measured.predictions.weights
+    def found() -> Influences:
+        units, weights = measured.units, measured.predictions.weights
         if measured.predictions.n_classes == 2:
-            both = np.stack([measured.columns(lens)[0] for lens in ("class-0", "class-1")])
-            return area_influences(both, labels, weights)
-        return area_influences(measured.class_probs, labels, weights)
+            probs = np.stack([measured.look(lens).score for lens in ("class-0", "class-1")])
+        else:
+            probs = measured.class_probs
+        area, influences = area_influences(probs, measured.predictions.labels, weights)
+        weight = units.sums(np.ones(len(influences)) if weights is None else weights)
+        return Influences(area, units.sums(influences), int(np.count_nonzero(weight)))
 
     return measured.once("influences", found)
 

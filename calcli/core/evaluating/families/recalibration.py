@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.streams import Stream, generator
-from calcli.core.estimators.bootstrap import Sums
 from calcli.core.estimators.expected import expected_score
+from calcli.core.estimators.influences import Influences, Spread
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.rules.base import ScoringRule
-from calcli.core.estimators.scoring import Means
-from calcli.core.evaluating.families.base import Entrant, Family, Findings
+from calcli.core.estimators.scoring import Means, OfMeans
+from calcli.core.estimators.sums import Sums
+from calcli.core.evaluating.families.base import Entrant, Family, Findings, judged
 from calcli.core.evaluating.measurements import Measurements, Pass
-from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated, Recalibrations
+from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
@@ -29,7 +31,7 @@ LOSSES: dict[str, Callable[[CalibrationLoss], float]] = {
     "relative_calibration_loss": lambda loss: loss.relative,
 }
 
-OF_MEANS: dict[str, Callable[[Means], Doubles]] = {
+OF_MEANS: dict[str, OfMeans] = {
     "calibration_loss": lambda means: means["before"] - means["after"],
     "relative_calibration_loss": lambda means: (means["before"] - means["after"]) / means["before"],
     "expected_score": lambda means: means["expected"],
@@ -37,46 +39,49 @@ OF_MEANS: dict[str, Callable[[Means], Doubles]] = {
 }
 
 
+LABELLESS = ("expected_score", "score_divergence")  # which no label moves
+
+
 class RecalibrationFamily(Family):
     """With intervals under posteriors that stay as they are; of calibration losses also by fits."""
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses of the rows."""
-        made.keep_rows({call.score: _rule(call, made).statistic(made.settings.clip)})
+        made.keep_losses({call.score: _rule(call, made).statistic(made.settings.clip)})
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
     ) -> Findings:
         """Return the estimates, and what the fits want said."""
-        every = _recalibrations(measured)
+        every = measured.recalibrations
         estimates = {}
         for call in calls:
             found, before = every.of(call), measured.rows[call.score]
             value, parts = float("nan"), dict[str, float]()
-            interval, resamples = None, settings.loss_resamples
+            interval, reason, how = None, "", f"resamples:{settings.loss_resamples}"
             if found is not None:
                 value, parts = _finding(call, found, before, _rule(call, measured))
                 if _is_frozen(call, settings):
-                    resamples = settings.resamples
-                    interval = _frozen_interval(call, found, before, measured, settings)
-                elif call.entry.name in LOSSES and resamples:
-                    interval = _trained_interval(call, found, before, _rule(call, measured), settings)
-            note = signature(call, measured, settings, *_folds(call, settings), f"resamples:{resamples}")
-            estimates[str(call)] = Estimate(call, value, note, interval, parts=parts)
+                    how = "interval:jackknife"
+                    if settings.intervals:
+                        spread = _frozen(call, found, before, measured)
+                        interval, reason = judged(spread, value, settings)
+                elif call.entry.name in LOSSES and settings.loss_resamples:
+                    interval, reason = _trained_interval(call, found, before, measured, settings)
+            note = signature(call, measured, settings, *_folds(call, settings), how)
+            estimates[str(call)] = Estimate(call, value, note, interval, reason, parts=parts)
         return Findings(estimates, tuple(every.notes()))
 
-    def draws(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Doubles]:
-        """Resample the calibration losses.
+    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+        """Return what each unit brings to the calibration losses.
 
-        Rows are resampled with the recalibrated posteriors they have; no transform is fitted again. As the
-        score after recalibration is at its least over the parameters of the transform, what these vary by
-        changes it in second order only.
+        Rows have the recalibrated posteriors they have; no transform is fitted again. As the score after
+        recalibration is at its least over the parameters of the transform, what these vary by changes it in
+        second order only.
         """
-        measured, resamples, drawn = system.measured, system.settings.resamples, dict[str, Doubles]()
-        if not resamples or measured.predictions.n_rows < 2:
-            return drawn
+        measured, every = system.measured, dict[str, Influences]()
         for call in calls:
-            found = _recalibrations(measured).of(call) if call.entry.name in LOSSES else None
+            found = measured.recalibrations.of(call) if call.entry.name in LOSSES else None
             if found is None:
                 continue
             columns = {
@@ -85,27 +90,23 @@ class RecalibrationFamily(Family):
             }
             rows, n_classes = found.rows, measured.predictions.n_classes
             sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.units)
-            means = sums.resampled(resamples, system.rng)
-            with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
-                drawn[str(call)] = OF_MEANS[call.entry.name](means)
-        return drawn
+            every |= _of_sums(sums, call, OF_MEANS[call.entry.name], measured)
+        return every
+
+
+def _of_sums(
+    sums: Sums, call: MetricExpression, of_means: OfMeans, measured: Measurements
+) -> dict[str, Influences]:
+    with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
+        found = sums.influences({str(call): of_means})
+    by_labels = call.entry.name not in LABELLESS
+    moments = measured.pooled([call.score]) if by_labels else None
+    return {name: replace(one, pooled=moments) for name, one in found.items()}
 
 
 def _rule(call: MetricExpression, found: Pass | Measurements) -> ScoringRule:
     """Return the score that a metric is about."""
-    return expected_score(call.whole, found.predictions, found.settings.costs)
-
-
-def _recalibrations(measured: Measurements) -> Recalibrations:
-    """Return the recalibrations of the measured rows, of which each is done once."""
-    rows, settings = measured.predictions, measured.settings
-    folds = rows.column_if(settings.fold_column), settings.folds
-    return measured.once(
-        "recalibrations",
-        lambda: Recalibrations(
-            rows, measured.companions, settings.seed, settings.clip, measured.units, *folds
-        ),
-    )
+    return expected_score(call.whole, found.predictions, found.settings)
 
 
 def _is_frozen(call: MetricExpression, settings: Settings) -> bool:
@@ -144,12 +145,10 @@ def _finding(
     return expected - entropy, parts
 
 
-def _frozen_interval(
-    call: MetricExpression, found: Recalibrated, before: Array, measured: Measurements, settings: Settings
-) -> Interval | None:
-    """Return the interval under posteriors that stay as they are."""
-    if not settings.resamples or len(found.kept) < 2:
-        return None
+def _frozen(
+    call: MetricExpression, found: Recalibrated, before: Array, measured: Measurements
+) -> Spread | None:
+    """Return the spread under posteriors that stay as they are."""
     rule = _rule(call, measured)
     columns = {
         "before": before[found.kept],
@@ -164,12 +163,11 @@ def _frozen_interval(
         columns, of_means = {"distance": found.distances()}, lambda means: means["distance"]
     rows, predictions = found.rows, measured.predictions
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.units)
-    means = sums.resampled(settings.resamples, generator(settings.seed, Stream.RECALIBRATED_RESAMPLES))
-    with np.errstate(invalid="ignore", divide="ignore"):  # of infinite scores nothing is won
-        return Interval.of_draws(of_means(means), settings.level)
+    influences = _of_sums(sums, call, of_means, measured).get(str(call))
+    return None if influences is None else influences.spread
 
 
-def _unexplained(rule: ScoringRule, classes: int) -> Callable[[Means], Doubles]:
+def _unexplained(rule: ScoringRule, classes: int) -> OfMeans:
     """Return the unexplained share of the score as a function of means, those of the posteriors included."""
 
     def share(means: Means) -> Doubles:
@@ -181,12 +179,18 @@ def _unexplained(rule: ScoringRule, classes: int) -> Callable[[Means], Doubles]:
 
 
 def _trained_interval(
-    call: MetricExpression, found: Recalibrated, before: Array, rule: ScoringRule, settings: Settings
-) -> Interval | None:
+    call: MetricExpression, found: Recalibrated, before: Array, measured: Measurements, settings: Settings
+) -> tuple[Interval | None, str]:
+    """Return the percentile interval over resamples, to each of which the transform is fitted again."""
+    spread = _frozen(call, found, before, measured)
+    if spread is None or not spread.enough:
+        return judged(
+            spread, LOSSES[call.entry.name](found.calibration_loss(_rule(call, measured), before)), settings
+        )
     rng = generator(settings.seed, Stream.RECALIBRATED_RESAMPLES)
-    losses = found.resampled_losses(rule, before, settings.loss_resamples, rng)
+    losses = found.resampled_losses(_rule(call, measured), before, settings.loss_resamples, rng)
     value = LOSSES[call.entry.name]
-    return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level)
+    return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level), ""
 
 
 FAMILY = RecalibrationFamily()

@@ -1,33 +1,40 @@
-"""Scores: smooth functions of means over rows, which are resampled."""
+"""Scores: smooth functions of means over rows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.streams import Stream, generator
-from calcli.core.estimators.bootstrap import Sums
+from calcli.core.data.arrays import Array
 from calcli.core.estimators.costs import CostMatrix
+from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
+from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.permutation import Swapped
-from calcli.core.estimators.scores import Score, find_score
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
+from calcli.core.estimators.scores import NORMALIZED, Score, find_score
+from calcli.core.estimators.scoring import rival
+from calcli.core.estimators.sums import Sums
+from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match, judged
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.metrics import PROPER
 from calcli.core.language.settings import Settings
 
 
 class ScoreFamily(Family):
-    """With bootstrap intervals, also of differences."""
+    """With intervals by the jackknife, also of differences; shares of independent rows have exact ones."""
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses of the rows, and the decisions that costs lead to."""
         score = _score(call, made)
-        made.keep_rows(score.statistics)
+        made.keep_losses(score.statistics)
         if score.costs is not None:
             made.keep_rows({score.costs.decision_column: score.costs.decided})
 
@@ -36,41 +43,63 @@ class ScoreFamily(Family):
     ) -> Findings:
         """Return the scores, and how often each decision was taken."""
         scores = {str(call): _score(call, measured) for call in calls}
-        sums = _sums(measured, scores.values())
-        means = sums.means()
-        resampled = None
-        if settings.resamples and sums.units.number > 1:
-            resampled = sums.resampled(settings.resamples, generator(settings.seed, Stream.RESAMPLES))
+        means = _sums(measured, scores.values()).means()
+        influences = _influences(scores, measured) if settings.intervals else {}
         estimates = {}
         for call, score in zip(calls, scores.values(), strict=True):
             value = float(score.value(means))
-            interval = None
-            if resampled is not None and not np.isnan(value):
-                interval = Interval.of_draws(score.value(resampled), settings.level)
-                if interval is not None and not interval.contains(
-                    value
-                ):  # its bias is larger than its spread
-                    interval = None
+            how, interval, reason = "jackknife", None, ""
+            if settings.intervals and _is_exact(score, measured):
+                rows = measured.predictions.n_rows
+                how, interval = "exact", Interval.of_share(round(value * rows), rows, settings.level)
+            elif settings.intervals:
+                found = influences.get(str(call))
+                interval, reason = judged(found.spread if found else None, value, settings)
+                if interval is not None and score.over is not None:
+                    interval = _widened(interval, score, measured)
             parts = {"constant": float(score.constant(means))} if score.constant else {}
             parts |= score.parts
-            line = signature(call, measured, settings, f"resamples:{settings.resamples}")
-            estimates[str(call)] = Estimate(call, value, line, interval, parts=parts)
+            line = signature(call, measured, settings, *([f"interval:{how}"] if settings.intervals else []))
+            estimates[str(call)] = Estimate(call, value, line, interval, reason, parts=parts)
         costs = {score.costs.title: score.costs for score in scores.values() if score.costs is not None}
-        decisions = {name: tuple(_decisions(measured, found)) for name, found in costs.items()}
+        decisions = {name: tuple(_decisions(measured, matrix)) for name, matrix in costs.items()}
         return Findings(estimates, decisions=decisions)
 
-    def draws(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Doubles]:
-        """Resample the scores; the same seed draws the same rows of paired systems."""
-        measured, resamples = system.measured, system.settings.resamples
-        if not resamples or measured.predictions.n_rows < 2:
-            return {}
+    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+        """Return what each unit brings to the scores."""
+        return _influences({str(call): _score(call, system.measured) for call in calls}, system.measured)
+
+    def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
+        """Keep the hits of shares that may have exact intervals, where rows are known."""
+        measured = system.measured
         scores = {str(call): _score(call, measured) for call in calls}
-        sums = _sums(measured, scores.values())
-        means = sums.resampled(resamples, system.rng)
-        return {name: score.value(means) for name, score in scores.items()}
+        exact = {name: score for name, score in scores.items() if _is_exact(score, measured)}
+        known = measured.rows.columns
+        return {
+            name: _hits(one, measured) for name, one in exact.items() if known.keys() >= one.statistics.keys()
+        }
+
+    def of_few(self, call: MetricExpression, match: Match, difference: Influences) -> Evidence:
+        """Return exact evidence on shares; systems whose losses are all the same are taken for the same."""
+        first, second = match.both(call)
+        baseline, candidate = (values[str(call)] for values in match.values)
+        if first is not None and second is not None:
+            if match.paired:
+                gained, lost = (np.count_nonzero(a & ~b) for a, b in ((second, first), (first, second)))
+            else:
+                gained, lost = (np.count_nonzero(hits) for hits in (second, first))
+            counts = int(gained), len(second), int(lost), len(first)
+            return ExactShares(*counts, baseline, match.paired)
+        if (
+            match.paired
+            and call.entry.name.removeprefix(NORMALIZED) in PROPER
+            and not difference.of_units.any()
+        ):
+            return Normal(baseline, candidate, (0.0, 0.0), 0.0, "same-losses")
+        return super().of_few(call, match, difference)
 
     def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
-        """Return None: scores are resampled, or not tested at all."""
+        """Return None: what has no influences is infinite or undefined."""
         return None
 
 
@@ -79,14 +108,45 @@ def _score(call: MetricExpression, found: Pass | Measurements) -> Score:
 
 
 def _sums(measured: Measurements, scores: Iterable[Score]) -> Sums:
-    """Return the sums that every score is a function of, ready to be resampled."""
-    rows = measured.predictions
-    columns = {name: measured.rows[name] for score in scores for name in score.statistics}
+    """Return the sums that every score is a function of."""
+    return measured.sums([name for score in scores for name in score.statistics])
 
-    def made() -> Sums:
-        return Sums(columns, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units)
 
-    return measured.once("score sums", made)
+def _influences(scores: Mapping[str, Score], measured: Measurements) -> dict[str, Influences]:
+    """Return what each unit brings to scores, with the moments of their losses."""
+
+    def made() -> dict[str, Influences]:
+        sums = _sums(measured, scores.values())
+        found = sums.influences({name: score.value for name, score in scores.items()})
+        return {
+            name: replace(one, pooled=measured.pooled(scores[name].statistics)) for name, one in found.items()
+        }
+
+    return measured.once(("score influences", *scores), made)
+
+
+def _widened(interval: Interval, score: Score, measured: Measurements) -> Interval:
+    """Return the interval of a normalized risk down to that over any decision that may be the best one."""
+    assert score.over is not None
+    priors = measured.sums(list(score.statistics)).means().priors
+    cost = 1 - np.eye(len(priors)) if score.costs is None else score.costs.cost
+    reach = NORMAL.inv_cdf((1 + interval.level) / 2)
+    decision = rival(priors, cost, reach / math.sqrt(measured.effective_rows))
+    other = measured.sums(list(score.statistics)).influences({"other": score.over(decision)})
+    low = other["other"].spread.interval(interval.level).low if other else interval.low
+    return replace(interval, low=min(interval.low, low))
+
+
+def _is_exact(score: Score, measured: Measurements) -> bool:
+    """Tell whether a score is a share of independent rows that all count alike."""
+    return score.is_share and measured.predictions.weights is None and measured.units.codes is None
+
+
+def _hits(score: Score, measured: Measurements) -> NDArray[np.bool_]:
+    """Return the (N,) rows whose share a score is."""
+    (column,) = score.statistics
+    found: Array = measured.rows[column]
+    return found == 0 if score.is_of_misses else found != 0
 
 
 def _decisions(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:

@@ -39,6 +39,9 @@ class Plain:
     def reach(self, v):
         return float(np.abs(v).max())
 
+    def setback(self, v):
+        return 0.0
+
 
 def softplus(slopes, offsets, ridge):
     """sum log(1 + exp(slopes x + offsets)) + ridge/2 |x|^2."""

@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.columns import find_layout, natural_order, refuse_duplicates
+from calcli.io.layouts.names import natural_order
+from calcli.io.layouts.roles import find_roles, refuse_duplicates
 from calcli.io.options import ReadOptions
 
 
 def layout(columns: str, **options):
     """Find the layout of columns written as `name` (float) or `name:what it holds`."""
     holds = dict(entry.split(":") if ":" in entry else (entry, "float") for entry in columns.split())
-    return find_layout(holds, lambda column: ("cat", "dog"), ReadOptions(**options), "t.csv")
+    return find_roles(holds, lambda column: ("cat", "dog"), ReadOptions(**options), "t.csv")
 
 
 @pytest.mark.parametrize(
@@ -144,8 +145,8 @@ def test_what_cannot_be_decided(columns, options, message):
 def test_a_label_without_a_column():
     holds = dict.fromkeys(["label", "cat", "dog"], "float")
     with pytest.raises(InputError, match="labels name the columns cat, dog, but there are others, horse, "):
-        find_layout(holds, lambda column: ("cat", "dog", "horse"), ReadOptions(), "t.csv")
-    found = find_layout(holds, lambda column: ("cat", "dog", "", "NaN"), ReadOptions(), "t.csv")
+        find_roles(holds, lambda column: ("cat", "dog", "horse"), ReadOptions(), "t.csv")
+    found = find_roles(holds, lambda column: ("cat", "dog", "", "NaN"), ReadOptions(), "t.csv")
     assert found.classes == ("cat", "dog"), "missing labels are refused with their row, when all are matched"
 
 

@@ -1,0 +1,40 @@
+"""`calcli merge`: states of parts, days or machines become one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from calcli.cli.bundles import bundled
+from calcli.cli.options import Talking
+
+Format = Literal["table", "json", "markdown"]
+
+
+@bundled
+def merge(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="STATE...", help="States, as calcli evaluate --save-state writes them."),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE.calcli", help="The state of all their rows.")
+    ],
+    talking: Talking,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Form of what is told.")] = "table",
+) -> None:
+    """Put the states of parts together.
+
+    A state is what one pass over predictions brings home: sums, score cells and counts in a small file. That
+    of the parts is that of the whole, so that days, shards and machines can be evaluated together without
+    reading a row again.
+
+    \b
+    calcli evaluate monday.parquet --save-state monday.calcli
+    calcli merge monday.calcli tuesday.calcli -o week.calcli
+    calcli evaluate week.calcli
+    """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.work.merge import merge_files
+
+    talking.show(merge_files(files, output), format)

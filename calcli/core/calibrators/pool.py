@@ -1,0 +1,151 @@
+"""A weighted mean of the probabilities of several calibrators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
+from calcli.core.calibrators.fit.mixture import brier_weights, mixture_weights
+from calcli.core.calibrators.methods import make
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.folds import stratified_folds
+from calcli.core.data.streams import Stream, generator
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.expressions import nested_method
+from calcli.core.language.methods import JOINED, POOLED
+
+WEIGHTS = "pool"  # parameter: the weights of the members
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Pool(Calibrator):
+    """A linear opinion pool: sum_j w_j p_j of calibrators that are all fitted to the same rows.
+
+    The weights, on the simplex, minimize the log-loss or the Brier score of the members' cross-validated
+    probabilities.
+
+    Parameters
+    ----------
+    members : str
+        Method expressions joined by ``+``, their settings behind slashes.
+    weights : tuple of float
+        A weight of each, if they are given; they are divided by their sum.
+    score : {"log_loss", "brier"}
+        What the weights minimize.
+    folds, seed : int
+        Of the cross-validation behind them.
+
+    References
+    ----------
+    Stone, The opinion pool, 1961; as a way to combine cross-validated fits: Wolpert, Stacked generalization,
+    1992.
+    """
+
+    name: ClassVar[str] = "pool"
+
+    members: str = POOLED
+    weights: tuple[float, ...] = ()
+    score: Literal["log_loss", "brier"] = "log_loss"
+    folds: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        count = len(self._made())
+        if self.weights and (len(self.weights) != count or not sum(self.weights) > 0):
+            raise UsageError(f"{count} members need {count} weights, not all 0; got {len(self.weights)}")
+
+    def _made(self) -> list[Calibrator]:
+        return [make(nested_method(text)) for text in self.members.split(JOINED)]
+
+    def learn(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
+        """Fit the members, and their weights where they are not given; see `Calibrator.fit`."""
+        mixed = np.array(self.weights) if self.weights else self._weights(scores, labels, weights)
+        found: dict[str, Parameter] = {WEIGHTS: mixed / mixed.sum()}
+        self.notes = []
+        for number, member in enumerate(self._made()):
+            member.learn(scores, labels, weights, None)
+            found |= {f"{number}.{key}": value for key, value in member.parameters.items()}
+            self.notes += [f"{member.name}: {note}" for note in member.notes]
+        self.parameters = found
+
+    def _weights(self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None) -> Doubles:
+        if weights is not None:
+            counted = weights > 0
+            scores, labels, weights = scores[counted], labels[counted], weights[counted]
+        if len(labels) < self.folds:
+            raise InputError(
+                f"{self.name} needs a row for each of its {self.folds} folds, there are {len(labels)}"
+            )
+        fold = stratified_folds(labels, self.folds, generator(self.seed, Stream.FITS))
+        held_out = np.empty((len(self._made()), *scores.shape))
+        for number in range(self.folds):
+            kept, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            part = None if weights is None else weights[kept]
+            for place, member in enumerate(self._made()):
+                member.learn(scores[kept], labels[kept], part, None)
+                held_out[place, out] = np.exp(member.apply(scores[out]))
+        return pool_weights(held_out, labels, weights, self.score)
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return log-probabilities, (N, K)."""
+        mixed = np.asarray(self.learned(WEIGHTS))
+        result = np.full(scores.shape, -np.inf)
+        for weight, member in zip(mixed, self._fitted(), strict=True):
+            if weight > 0:
+                result = np.logaddexp(result, member.apply(scores) + np.log(weight))
+        return result
+
+    def check(self) -> None:
+        """Raise `ValueError` unless the parameters are such as a fit gives."""
+        mixed = np.asarray(self.learned(WEIGHTS))
+        if not (np.isfinite(mixed).all() and mixed.min() >= 0 and abs(mixed.sum() - 1) < 1e-9):
+            raise ValueError("weights that are no shares")
+        for member in self._fitted():
+            member.check()
+
+    def _fitted(self) -> list[Calibrator]:
+        fitted = []
+        for number, member in enumerate(self._made()):
+            own = f"{number}."
+            known = {k.removeprefix(own): v for k, v in self.parameters.items() if k.startswith(own)}
+            fitted.append(member.fresh(known))
+        return fitted
+
+
+def pool_weights(
+    probs: Doubles, labels: NDArray[np.integer[Any]], weights: Array | None, score: str
+) -> Doubles:
+    """Return the weights of a pool that minimize a score.
+
+    Parameters
+    ----------
+    probs : array (J, N, K)
+        What each member gives.
+    labels : array (N,)
+        The true classes.
+    weights : array (N,), optional
+        Of the rows.
+    score : {"log_loss", "brier"}
+        What is minimized.
+    """
+    share = np.ones(len(labels)) if weights is None else weights.astype(np.float64)
+    counted = share > 0
+    share = share / share.sum()
+    own = probs[:, np.arange(len(labels)), labels].T
+    if score == "log_loss":
+        possible = counted & (own.max(axis=1) > 0)
+        return mixture_weights(own[possible], share[possible] / share[possible].sum())
+    table = probs.reshape(len(probs), -1)
+    gram = (table * np.repeat(share, probs.shape[2])) @ table.T
+    return brier_weights(gram, share @ own)

@@ -1,0 +1,67 @@
+"""Quadratic scaling of log-odds (Berta et al. 2025)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calcli.core.calibrators.events import Bools, Event
+from calcli.core.calibrators.fit.logistic import LogisticLoss
+from calcli.core.calibrators.fit.newton import minimize
+from calcli.core.calibrators.logistic import TOLERANCE, Logistic, finite_logs, sigmoid_event, zero_levels
+from calcli.core.calibrators.onevsrest import MapParameters
+from calcli.core.data.arrays import Array
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Quadratic(Logistic):
+    """sigmoid(square * log-odds^2 + slope * log-odds + intercept), fitted by maximum likelihood.
+
+    The map need not rise. Where two thresholds separate the outcomes there is no finite optimum, and targets
+    are smoothed as by Platt.
+
+    Parameters
+    ----------
+    lens : str
+        What the map acts on: "class-wise", of two classes class 1, else every class against the rest;
+        "class-0" and so on, one class; "top-1", the confidence, "top-2" and so on; "within-top-2" and so on,
+        the sum of the largest; or "top-wise", as class-wise, with a map for each rank in place of each class.
+    keep_top : bool
+        Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
+    ranks : int
+        With "top-wise", how many ranks have a map; 0 is all of them.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+
+    References
+    ----------
+    Berta et al., Structured matrix scaling for multi-class calibration, 2025 (arXiv:2511.03685): quadratic
+    scaling of two classes.
+    """
+
+    name: ClassVar[str] = "quadratic"
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return `square`, `slope` and `intercept`, and the levels that stand for the logarithm of 0."""
+        levels = zero_levels(event)
+        problem = self.problem(levels, event, outcome, weight)
+        unit = float(np.abs(problem.log_odds).max()) or 1.0  # else the square would rule the fit
+        scaled = problem.log_odds / unit
+        features = np.column_stack([scaled**2, scaled, np.ones(len(outcome))])
+        share = problem.weight / problem.weight.sum()
+        target = outcome.astype(np.float64)
+        separable = bool(outcome.all() or not outcome.any())
+        if not separable:
+            first = minimize(LogisticLoss(features, target, share), np.zeros(3), TOLERANCE)
+            separable = first.at_infinity or not first.converged
+        square, slope, intercept = problem.fit(features, self.safe_targets(problem, separable))[0]
+        return {"square": square / unit**2, "slope": slope / unit, "intercept": intercept, **levels}
+
+    def apply_map(self, parameters: MapParameters, event: Event) -> Event:
+        """Return the event after calibration."""
+        log_prob, log_complement = finite_logs(parameters, event)
+        odds = log_prob - log_complement
+        slope = parameters["square"] * odds + parameters["slope"]
+        return sigmoid_event(slope * odds + parameters["intercept"])

@@ -1,0 +1,364 @@
+"""Structured scaling: log-probabilities and their bends, with slopes for all classes, for each, and a matrix.
+
+SMS and SVS are of Berta et al. 2025; the others are calcli's own.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
+from calcli.core.calibrators.fit.newton import minimize
+from calcli.core.calibrators.fit.structured import Parts, Penalty, StructuredLoss, forward
+from calcli.core.calibrators.fit.training import TrainingRows, prepare, smallest_log_prob
+from calcli.core.calibrators.softmax import DPAffine
+from calcli.core.calibrators.temperature import first_guess, solve_temperature
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.folds import stratified_folds
+from calcli.core.data.logspace import log_softmax, row_max
+from calcli.core.data.streams import Stream, generator
+from calcli.core.language.errors import InputError
+
+Base = Literal["scaled", "centered", "mixed"]
+Bends = Literal["none", "complement", "both"]
+Form = Literal["diagonal", "matrix"]
+
+SOFTENING = 0.01  # ln(p + 0.01) bends where probabilities are about as small
+ROUGH = 1e-3  # relative gradient that is enough to compare penalties: of a loss, less than 1e-4
+MAP_POINTS = 2001  # of probabilities at which a map is seen to rise
+
+
+def bends_of(log_probs: Floats, bends: Bends) -> list[Floats]:
+    """Return the (N, K) features that bend a map of log-probabilities: -ln(1 - p) and ln(p + 0.01).
+
+    With two classes the first is the log-probability of the other class, and left out.
+    """
+    if bends == "none":
+        return []
+    found = [] if log_probs.shape[1] == 2 else [_complement(log_probs)]
+    if bends == "both":
+        found.append(np.log(np.exp(log_probs) + log_probs.dtype.type(SOFTENING)))
+    return found
+
+
+def _complement(log_probs: Floats) -> Floats:
+    """Return -ln(1 - p), for the largest p from the sum of the others."""
+    rows, top = np.arange(len(log_probs)), log_probs.argmax(axis=1)
+    others = log_probs.copy()
+    others[rows, top] = -np.inf
+    most = row_max(others)
+    rest = np.exp(others - most).sum(axis=1)
+    result: Floats = -np.log1p(-np.minimum(np.exp(others), 0.5))
+    result[rows, top] = -(most[:, 0] + np.log(rest))
+    return result
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Structured(Calibrator):
+    """What the structured calibrators share: features of log-probabilities, one penalized convex fit.
+
+    The features are of the probabilities p that temperature scaling or a DP affine map gives, whose alpha is
+    learned first; log-probabilities of 0 count as that of half the smallest positive probability.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.rough = False  # whether a fit in single precision, near the optimum, will do
+
+    def fresh(self, parameters: Parameters | None = None) -> Self:
+        """Return another calibrator with the same settings, as rough as this one."""
+        other = super().fresh(parameters)
+        other.rough = self.rough
+        return other
+
+    @abstractmethod
+    def _penalty(self, rows: float, classes: int) -> Penalty:
+        """Return the weights of the squares, from the weight of the rows and the number of classes."""
+
+    def _base(self) -> Base:
+        return "scaled"
+
+    def _bends(self) -> Bends:
+        return "none"
+
+    def _first(self, rows: TrainingRows, start: Parameters | None) -> tuple[float, Doubles]:
+        """Return alpha and the intercepts from which to start."""
+        begin = {"alpha": start["alpha"], "beta": np.zeros(rows.scores.shape[1])} if start else None
+        first = DPAffine().fit_rows(rows, begin, ROUGH if self.rough else rows.tolerance).parameters
+        return float(first["alpha"]), np.asarray(first["beta"])
+
+    def learn(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
+        """Learn the parts; see `Calibrator.fit`."""
+        rows = self._rows(scores, labels, weights)
+        self._learn_rows(rows, self._penalty(rows.total, scores.shape[1]), start)
+
+    def _rows(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
+        if self.rough:
+            scores = scores.astype(np.float32)
+        return prepare(scores, labels, weights, normalize=True, keep_zeros=False, upcast=not self.rough)
+
+    def _learn_rows(self, rows: TrainingRows, penalty: Penalty, start: Parameters | None) -> None:
+        alpha, beta = self._first(rows, start)
+        floor = smallest_log_prob(rows.scores) if rows.floor is None else rows.floor
+        own: dict[str, Parameter] = {"alpha": alpha, "floor": floor, "share": 1 / (rows.total + 1)}
+        features = self._features(rows.scores, own)
+        centre = np.zeros(len(features))
+        centre[0] = alpha if self._base() == "centered" else 1.0
+        loss = StructuredLoss(rows, features, penalty, centre)
+        best = minimize(
+            loss, loss.pack(self._start(start, centre, beta)), ROUGH if self.rough else rows.tolerance
+        )
+        parts = loss.parts(best.x)
+        self.parameters = own | {"slopes": parts.slopes}
+        for name, weight in zip(Parts._fields[1:], penalty[1:], strict=True):
+            if weight is not None:
+                self.parameters[name] = getattr(parts, name)
+        self.notes = [*rows.notes]
+        if not best.converged:
+            self.notes.append(f"the fit stopped at a relative gradient of {best.gradient:.1e}")
+
+    def _start(self, start: Parameters | None, centre: Doubles, beta: Doubles) -> Parts:
+        count, classes = len(centre), len(beta)
+        begin = Parts(centre, np.zeros((count, classes)), beta, np.zeros((classes, classes)))
+        if start is None or np.shape(start["slopes"]) != np.shape(centre):
+            return begin
+        known = {name: np.asarray(start[name]) for name in Parts._fields if name in start}
+        return begin._replace(**known)
+
+    def _features(self, scores: Floats, parameters: Parameters) -> list[Floats]:
+        """Return the features of finite log-probabilities."""
+        alpha, share = parameters["alpha"], parameters["share"]
+        log_probs = log_softmax(scores * scores.dtype.type(alpha))
+        bends = bends_of(log_probs, self._bends())
+        if self._base() == "centered":
+            return [scores - scores.mean(axis=1, keepdims=True), *bends]
+        if self._base() == "mixed":
+            uniform = share / scores.shape[1]
+            log_probs = np.log(np.exp(log_probs) * scores.dtype.type(1 - share) + scores.dtype.type(uniform))
+        return [log_probs, *bends]
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return log-probabilities, (N, K)."""
+        slopes = np.asarray(self.learned("slopes"))
+        classes = scores.shape[1]
+        for name in ("own", "intercept", "matrix"):
+            if name in self.parameters and np.shape(self.parameters[name])[-1] != classes:
+                fitted = np.shape(self.parameters[name])[-1]
+                raise InputError(
+                    f"{self.name} calibrator was fitted on {fitted} classes, the scores have {classes}"
+                )
+        log_probs = log_softmax(scores.astype(np.float64, copy=False))
+        log_probs = np.where(log_probs == -np.inf, self.learned("floor"), log_probs)
+        features = self._features(log_probs, self.parameters)
+        nothing = Parts(slopes, np.zeros((len(slopes), classes)), np.zeros(classes), np.zeros((0, 0)))
+        known = {name: np.asarray(self.parameters[name]) for name in Parts._fields if name in self.parameters}
+        result = np.empty(scores.shape)
+        forward(features, nothing._replace(**known), out=result)
+        return log_softmax(result)
+
+
+def _temperature(rows: TrainingRows, start: Parameters | None, rough: bool) -> tuple[float, Doubles]:
+    guess = float(start["alpha"]) if start else first_guess(rows)
+    alpha = solve_temperature(rows, guess, ROUGH if rough else rows.tolerance)[0]
+    return alpha, np.zeros(rows.scores.shape[1])
+
+
+def rises(slopes: Doubles, classes: int) -> bool:
+    """Return whether the map with both bends keeps the order of probabilities, wherever they are."""
+    p = np.concatenate([np.geomspace(1e-12, 0.5, MAP_POINTS), 1 - np.geomspace(1e-12, 0.5, MAP_POINTS)])
+    terms = [1 / p, *([1 / (1 - p)] if classes > 2 else []), 1 / (p + SOFTENING)]
+    return bool((slopes @ np.array(terms) > 0).all())
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BentTemperature(Structured):
+    """softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01)), p by temperature scaling: three slopes.
+
+    Temperature scaling with a bend at either end, as networks that were trained with smoothed labels need.
+    The slopes are drawn to (1, 0, 0) by the weight of one row. The order of the classes stays while the map
+    rises, which the fit checks.
+    """
+
+    name: ClassVar[str] = "bent-temperature"
+
+    def _first(self, rows: TrainingRows, start: Parameters | None) -> tuple[float, Doubles]:
+        return _temperature(rows, start, self.rough)
+
+    def _bends(self) -> Bends:
+        return "both"
+
+    def _penalty(self, rows: float, classes: int) -> Penalty:
+        return Penalty(0.5 / rows, None, None, None)
+
+    def _learn_rows(self, rows: TrainingRows, penalty: Penalty, start: Parameters | None) -> None:
+        super()._learn_rows(rows, penalty, start)
+        if not rises(self.learned("slopes"), rows.scores.shape[1]):
+            self.notes.append("the map falls for some probabilities: the order of the classes may change")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BentDP(Structured):
+    """softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map without its intercepts.
+
+    All are drawn to where they start, (1, 0, 0) and 0, by the weight of one row.
+    """
+
+    name: ClassVar[str] = "bent-dp"
+
+    def _bends(self) -> Bends:
+        return "both"
+
+    def _penalty(self, rows: float, classes: int) -> Penalty:
+        return Penalty(0.5 / rows, None, 0.5 / rows, None)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SVS(Structured):
+    """Structured vector scaling: x + v x + b with x = ln q, q of temperature scaling mixed with 1 / K.
+
+    ``(K / n) (|b|^2 + |v|^2)`` is added to the mean log-loss; q has the weight n of n + 1.
+
+    References
+    ----------
+    Berta et al., Structured matrix scaling for multi-class calibration, 2025 (arXiv:2511.03685).
+    """
+
+    name: ClassVar[str] = "svs"
+
+    def _base(self) -> Base:
+        return "mixed"
+
+    def _first(self, rows: TrainingRows, start: Parameters | None) -> tuple[float, Doubles]:
+        return _temperature(rows, start, self.rough)
+
+    def _penalty(self, rows: float, classes: int) -> Penalty:
+        return Penalty(None, classes / rows, classes / rows, None)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SMS(SVS):
+    """Structured matrix scaling: `SVS` with a matrix, whose entries cost (K (K - 1) / n) |M|^2.
+
+    References
+    ----------
+    Berta et al., Structured matrix scaling for multi-class calibration, 2025 (arXiv:2511.03685).
+    """
+
+    name: ClassVar[str] = "sms"
+
+    def _penalty(self, rows: float, classes: int) -> Penalty:
+        return super()._penalty(rows, classes)._replace(matrix=classes * (classes - 1) / rows)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StructuredScaling(Structured):
+    """softmax of slopes for all classes, small ones for each, small intercepts and a small matrix.
+
+    z = sum_j (c_j + u_j) F_j + M F_0 + b, with F_0 the log-probabilities and F_1, F_2 their bends. c is free
+    but for the weight of one row; ``penalty K / n (|u|^2 + |b|^2) + off_diagonal K / n |M|^2`` draws the rest
+    to 0, so that few rows leave little more than temperatures.
+
+    Parameters
+    ----------
+    form : {"matrix", "diagonal"}
+        With or without M.
+    base : {"scaled", "centered", "mixed"}
+        F_0: the logarithms of p, a DP affine map without its intercepts; of q less their mean in a row; or of
+        p mixed with a row's share of the uniform distribution, for scores with many zeros.
+    bends : {"none", "complement", "both"}
+        ln(1 / (1 - p)), with more than two classes, and ln(p + 0.01).
+    penalties, off_diagonal_penalties : tuple of float
+        Strengths above 0; of several the one with the smallest cross-validated log-loss.
+    folds, seed : int
+        Of this cross-validation.
+    """
+
+    name: ClassVar[str] = "structured"
+
+    form: Form = "matrix"
+    base: Base = "scaled"
+    bends: Bends = "both"
+    penalties: tuple[float, ...] = (1.0, 0.1)
+    off_diagonal_penalties: tuple[float, ...] = (10.0, 3.0, 1.0, 0.3)
+    folds: int = 5
+    seed: int = 0
+
+    def _base(self) -> Base:
+        return self.base
+
+    def _bends(self) -> Bends:
+        return self.bends
+
+    def _penalty(self, rows: float, classes: int) -> Penalty:
+        return self._weighted(rows, classes, self.penalties[0], self.off_diagonal_penalties[0])
+
+    def _weighted(self, rows: float, classes: int, penalty: float, off_diagonal: float) -> Penalty:
+        unit = classes / rows
+        matrix = off_diagonal * unit if self.form == "matrix" else None
+        return Penalty(0.5 / rows, penalty * unit, penalty * unit, matrix)
+
+    def learn(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
+        """Choose the strengths where there are several, then learn the parts; see `Calibrator.fit`."""
+        strengths = self._strengths()
+        chosen = strengths[0]
+        if len(strengths) > 1:
+            chosen = self._chosen(scores, labels, weights, strengths)
+        rows = self._rows(scores, labels, weights)
+        self._learn_rows(rows, self._weighted(rows.total, scores.shape[1], *chosen), start)
+        self.parameters["penalty"] = chosen[0]
+        if self.form == "matrix":
+            self.parameters["off_diagonal_penalty"] = chosen[1]
+
+    def _strengths(self) -> list[tuple[float, float]]:
+        """Return pairs of penalties, the strongest first."""
+        matrix = sorted(self.off_diagonal_penalties, reverse=True) if self.form == "matrix" else [np.inf]
+        return list(product(sorted(self.penalties, reverse=True), matrix))
+
+    def _chosen(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+        strengths: Iterable[tuple[float, float]],
+    ) -> tuple[float, float]:
+        weights = np.ones(len(labels)) if weights is None else weights
+        counted = weights > 0
+        scores, labels, weights = scores[counted], labels[counted], weights[counted]
+        if len(labels) < self.folds:
+            raise InputError(
+                f"{self.name} needs a row for each of its {self.folds} folds, there are {len(labels)}; "
+                "give one penalty of each kind"
+            )
+        fold = stratified_folds(labels, self.folds, generator(self.seed, Stream.FITS))
+        losses = dict.fromkeys(strengths, 0.0)
+        model = self.fresh()
+        model.rough = True
+        for number in range(self.folds):
+            kept, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            rows = model._rows(scores[kept], labels[kept], weights[kept])
+            start: Parameters | None = None
+            for pair in losses:
+                model._learn_rows(rows, model._weighted(rows.total, scores.shape[1], *pair), start)
+                start = model.parameters
+                log_probs = model.apply(scores[out])[np.arange(len(out)), labels[out]]
+                losses[pair] -= float(weights[out] @ log_probs)
+        return min(losses, key=lambda pair: losses[pair])

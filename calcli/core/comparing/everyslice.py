@@ -1,0 +1,69 @@
+"""Rules for every value of a column: one a value, and what counts of them together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.slices import slice_rows
+from calcli.core.estimators.multiple import holm
+
+
+def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule], list[list[int]]]:
+    """Return rules, those for every value of a column one a value, and which of them each rule became."""
+    asked: list[Rule] = []
+    groups = []
+    for rule in rules:
+        own = [rule]
+        if rule.every and rule.every in predictions.columns:
+            own = [replace(rule, part=str(part)) for part, _ in slice_rows(predictions, rule.every)]
+        groups.append(list(range(len(asked), len(asked) + len(own))))
+        asked += own
+    return asked, groups
+
+
+def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[Outcome, ...], list[str]]:
+    """Return what counts of each rule, and how many values were skipped.
+
+    Of a rule for every value of a column, values of too few rows are skipped unless all are; errors that
+    exceed chance are corrected for the number of values that were judged (Holm).
+    """
+    found: list[Outcome] = []
+    skipped = []
+    for group in groups:
+        judged = [outcome for outcome in group if not outcome.few]
+        if len(group) == 1 or not judged:
+            found += group if len(group) == 1 else _all_few(group)
+            continue
+        found += _beyond_chance_of_so_many(judged, alpha)
+        if few := len(group) - len(judged):
+            column = group[0].rule.part.partition("=")[0]
+            skipped.append(
+                f"{few} of {len(group)} values of {column} have too few rows for the rule on "
+                f"{group[0].rule.call.asked}, and were skipped."
+            )
+    return tuple(found), skipped
+
+
+def _all_few(group: Sequence[Outcome]) -> list[Outcome]:
+    column = group[0].rule.part.partition("=")[0]
+    rule = replace(group[0].rule, part=f"{column}={EVERY}")
+    return [replace(group[0], rule=rule, reason=f"no value of {column} has rows enough: {group[0].reason}")]
+
+
+def _beyond_chance_of_so_many(judged: Sequence[Outcome], alpha: float) -> list[Outcome]:
+    """Let limits on errors pass where, of so many slices, chance alone would show as much."""
+    tested = [isinstance(one.rule.condition, Bound) and not math.isnan(one.p_value) for one in judged]
+    p = holm([one.p_value if own else 1.0 for one, own in zip(judged, tested, strict=True)])
+    found = []
+    for one, own, corrected in zip(judged, tested, p.tolist(), strict=True):
+        if own and one.status == "broken" and corrected > alpha:
+            reason = (
+                f"{one.reason}, which is chance in one of {len(judged)} slices (corrected p {corrected:.3g})"
+            )
+            one = replace(one, status="passed", reason=reason)
+        found.append(replace(one, p_value=corrected) if own else one)
+    return found

@@ -1,0 +1,254 @@
+"""Intervals and tests of an estimate from what each observation brings to it.
+
+The studentized estimate is made normal but for its skewness by Hall's transformation (Hall 1992, "On the
+removal of skewness by transformation"), and is compared with Student's t, whose degrees of freedom come from
+the kurtosis: they tell how well so few observations know their own spread (Satterthwaite 1946).
+
+An interval is only as good as the number of observations that carry the estimate. Of n influences with
+kurtosis k these are n / k: as many as there are if all are alike in size, three where three errors bring all
+of the spread. With fewer than `FEWEST` no interval holds what it promises.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.quantiles import t_quantile, t_upper
+from calcli.core.state.expectedmoments import Moments
+
+FEWEST = 5  # observations that carry an estimate with an interval
+ROUNDING = 1e-11  # relative to the value: what is spread by less is constant
+BENT = "it bends within the width of an interval"
+BIASED = "its bias is more than half the width of an interval"
+Pooled = tuple[float, float]
+STRAIGHT = 1e-6  # skewness below which there is nothing to remove
+
+
+def carriers(squares: float, fourths: float) -> float:
+    """Return how many observations carry a sum, given the sums of their squares and fourth powers."""
+    return squares * squares / fourths if fourths > 0 else 0.0
+
+
+def carried_by(carriers: float, carried: float, unit: str = "row") -> str:
+    """Return why there is no interval: how few units bring the spread, or rows, with those expected."""
+    count, noun = (math.floor(carriers), unit) if carriers <= carried else (math.floor(carried), "row")
+    return f"{count} {noun}{' carries' if count == 1 else 's carry'} this figure"
+
+
+def pooled(values: Array, weights: Floats | None, expected: Moments) -> Pooled:
+    """Return the second and fourth moment of a mean loss, of the labels seen and those expected alike.
+
+    Parameters
+    ----------
+    values
+        (N,) losses.
+    weights
+        (N,) row weights, or None.
+    expected
+        What the predictions expect of the same rows.
+    """
+    values = np.where(np.isinf(values), 0, values).astype(np.float64, copy=False)
+    centre = float(np.average(values, weights=weights))
+    deviations = values - centre if weights is None else weights * (values - centre)
+    deviations = np.where(np.abs(deviations) > ROUNDING * abs(centre), deviations, 0)
+    squares = np.square(deviations)
+    second, fourth = expected.about(centre)
+    if second <= (ROUNDING * centre) ** 2 * expected.second[0]:
+        second, fourth = 0.0, 0.0
+    total = float(len(values) if weights is None else weights.sum())
+    return (
+        (float(squares.sum()) + second) / 2 / total**2,
+        (float(np.square(squares).sum()) + fourth) / 2 / total**4,
+    )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """An estimate, and the moments of what each observation brings to it.
+
+    Attributes
+    ----------
+    value
+        The estimate.
+    number
+        Of observations that have weight.
+    squares, cubes, fourths
+        Sums of the powers of what they bring: deviations from the estimate, each times the observation's
+        share of the weight.
+    bias
+        By how much the estimate is expected to be too large.
+    curvature
+        Half the second derivative of the estimate along the path on which it changes as much as it does.
+    pooled
+        Second and fourth moment of the losses it is made of, with those that the predictions expect; of
+        what is not a mean of losses None.
+    """
+
+    value: float
+    number: int
+    squares: float
+    cubes: float
+    fourths: float
+    bias: float = 0.0
+    pooled: Pooled | None = None
+    curvature: float = 0.0
+
+    @property
+    def standard_error(self) -> float:
+        """Of the estimate; nan of one observation."""
+        return math.sqrt(self.squares * self.number / (self.number - 1)) if self.number > 1 else math.nan
+
+    @property
+    def skewness(self) -> float:
+        """Of the estimate, which is that of the observations over the root of their number."""
+        return self.cubes / self.squares**1.5 if self.squares else 0.0
+
+    @property
+    def carriers(self) -> float:
+        """How many observations of equal influence would bring as much; 0 if there is no spread."""
+        if not self.standard_error > ROUNDING * abs(self.value):
+            return 0.0
+        return carriers(self.squares, self.fourths)
+
+    @property
+    def carried(self) -> float:
+        """How many rows carry the losses; infinite where these are constant, or there are none."""
+        if self.pooled is None or not self.pooled[0] > (ROUNDING * self.value) ** 2:
+            return math.inf
+        return carriers(*self.pooled)
+
+    @property
+    def enough(self) -> bool:
+        """Whether so many carry it that it may have an interval."""
+        return min(self.carriers, self.carried) >= FEWEST
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the spread."""
+        kurtosis = self.number / self.carriers if self.carriers else 1.0
+        most = self.number - 1
+        return max(1.0, min(most, 2 * self.number / (kurtosis - 1))) if kurtosis > 1 else most
+
+    def judged(self, level: float, unit: str = "row") -> tuple[Interval | None, str]:
+        """Return the interval, or why there is none."""
+        if not self.enough:
+            return None, carried_by(self.carriers, self.carried, unit)
+        found = self.interval(level)
+        if 2 * abs(self.curvature) * max(self.value - found.low, found.high - self.value) >= 1:
+            return None, BENT
+        return (found, "") if found.contains(self.value) else (None, BIASED)
+
+    def interval(self, level: float) -> Interval:
+        """Return the interval of what is estimated.
+
+        As in DiCiccio & Efron 1992 (ABC intervals) the ends follow the estimate where it bends, and only the
+        bias that this does not explain is taken off.
+        """
+        quantile = t_quantile((1 + level) / 2, self.freedom)
+        centre = self.value - self.bias + self.curvature * self.standard_error**2
+        ways = (-self.standard_error * self._skewed(z) for z in (quantile, -quantile))
+        low, high = (centre + way + self.curvature * way**2 for way in ways)
+        return Interval(low, high, level)
+
+    def p_above(self, limit: float) -> float:
+        """Return the one-sided p-value of lying at or below a limit: small values prove it above."""
+        return t_upper(self._straight(limit), self.freedom)
+
+    def p_below(self, limit: float) -> float:
+        """Return the one-sided p-value of lying at or above a limit: small values prove it below."""
+        return t_upper(-self._straight(limit), self.freedom)
+
+    def scaled(self, value: float, slope: float) -> Spread:
+        """Return the spread of a function of the estimate, of which this is the value and its slope there."""
+        powers = (self.squares * slope**2, self.cubes * slope**3, self.fourths * slope**4)
+        return Spread(value, self.number, *powers, pooled=self.pooled)
+
+    def _straight(self, limit: float) -> float:
+        """Return the studentized distance to a limit without its skewness."""
+        excess, skew = self.value - self.bias - limit, self.skewness
+        if not self.standard_error:
+            return math.copysign(math.inf, excess) if excess else 0.0
+        t = excess / self.standard_error
+        return t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
+
+    def _skewed(self, z: float) -> float:
+        """Return the studentized distance whose skewness, removed, leaves z."""
+        if abs(self.skewness) < STRAIGHT:
+            return z
+        return 3 / self.skewness * (math.cbrt(1 + self.skewness * (z - self.skewness / 6)) - 1)
+
+
+@dataclass(frozen=True)
+class Influences:
+    """An estimate, and what each observation brings to it.
+
+    Attributes
+    ----------
+    value, number, bias, pooled
+        As of its spread.
+    of_units
+        (n,) deviations from it, each times the observation's share of the weight; they sum to zero.
+    share
+        (n,) shares of the weight; None if all are alike.
+    curvature
+        As of its spread; of a difference it is not known, and 0.
+    lost
+        Variance that the influences do not show, where they are those of coarse cells.
+    """
+
+    value: float
+    of_units: Doubles
+    number: int
+    bias: float = 0.0
+    share: Doubles | None = None
+    pooled: Pooled | None = None
+    lost: float = 0.0
+    curvature: float = 0.0
+
+    @cached_property
+    def spread(self) -> Spread:
+        """The moments."""
+        squares = np.square(self.of_units)
+        second, third, fourth = (float((squares * of).sum()) for of in (1.0, self.of_units, squares))
+        return Spread(
+            self.value, self.number, second + self.lost, third, fourth, self.bias, self.pooled, self.curvature
+        )
+
+
+def contrast(
+    candidate: Influences, baseline: Influences, paired: bool = True, factor: float = 1.0
+) -> Influences:
+    """Return the influences of candidate minus `factor` times baseline.
+
+    Parameters
+    ----------
+    candidate, baseline
+        The systems.
+    paired
+        Whether both were observed on the same units.
+    factor
+        Of the baseline.
+    """
+    if paired:
+        of_units = candidate.of_units - factor * baseline.of_units
+        number = min(candidate.number, baseline.number)
+    else:
+        of_units = np.concatenate([candidate.of_units, -factor * baseline.of_units])
+        number = candidate.number + baseline.number
+    value, bias = candidate.value - factor * baseline.value, candidate.bias - factor * baseline.bias
+    share = candidate.share if paired else None
+    together = None
+    if candidate.pooled is not None and baseline.pooled is not None:
+        second, fourth = (
+            own + abs(factor) ** power * other
+            for own, other, power in zip(candidate.pooled, baseline.pooled, (2, 4), strict=True)
+        )
+        together = second, fourth
+    lost = candidate.lost + factor**2 * baseline.lost
+    return Influences(value, of_units, number, bias, share, together, lost)

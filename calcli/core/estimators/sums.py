@@ -1,0 +1,214 @@
+"""Sums of row statistics, and what is left of their means without each unit: the jackknife.
+
+Every score is a function of weighted means of row statistics. Leaving out one unit after the other (a row, a
+cluster, or a deal of either where there are many) shows what each of them brings to the score and how far
+the score is biased, and no row is read again (Efron & Stein 1981).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.batches import batches
+from calcli.core.data.units import Units
+from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.scoring import Means, OfMeans
+from calcli.core.state.deals import Deals
+
+FREQUENCIES = 2_000_000  # of classes without a unit, held in memory at once
+
+
+class Sums:
+    """Weighted sums of row statistics over units.
+
+    Parameters
+    ----------
+    columns
+        (N,) row statistics by name; the means of those with infinite values are infinite.
+    labels
+        (N,) integers in 0..n_classes-1.
+    weights
+        (N,) row weights, or None.
+    priors
+        (K,) class priors that the weights bring about, whatever rows are left out.
+    units
+        Rows that are left out together; None if each is by itself.
+
+    Attributes
+    ----------
+    units
+        Rows that are left out together, or deals of them.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, Array],
+        labels: Array,
+        n_classes: int,
+        weights: Floats | None = None,
+        priors: Floats | None = None,
+        units: Units | None = None,
+    ) -> None:
+        whole = units or Units.of(len(labels))
+        self.units = units = whole.dealt_if_many()
+        self._unit_weight = units.sums(np.ones(len(labels)) if weights is None else weights)
+        self._weight = float(self._unit_weight.sum())
+        self._classes = _Classes(labels, n_classes, weights, priors, units)
+        self._infinite: set[str] = set()
+        self._sums: dict[str, Doubles] = {}
+        for name, values in columns.items():
+            if np.isinf(values.max()):
+                infinite = np.isinf(values)
+                values = np.where(infinite, 0, values)
+                if weights is None or weights[infinite].any():
+                    self._infinite.add(name)
+            if priors is not None and weights is not None:
+                values = _centred(values, labels, weights, n_classes)
+            self._sums[name] = units.sums(values, weights)
+
+    @classmethod
+    def of_deals(cls, deals: Deals, weighted: bool) -> Sums:
+        """Return the sums that a state holds."""
+        found = cls.__new__(cls)
+        found.units = Units(deals.rows, len(deals.count))
+        found._unit_weight = (deals.count if deals.weight is None else deals.weight).astype(np.float64)
+        found._weight = float(found._unit_weight.sum())
+        found._classes = _Classes.of_table(deals.classes, weighted)
+        found._infinite = {name for name, own in deals.statistics.items() if own.infinite.any()}
+        found._sums = {name: own.sums / own.scale for name, own in deals.statistics.items()}
+        return found
+
+    def means(self) -> Means:
+        """Return the means of all rows."""
+        columns = {name: sums.sum() / self._weight for name, sums in self._sums.items()}
+        return self._means(columns, self._classes.sample)
+
+    def influences(self, scores: Mapping[str, OfMeans]) -> dict[str, Influences]:
+        """Return what each unit brings to scores; those that are not finite have none.
+
+        With T the score and T_i what it is without unit i, which has the share s_i of the weight, that is
+        (1 - s_i) (T - T_i), for a mean exactly the share times the deviation. These sum to the bias but for
+        its sign.
+        """
+        means = self.means()
+        values = {name: float(of(means)) for name, of in scores.items()}
+        finite = {name: value for name, value in values.items() if np.isfinite(value)}
+        share = self._unit_weight / self._weight
+        number = int(np.count_nonzero(share))
+        if number < 2:
+            return {}
+        without = {name: np.empty(self.units.number) for name in finite}
+        for batch in batches(self.units.number, self._classes.number, FREQUENCIES):
+            left = self._left(batch)
+            for name, values_left in without.items():
+                values_left[batch] = scores[name](left)
+        found = {}
+        for name, value in finite.items():
+            own = (1 - share) * (value - without[name])
+            if np.isfinite(own).all():
+                total = float(own.sum())
+                own -= share * total
+                bend = self._curvature(scores[name], value, own, means)
+                found[name] = Influences(value, own, number, -total, share, curvature=bend)
+        return found
+
+    def _curvature(self, of: OfMeans, value: float, own: Doubles, means: Means) -> float:
+        """Return half the second derivative of a score in the direction in which its influences point."""
+        squares = float((own * own).sum())
+        if not squares:
+            return 0.0
+        drift = float((own * self._unit_weight).sum())
+
+        def moved(way: float) -> float:
+            rate = way / (squares * self._weight)
+            columns = {
+                name: means[name] + rate * (float((own * sums).sum()) - means[name] * drift)
+                for name, sums in self._sums.items()
+                if name not in self._infinite
+            }
+            priors = means.priors
+            if not self._classes.given:
+                priors = np.maximum(priors + rate * (self._classes.tilted(own) - priors * drift), 0)
+            return float(of(Means({**means.columns, **columns}, priors, means.of_sample)))
+
+        step = math.sqrt(squares)
+        bend = (moved(step) + moved(-step) - 2 * value) / (2 * squares)
+        return bend if math.isfinite(bend) else 0.0
+
+    def _left(self, batch: slice) -> Means:
+        """Return the means without each of some units."""
+        weight = self._weight - self._unit_weight[batch]
+        weight[weight <= 0] = np.nan
+        columns = {name: (sums.sum() - sums[batch]) / weight for name, sums in self._sums.items()}
+        return self._means(columns, self._classes.without(batch, weight))
+
+    def _means(self, columns: Mapping[str, Doubles], priors: Doubles) -> Means:
+        infinite = {name: np.full_like(columns[name], np.inf) for name in self._infinite}
+        return Means({**columns, **infinite}, priors, self._classes.sample)
+
+
+def _centred(values: Array, labels: Array, weights: Floats, n_classes: int) -> NDArray[np.float64]:
+    """Move the mean of every class to the mean of all rows.
+
+    The overall mean stays. Without a unit the classes do not have their priors; with these values that does
+    not matter: their mean is, to first order, the one with the classes weighted back to their priors.
+    """
+    weight = np.bincount(labels, weights, n_classes)
+    sums = np.bincount(labels, weights * values, n_classes)
+    means = np.divide(sums, weight, out=np.zeros(n_classes), where=weight > 0)
+    return values - means[labels] + sums.sum() / weight.sum()
+
+
+class _Classes:
+    """The class frequencies, of all rows and without units."""
+
+    def __init__(
+        self, labels: Array, n_classes: int, weights: Floats | None, priors: Floats | None, units: Units
+    ) -> None:
+        self.number = n_classes
+        self._labels, self._weights, self.given = labels, weights, priors is not None
+        self._total = np.bincount(labels, weights, n_classes).astype(np.float64)
+        self.sample = self._total / self._total.sum() if priors is None else priors.astype(np.float64)
+        self._table: Floats | None = None
+        if not self.given and not units.single:
+            cells = units.cells(n_classes)
+            cells += labels
+            table = np.bincount(cells, weights, units.number * n_classes).reshape(-1, n_classes)
+            self._keep(table, weights is not None)
+
+    @classmethod
+    def of_table(cls, table: Array, weighted: bool) -> _Classes:
+        """Return the frequencies of (units, K) sums."""
+        found = cls.__new__(cls)
+        found.number, found.given = table.shape[1], False
+        found._total = table.sum(0).astype(np.float64)
+        found.sample = found._total / found._total.sum()
+        found._keep(table, weighted)
+        return found
+
+    def _keep(self, table: Array, weighted: bool) -> None:
+        self._table = table.astype(np.float64 if weighted else np.float32)  # which holds counts exactly
+
+    def tilted(self, own: Doubles) -> Doubles:
+        """Return (K,) sums of the class weights of units times (units,) values."""
+        if self._table is not None:
+            return own @ self._table
+        weighted = own if self._weights is None else own * self._weights
+        return np.bincount(self._labels, weighted, self.number).astype(np.float64, copy=False)
+
+    def without(self, batch: slice, weight: Doubles) -> Doubles:
+        """Return the (n, K) frequencies without each of n units, which leave a weight."""
+        if self.given:
+            return np.broadcast_to(self.sample, (len(weight), self.number))
+        if self._table is not None:
+            left = self._total - self._table[batch]
+        else:
+            left = np.tile(self._total, (len(weight), 1))
+            own = np.arange(len(weight)), self._labels[batch]
+            left[own] -= 1 if self._weights is None else self._weights[batch]
+        return np.maximum(left, 0) / weight[:, None]

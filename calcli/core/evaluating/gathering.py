@@ -1,0 +1,171 @@
+"""The pass that makes a state of predictions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.blocks import Block, Collector, sweep
+from calcli.core.data.predictions import Predictions, read_through
+from calcli.core.data.rows import LOG_ODDS
+from calcli.core.evaluating.families import FAMILIES
+from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.stored import CLIPPED, StoredMeasurements, require_mergeable
+from calcli.core.evaluating.usual import default_metrics
+from calcli.core.language.expressions import parse_metrics
+from calcli.core.language.progress import Watch
+from calcli.core.language.settings import Precision, Settings
+from calcli.core.problems.lenses import Lens
+from calcli.core.state.collectors import ClassBins, InputFacts
+from calcli.core.state.state import Body, Facts, Head, Part, State
+
+MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows, where these tell all it is asked for
+CHUNK = 1 << 17  # rows whose statistics are gathered before they are summed
+
+
+def state_of(predictions: Predictions, settings: Settings | None = None, watch: Watch | None = None) -> State:
+    """Return the state of predictions, for the metrics that the settings name or the default report.
+
+    The computation is in double precision unless the scores are stored in single precision or less, or the
+    settings say otherwise: how many rows there are does not matter, so that states can be merged.
+
+    Raises
+    ------
+    UsageError
+        If something is asked for that states cannot hold.
+    """
+    settings = settings or Settings()
+    require_mergeable(settings)
+    single = settings.precision == "single" or (
+        settings.precision == "auto" and predictions.scores.dtype.itemsize <= 4
+    )
+    precision: Precision = "single" if single else "double"
+
+    def gathered() -> State:
+        return _Gathering(_pass(predictions, replace(settings, precision=precision))).run(watch)
+
+    return read_through(gathered)
+
+
+def summed(
+    predictions: Predictions, settings: Settings, watch: Watch | None, lenses: Sequence[str]
+) -> Measurements | None:
+    """Return what a pass over many rows finds in sums, without keeping rows; None where some are needed.
+
+    Parameters as for `evaluate`.
+    """
+    if predictions.n_rows <= MANY_ROWS or not _is_mergeable(settings):
+        return None
+
+    def gathered() -> Measurements | None:
+        made = _pass(predictions, settings, lenses)
+        names = settings.metrics or default_metrics(predictions, settings)[0]
+        fits = any(call.entry.family.fits for call in parse_metrics(names, settings.defaults))
+        sums = all(isinstance(key, tuple) and key[0] == "bins" for key in made.collectors)
+        if fits or not sums or made.statistics.keys() & LOG_ODDS.keys():
+            return None
+        state = _Gathering(made, in_run=True).run(watch)
+        return StoredMeasurements(predictions, state, settings, lenses)
+
+    return read_through(gathered)
+
+
+def _is_mergeable(settings: Settings) -> bool:
+    if settings.test or settings.sd or settings.resample_predictions or settings.rows == "all":
+        return False
+    return not (settings.priors or settings.cluster or settings.costs or settings.decision_column)
+
+
+def _pass(predictions: Predictions, settings: Settings, lenses: Sequence[str] = ()) -> Pass:
+    """Return what a pass is to keep for the metrics of the settings, and for every report."""
+    made = Pass(predictions, settings, lenses=lenses)
+    for name in (*made.seen, *(("class-0", "class-1") if predictions.n_classes == 2 else ())):
+        made.keep_lens(name)
+    made.keep_bins(settings.bins)
+    if settings.clip:
+        least = settings.clip
+        made.keep_rows({CLIPPED: lambda block: block.log_prob <= np.log(least)})
+    names = settings.metrics or default_metrics(predictions, settings)[0]
+    for call in parse_metrics(names, settings.defaults):
+        FAMILIES[call.entry.family].needs(call, made)
+    return made
+
+
+class _Gathering:
+    """The pass that makes a state."""
+
+    def __init__(self, made: Pass, *, in_run: bool = False) -> None:
+        self._made, rows = made, made.predictions
+        lenses = {
+            name: (lens.score, lens.outcome, lens.given)
+            for name, lens in made.lenses.items()
+            if isinstance(lens, Lens)
+        }
+        self._head = Head(
+            rows.classes,
+            rows.kind,
+            rows.scores.kind_reason,
+            str(rows.scores.dtype),
+            str(made.dtype),
+            rows.provenance.labels,
+            rows.weights is not None,
+            made.settings.metrics,
+            made.settings.clip,
+            lenses,
+            made.settings.groups,
+        )
+        self._facts = InputFacts(rows)
+        self._bins = {bins: ClassBins(rows, bins) for bins in sorted(made.bins)}
+        self._body = Body(rows.n_classes, rows.weights is not None, lenses, in_run)
+        self._pending: list[tuple[dict[str, Array], Array, Floats | None]] = []
+        self._waiting = 0
+
+    def run(self, watch: Watch | None) -> State:
+        """Read the rows."""
+        rows = self._made.predictions
+        collectors: list[Collector] = [self._facts, *self._bins.values(), self]
+        sweep(rows, collectors, self._made.settings.precision)
+        self._flush()
+        facts = Facts(self._facts.worst_row_sum, self._facts.zeros, self._facts.ones, self._facts.tied_rows)
+        bins = {m: table.bins() for m, table in self._bins.items()}
+        state = State(self._head, (), facts, bins, self._body)
+        part = Part(rows.provenance.path, rows.n_rows, _digest(state))
+        return replace(state, parts=(part,))
+
+    def add(self, block: Block) -> None:
+        """Take the statistics of one block."""
+        columns = {
+            name: values
+            for name, statistic in self._made.statistics.items()
+            if (values := statistic(block)).dtype.kind in "bf"
+        }
+        weights = None if block.weights is None else block.weights.astype(np.float64)
+        self._pending.append((columns, block.labels, weights))
+        self._waiting += len(block.labels)
+        if self._waiting >= CHUNK:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        tables, labels, weights = zip(*self._pending, strict=True)
+        columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+        joined = None if weights[0] is None else np.concatenate(weights)
+        self._body.add(columns, np.concatenate(labels), joined)
+        self._pending, self._waiting = [], 0
+
+
+def _digest(state: State) -> str:
+    """Return the SHA-256 of what tells one data set from another."""
+    body, whole = state.body, hashlib.sha256()
+    if body.deals is None:
+        tables = [body.labels, *(body.columns[name] for name in sorted(body.columns))]
+    else:
+        tables = [body.deals.digest, *(own.sums for own in body.deals.statistics.values())]
+    for table in tables:
+        whole.update(np.ascontiguousarray(table).tobytes())
+    return whole.hexdigest()

@@ -1,0 +1,189 @@
+"""What a state brings home, in place of a pass over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.binning import Bins
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.sums import Sums
+from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.results import InfiniteLogLoss
+from calcli.core.language.errors import NeedsRows, UsageError
+from calcli.core.language.settings import Settings
+from calcli.core.problems.lenses import Seen
+from calcli.core.problems.problem import Problem
+from calcli.core.problems.vectors import VectorProblem
+from calcli.core.state.remains import ONLY_SUMS
+from calcli.core.state.state import State
+
+CLIPPED = "clipped"  # statistic of rows whose log-loss is
+
+
+@dataclass
+class _Columns:
+    """Statistics of the rows that a state still has."""
+
+    columns: dict[str, Array] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self.columns:
+            raise NeedsRows(ONLY_SUMS)
+        return self.columns[name]
+
+
+class StoredMeasurements(Measurements):
+    """What a state brings home, as a pass over its rows would have."""
+
+    def __init__(self, remains: Predictions, state: State, settings: Settings, lenses: Sequence[str]) -> None:
+        known = [lens for lens in lenses if lens in state.head.lenses]
+        made = Pass(remains, of_state(state, settings, remains.provenance.path), lenses=known)
+        for lens in state.head.lenses:
+            made.keep_lens(lens)
+        made.dtype = np.dtype(state.head.computed_in)
+        rows: Any = _Columns(dict(state.body.columns))
+        super().__init__(made, state.facts, rows)
+        self._state, self.usual = state, () if settings.metrics else state.head.metrics
+
+    def collected(self, key: Hashable) -> Any:
+        """Refuse what only a pass can collect."""
+        raise NeedsRows(ONLY_SUMS)
+
+    def is_scalar(self, lens: str) -> bool:
+        """Return that a lens of the state has one score and one outcome; there are no others."""
+        if lens not in self._state.head.lenses:
+            raise NeedsRows(f"the state was made without the lens {lens}")
+        return True
+
+    def look(self, lens: str) -> Seen:
+        """Return what is seen through a lens, if there are few rows."""
+        self.is_scalar(lens)
+        if self._state.body.deals is not None:
+            raise NeedsRows(ONLY_SUMS)
+        return super().look(lens)
+
+    @property
+    def effective_rows(self) -> float:
+        """How many rows of equal weight tell as much."""
+        deals = self._state.body.deals
+        if deals is None or deals.weight is None or deals.squares is None:
+            return super().effective_rows
+        return float(deals.weight.sum() ** 2 / deals.squares.sum())
+
+    def by_deal(self, lens: str) -> Doubles | None:
+        """Return (deals, 3, cells) sums of weight, score and outcome, of many rows."""
+        swaps = self._state.body.swaps.get(lens)
+        return None if swaps is None else swaps.sums()
+
+    def problem(self, lens: str) -> Problem:
+        """Return the induced problem of a lens."""
+        self.is_scalar(lens)
+        if self._state.body.deals is None:
+            return super().problem(lens)
+        return self.once(("problem", lens), lambda: self._of_cells(lens))
+
+    def _of_cells(self, lens: str) -> Problem:
+        cells = self._state.body.cells
+        if lens in cells:
+            return cells[lens].problem()
+        return cells["class-1"].problem().of_other_class()
+
+    def vector_problem(self, lens: str) -> VectorProblem:
+        """Return the problem of a one-dimensional lens as one of two outcomes, if there are few rows."""
+        return self.problem(lens).as_vectors()
+
+    def class_bins(self, bins: int) -> Bins:
+        """Return equal-width sums of every class's probability."""
+        if bins not in self._state.bins:
+            known = ", ".join(map(str, self._state.bins))
+            raise NeedsRows(f"the state has sums over {known} bins of each class; {ONLY_SUMS}")
+        return self._state.bins[bins]
+
+    def sums(self, names: Iterable[str]) -> Sums:
+        """Return the sums of statistics, or all that there are."""
+        deals = self._state.body.deals
+        if deals is None:
+            return super().sums(names)
+        if not set(names) <= set(deals.statistics):
+            raise NeedsRows(ONLY_SUMS)
+        return self.once("sums", lambda: Sums.of_deals(deals, self._state.head.weighted))
+
+    @cached_property
+    def rows_and_hits(self) -> tuple[Array, Array]:
+        """(K,) rows of each class, and the weight of those that are predicted as it."""
+        deals = self._state.body.deals
+        if deals is None:
+            return super().rows_and_hits
+        rows, hits = deals.by_class
+        return rows.astype(np.int64), hits
+
+    @cached_property
+    def infinite_log_loss(self) -> InfiniteLogLoss | None:
+        """The rows of infinite log-loss and the log-loss of the others."""
+        deals = self._state.body.deals
+        if deals is None or "log_loss" not in deals.statistics:
+            return super().infinite_log_loss
+        own = deals.statistics["log_loss"]
+        if not own.infinite.any():
+            return None
+        weight = float((deals.count if deals.weight is None else deals.weight).sum()) - own.infinite_weight
+        without = deals.total("log_loss") / weight if weight else float("nan")
+        return InfiniteLogLoss(int(own.infinite.sum()), own.first, without)
+
+    @cached_property
+    def clipped_rows(self) -> int:
+        """How many rows count with the least probability that the settings allow."""
+        deals = self._state.body.deals
+        if deals is None or CLIPPED not in deals.statistics:
+            return super().clipped_rows
+        return int(deals.statistics[CLIPPED].sums.sum())
+
+    def agreed(self, settings: Settings) -> Settings:
+        """Return the settings with what was decided when the state was made; no class is tested."""
+        return replace(of_state(self._state, settings, self.predictions.provenance.path), test=False)
+
+    def grain(self, lens: str) -> list[str]:
+        """Return what a signature says of the cells of a lens, if they are those of the grid."""
+        cells = self._state.body.cells.get("class-1" if lens == "class-0" else lens)
+        return [] if cells is None or cells.exact else ["cells:grid"]
+
+
+def of_state(state: State, settings: Settings, name: str) -> Settings:
+    """Return the settings with what was decided when the state was made.
+
+    Raises
+    ------
+    UsageError
+        If they say otherwise, or ask for rows.
+    """
+    require_mergeable(settings)
+    head = state.head
+    for given, kept, option in (
+        (settings.clip, head.clip, "--clip"),
+        (settings.groups, head.groups, "--class-groups"),
+    ):
+        if given and given != kept:
+            was = f"with {kept}" if kept else "without"
+            raise UsageError(f"{option}: {name} was made {was}; make a state with it from the predictions")
+    for asked, option in ((settings.sd, "--sd"), (settings.resample_predictions, "--resample-predictions")):
+        if asked:
+            raise UsageError(f"{option} resamples rows, and {name} is a state: it keeps sums, not rows")
+    return replace(settings, clip=head.clip, groups=head.groups)
+
+
+def require_mergeable(settings: Settings) -> None:
+    """Raise a UsageError if settings ask for what cannot be put together of parts."""
+    for given, option, reason in (
+        (settings.priors, "--priors", "the weights that lead to them depend on all rows"),
+        (settings.cluster, "--cluster", "clusters may go on in other parts"),
+        (settings.costs, "--costs", "their decisions are not among the sums"),
+        (settings.decision_column, "--decision-column", "their costs are not among the sums"),
+    ):
+        if given:
+            raise UsageError(f"{option} does not go into a state: {reason}; leave it out")

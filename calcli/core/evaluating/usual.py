@@ -1,0 +1,46 @@
+"""The metrics of the default report."""
+
+from __future__ import annotations
+
+from calcli.core.data.predictions import Predictions
+from calcli.core.language.settings import Settings
+
+RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
+AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
+
+
+def default_metrics(
+    predictions: Predictions, settings: Settings | None = None
+) -> tuple[list[str], list[str]]:
+    """Return the expressions of the default report, and a sentence for each metric left out."""
+    rows, classes = predictions.scores.shape
+    names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
+    names += ["accuracy", *([] if predictions.of_answers else ["normalized_error_rate"])]
+    for one in settings.costs if settings else ():
+        names += [f"bayes_risk:costs={one.name}", f"normalized_bayes_risk:costs={one.name}"]
+    if settings and settings.decision_column is not None:
+        for called in [one.name for one in settings.costs] or ["zero-one"]:
+            names += [f"expected_cost:costs={called}", f"normalized_expected_cost:costs={called}"]
+    skipped = []
+    if classes > 5:
+        names.append("top5_accuracy")
+    if classes == 2 or rows * classes <= AUROC_LIMIT:
+        names.append("auroc")
+    else:
+        skipped.append("auroc orders every class in memory and is left out; ask with --metrics auroc")
+    names += ["mean_confidence", "mean_gap"]
+    if classes == 2 and not predictions.of_answers:
+        names.append("ece:lens=class-1")
+    names += ["ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks"]
+    if rows * classes <= RECALIBRATION_LIMIT:
+        names += ["relative_calibration_loss", "relative_calibration_loss:score=brier"]
+        if classes == 2:
+            names.append("relative_calibration_loss:recalibrator=pav:training=test")
+    else:
+        skipped.append(
+            "relative_calibration_loss fits transforms to all rows and is left out; ask with --metrics "
+            "relative_calibration_loss"
+        )
+    if predictions.of_answers:
+        return names, skipped
+    return [*names, "cw_ece", "cw_ece_l2"], skipped

@@ -1,0 +1,73 @@
+"""What `auto` chooses from unasked."""
+
+from __future__ import annotations
+
+from calcli.core.language.expressions import MethodExpression
+from calcli.core.language.methods import METHODS
+
+FEW_CLASSES = 10  # up to which maps with a value for every score are tried
+MANY_CLASSES = 100  # from which one strength for the class-wise slopes will do
+MOST_CLASSES = 300  # beyond, fits with slopes for each class take too long to try many
+WITH_MATRIX = 0.3  # strength for the class-wise slopes beside a matrix
+BASES = ("scaled", "centered", "mixed")  # of many classes the first two
+OFF_DIAGONAL = (10, 3, 1, 0.3)
+OF_FEW = ("centered-isotonic", "isotonic")
+OF_TWO = ("quadratic", "venn-abers")
+OF_RAW = ("bias", "vector")
+POOL = "pool"
+
+
+def candidates_for(classes: int, *, raw: bool = False, quick: bool = False) -> list[str]:
+    """Return the methods that `auto` tries unasked, the simplest first.
+
+    Parameters
+    ----------
+    classes
+        How many.
+    raw
+        Whether raw logits are fitted to: then the softmax methods alone.
+    quick
+        Whether only quick methods are wanted.
+    """
+    if raw:
+        softmax = [m for m in METHODS.values() if m.family == "softmax"]
+        return [m.name for m in softmax if m.quick or m.name in OF_RAW]
+    left_out = () if classes == 2 else OF_TWO
+    names = [m.name for m in METHODS.values() if m.quick and m.name not in left_out]
+    if quick:
+        return names
+    names += [name for name in OF_FEW if classes <= FEW_CLASSES]
+    names += [name for name in OF_TWO if classes == 2 and name not in names]
+    if classes > MOST_CLASSES:
+        return [*names, POOL]
+    return [*names, *_structured(classes), POOL]
+
+
+def _structured(classes: int) -> list[str]:
+    form = "structured:base={}:penalties={:g}"
+    own = (1, 0.1) if classes < MANY_CLASSES else (WITH_MATRIX,)
+    bases = BASES if classes < MANY_CLASSES else BASES[:2]
+    found = [f"{form.format(base, one)}:form=diagonal" for one in own for base in bases]
+    if classes > 2:  # with two, the diagonal can do all that a matrix can
+        matrices = [form.format(base, WITH_MATRIX) for base in bases]
+        found += [f"{one}:off_diagonal_penalties={off:g}" for off in OFF_DIAGONAL for one in matrices]
+    return found
+
+
+def freedom(call: MethodExpression) -> tuple[float, ...]:
+    """Return what sorts methods by their freedom, the simplest first: their order, then their strengths."""
+    inner = call.chain[-1]
+    strengths = inner.arguments
+    order: tuple[float, ...] = (list(METHODS).index(inner.entry.name), len(call.chain))
+    if inner.entry.name != "structured":
+        return order
+    off = strengths["off_diagonal_penalties"] if strengths["form"] == "matrix" else ()
+    return (*order, len(off), *(-value for value in off), *(-value for value in strengths["penalties"]))
+
+
+def path_of(call: MethodExpression) -> tuple[str, ...]:
+    """Return what methods have in common that differ in strengths only: the fits of one start the next."""
+    inner = call.chain[-1]
+    said = [str(inner.arguments[key]) for key in ("base", "bends") if key in inner.arguments]
+    names = [one.entry.name for one in call.chain]
+    return (*names, *said) if inner.entry.name == "structured" else (str(call),)

@@ -1,0 +1,272 @@
+"""Score cells of a one-dimensional lens: rows of the same score and outcome counted together, mergeable.
+
+Up to a limit of distinct scores the cells are exact; beyond it they are those of the fixed grid. What they
+hold depends on the rows alone, not on their order or on how they were parted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.batches import batches
+from calcli.core.data.binning import is_run_end
+from calcli.core.problems.problem import Problem
+from calcli.core.state.grid import PLACES, grid_edges, grid_place
+
+TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
+WAITING = 1 << 20  # rows at least that are sorted together
+Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
+
+
+class ExactCells:
+    """Distinct scores with their outcomes.
+
+    Attributes
+    ----------
+    keys
+        (n,) ascending: the bits of a score, then its outcome.
+    sums
+        (n,) counts of rows; with weights also their sums, and those of their squares.
+    """
+
+    def __init__(self, keys: NDArray[np.unsignedinteger[Any]], sums: Sums) -> None:
+        self.keys, self.sums = keys, sums
+
+    @classmethod
+    def of(cls, keys: NDArray[np.unsignedinteger[Any]], weights: Floats | None = None) -> Self:
+        """Return the cells of (n,) rows; without weights their keys are sorted in place."""
+        if weights is None:
+            keys.sort()
+            ends = np.flatnonzero(is_run_end(keys)) + 1
+            return cls(keys[ends - 1], (np.diff(ends, prepend=0),))
+        return cls.joined([cls(keys, (np.ones(len(keys), np.int64), weights, np.square(weights)))])
+
+    @classmethod
+    def joined(cls, parts: Iterable[ExactCells]) -> Self:
+        """Return the cells of all rows of some parts."""
+        parts = [*parts]
+        keys = np.concatenate([part.keys for part in parts])
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else order
+        sums = zip(*(part.sums for part in parts), strict=True)
+        added = (np.add.reduceat(np.concatenate(one)[order], starts) if len(keys) else one[0] for one in sums)
+        return cls(keys[starts], tuple(added))
+
+    @property
+    def score(self) -> Floats:
+        """(n,) scores."""
+        return (self.keys >> 1).view(np.float32 if self.keys.dtype == np.uint32 else np.float64)
+
+    @property
+    def outcome(self) -> NDArray[np.bool_]:
+        """(n,) outcomes."""
+        return (self.keys & 1).astype(np.bool_)
+
+    @property
+    def _distinct(self) -> Array:
+        scores = self.keys >> 1
+        return scores[is_run_end(scores)] if len(scores) else scores
+
+    def union_size(self, other: ExactCells) -> int:
+        """Return the number of distinct scores here or there."""
+        own, others = self._distinct, other._distinct
+        if not len(own) or not len(others):
+            return len(own) + len(others)
+        at = np.minimum(np.searchsorted(own, others), len(own) - 1)
+        return len(own) + int(np.count_nonzero(own[at] != others))
+
+    def problem(self) -> Problem:
+        """Return the induced problem."""
+        count, *more = self.sums
+        weight, squares = more or [count.astype(np.float64)] * 2
+        return Problem(self.score, self.outcome, weight, None, count, squares)
+
+
+def keys_of(score: Floats, outcome: Array) -> NDArray[np.unsignedinteger[Any]]:
+    """Return the bits of (n,) scores with their outcomes below them."""
+    unsigned = np.uint32 if score.dtype == np.float32 else np.uint64
+    keys: NDArray[np.unsignedinteger[Any]] = (score + 0).view(unsigned)  # -0.0 becomes 0.0
+    keys <<= 1
+    keys |= outcome
+    return keys
+
+
+class GridCells:
+    """Sums over the cells of the grid.
+
+    Attributes
+    ----------
+    count, place
+        (2, cells) rows of either outcome, and the sum of their places in the cell in units of 2^-30 of it.
+    weighted
+        (3, 2, cells) sums of weights, of their squares and of weighted scores; None without weights.
+    """
+
+    def __init__(self, weighted: bool) -> None:
+        shape = (2, len(grid_edges()) - 1)
+        self.count, self.place = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.weighted: Doubles | None = np.zeros((3, *shape)) if weighted else None
+
+    def add(self, score: Floats, outcome: Array, sums: Sums | None) -> None:
+        """Add rows, or exact cells of these sums."""
+        for rows in batches(len(score), 1, TOGETHER):
+            own = None if sums is None else tuple(one[rows] for one in sums)
+            self._add(score[rows], outcome[rows], own)
+
+    def _add(self, score: Floats, outcome: Array, sums: Sums | None) -> None:
+        index, place = grid_place(score)
+        cells = self.count.shape[1]
+        at: Positions = index + outcome.astype(np.intp) * cells
+        if sums is None:
+            self.count += np.bincount(at, minlength=2 * cells).reshape(2, cells)
+            # doubles hold these sums: there are few rows
+            self.place += np.bincount(at, place, 2 * cells).astype(np.int64).reshape(2, cells)
+            return
+        count, *more = sums
+        np.add.at(self.count.ravel(), at, count)
+        np.add.at(self.place.ravel(), at, place * count)
+        if self.weighted is not None:
+            for table, values in zip(self.weighted, (*more, more[0] * score), strict=True):
+                table += np.bincount(at, values, 2 * cells).reshape(2, cells)
+
+    def merge(self, other: GridCells) -> None:
+        """Add the rows of another grid."""
+        self.count += other.count
+        self.place += other.place
+        if self.weighted is not None and other.weighted is not None:
+            self.weighted += other.weighted
+
+    def problem(self) -> Problem:
+        """Return the problem in which every row has the mean score of its cell."""
+        cell, outcome = np.nonzero(self.count.T)
+        edges, count = grid_edges(), self.count[outcome, cell]
+        share = self.place.sum(0)[cell] / (self.count.sum(0)[cell] * 2.0**PLACES)
+        score = edges[cell] + share * (edges[cell + 1] - edges[cell])
+        weight: Doubles = count.astype(np.float64)
+        squares = weight
+        if self.weighted is not None:
+            weight, squares = self.weighted[0, outcome, cell], self.weighted[1, outcome, cell]
+            total, _, scores = self.weighted.sum(1)[:, cell]
+            np.divide(scores, total, out=score, where=total > 0)
+        top = np.nextafter(edges[cell + 1], 0)  # rounding must not move a score into the next bin
+        return Problem(
+            np.clip(score, edges[cell], top), outcome.astype(np.bool_), weight, None, count, squares
+        )
+
+
+class ScoreCells:
+    """Cells of a lens that are exact up to a limit of distinct scores, and the grid's beyond it."""
+
+    def __init__(self, limit: int, weighted: bool, dtype: np.dtype[Any]) -> None:
+        self.limit = limit
+        none = np.empty(0, np.int64), *((np.empty(0), np.empty(0)) if weighted else ())
+        unsigned = np.uint32 if dtype == np.float32 else np.uint64
+        self._exact: ExactCells | None = ExactCells(np.empty(0, unsigned), none)
+        self._rows: list[tuple[NDArray[np.unsignedinteger[Any]], Floats | None]] = []
+        self._grid: GridCells | None = None
+        self._weighted, self._dtype = weighted, dtype
+
+    def emptied(self) -> ScoreCells:
+        """Return cells for as many distinct scores of the same type, without rows."""
+        return ScoreCells(self.limit, self._weighted, self._dtype)
+
+    @classmethod
+    def of_arrays(cls, limit: int, arrays: Mapping[str, Array]) -> Self:
+        """Return the cells that `arrays` gave."""
+        weighted = "weight" in arrays or "weighted" in arrays
+        if "keys" in arrays:
+            cells = cls(limit, weighted, np.dtype(np.float32 if arrays["keys"].itemsize == 4 else np.float64))
+            names = ("count", "weight", "squares") if weighted else ("count",)
+            keys: NDArray[np.unsignedinteger[Any]] = arrays["keys"]
+            cells._exact = ExactCells(keys, tuple(arrays[name] for name in names))
+            return cells
+        cells = cls(limit, weighted, np.dtype(np.float64))
+        cells._exact, cells._grid = None, GridCells(weighted)
+        outcome, cell = np.divmod(arrays["cells"].astype(np.intp), len(grid_edges()) - 1)
+        cells._grid.count[outcome, cell] = arrays["counts"]
+        cells._grid.place[outcome, cell] = arrays["places"]
+        if cells._grid.weighted is not None:
+            cells._grid.weighted[:, outcome, cell] = arrays["weighted"]
+        return cells
+
+    def arrays(self) -> dict[str, Array]:
+        """Return what is stored of the cells, by name."""
+        self._settle()
+        if self._exact is not None:
+            names = ("count", "weight", "squares")
+            return {"keys": self._exact.keys, **dict(zip(names, self._exact.sums, strict=False))}
+        assert self._grid is not None
+        filled = np.nonzero(self._grid.count)
+        found: dict[str, Array] = {
+            "cells": np.ravel_multi_index(filled, self._grid.count.shape),
+            "counts": self._grid.count[filled],
+            "places": self._grid.place[filled],
+        }
+        if self._grid.weighted is not None:
+            found["weighted"] = self._grid.weighted[:, filled[0], filled[1]]
+        return found
+
+    def add(self, score: Floats, outcome: Array, weights: Floats | None = None) -> None:
+        """Add (n,) rows."""
+        if self._grid is not None:
+            sums = None if weights is None else (np.ones(len(score), np.int64), weights, np.square(weights))
+            self._grid.add(score, outcome, sums)
+        elif len(score):
+            self._rows.append((keys_of(score, outcome), weights))
+            if sum(len(keys) for keys, _ in self._rows) > max(WAITING, self.limit + self.limit // 4):
+                self._settle()
+
+    def merge(self, other: ScoreCells) -> None:
+        """Add the rows of other cells; of the same limit and type of scores."""
+        other._settle()
+        if other._exact is not None:
+            self._join(other._exact)
+        elif other._grid is not None:
+            self._settle()
+            self._coarsen()
+            assert self._grid is not None
+            self._grid.merge(other._grid)
+
+    def problem(self) -> Problem:
+        """Return the induced problem, whose entries stand for several rows."""
+        self._settle()
+        found = self._exact or self._grid
+        assert found is not None
+        return found.problem()
+
+    @property
+    def exact(self) -> bool:
+        """Whether every distinct score has a cell of its own."""
+        self._settle()
+        return self._exact is not None
+
+    def _settle(self) -> None:
+        """Sort the rows that wait."""
+        if self._rows:
+            keys, weights = zip(*self._rows, strict=True)
+            self._rows = []
+            joined = None if weights[0] is None else np.concatenate(weights)
+            self._join(ExactCells.of(np.concatenate(keys), joined))
+
+    def _join(self, other: ExactCells) -> None:
+        own = self._exact
+        if own is not None and own.union_size(other) > self.limit:
+            self._coarsen()
+            own = None
+        if own is None:
+            assert self._grid is not None
+            self._grid.add(other.score, other.outcome, other.sums)
+        elif len(other.keys):
+            self._exact = ExactCells.joined([own, other]) if len(own.keys) else other
+
+    def _coarsen(self) -> None:
+        if self._exact is not None:
+            self._grid = GridCells(self._weighted)
+            self._grid.add(self._exact.score, self._exact.outcome, self._exact.sums)
+            self._exact = None

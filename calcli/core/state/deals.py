@@ -1,0 +1,199 @@
+"""Sums of row statistics over deals of rows: all that the bootstrap of means needs, mergeable.
+
+Rows are dealt out like cards, by their number. Sums without weights are integers, statistics in units of
+2^-32, so that they depend on the set of rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.units import DEALS
+from calcli.core.language.errors import InputError
+
+UNIT = 2.0**32
+LARGEST = 2.0**20  # statistic that may be added up
+FIRST = 5  # rows of infinite statistics whose numbers are kept
+STEP = 0x9E3779B97F4A7C15  # odd: its powers tell row numbers apart
+
+
+def fixed(values: Array) -> NDArray[np.int64]:
+    """Return values in units of 2^-32, infinite ones as 0.
+
+    Raises
+    ------
+    InputError
+        If one is too large to be added up.
+    """
+    if values.dtype == np.bool_:
+        return values.astype(np.int64)
+    finite = np.where(np.isfinite(values), values, 0).astype(np.float64, copy=False)
+    if len(finite) and np.abs(finite).max() > LARGEST:
+        raise InputError(f"a statistic of {np.abs(finite).max():g} is too large for the sums of a state")
+    return np.rint(finite * UNIT).astype(np.int64)
+
+
+@dataclass
+class Statistic:
+    """Sums of one statistic.
+
+    Attributes
+    ----------
+    sums
+        (deals,) of finite values: integers, or doubles with weights.
+    scale
+        What the sums are to be divided by.
+    infinite
+        (deals,) rows of infinite value, of a weight above 0.
+    infinite_weight
+        The sum of their weights.
+    first
+        The numbers of the first of them.
+    """
+
+    sums: Array
+    scale: float
+    infinite: NDArray[np.int64]
+    infinite_weight: float
+    first: tuple[int, ...]
+
+    def merged(self, other: Statistic, offset: int) -> Statistic:
+        """Return the sums of both, the rows of the other one numbered from `offset`."""
+        first = (*self.first, *(row + offset for row in other.first))
+        turned = offset % DEALS
+        return Statistic(
+            self.sums + np.roll(other.sums, turned),
+            self.scale,
+            self.infinite + np.roll(other.infinite, turned),
+            self.infinite_weight + other.infinite_weight,
+            first[:FIRST],
+        )
+
+
+@dataclass
+class Deals:
+    """Sums over the deals of some rows that are numbered from 0.
+
+    Attributes
+    ----------
+    rows
+        Their number.
+    count, digest
+        (deals,) rows, and what tells whether two systems have the same labels in the same rows.
+    weight, squares
+        (deals,) sums of row weights and of their squares; None without weights.
+    classes
+        (deals, K) rows, or weight, of each class.
+    by_class
+        (2, K) rows of each class, and the rows, or weight, of those that are predicted as it.
+    statistics
+        By name.
+    """
+
+    rows: int
+    count: NDArray[np.int64]
+    digest: NDArray[np.uint64]
+    weight: Doubles | None
+    squares: Doubles | None
+    classes: Array
+    by_class: Array
+    statistics: dict[str, Statistic]
+
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, Array],
+        labels: Array,
+        n_classes: int,
+        weights: Floats | None = None,
+        *,
+        digested: bool = True,
+    ) -> Deals:
+        """Return the sums of (n,) rows with these statistics, among which `hit` is; with digests or not."""
+        n = len(labels)
+
+        def summed(values: Array, type: type[np.generic]) -> Array:
+            padded = np.zeros(-(-n // DEALS) * DEALS, type)
+            padded[:n] = values
+            return padded.reshape(-1, DEALS).sum(0)
+
+        def statistic(values: Array) -> Statistic:
+            infinite = np.isinf(values) if values.dtype != np.bool_ else np.zeros(n, np.bool_)
+            if weights is not None:
+                infinite &= weights > 0
+            where = np.flatnonzero(infinite)
+            scale = 1.0 if values.dtype == np.bool_ or weights is not None else UNIT
+            if weights is None:
+                sums = summed(fixed(values), np.int64)
+            else:
+                sums = summed(np.where(infinite | ~np.isfinite(values), 0, values) * weights, np.float64)
+            marked = summed(infinite, np.int64) if len(where) else np.zeros(DEALS, np.int64)
+            weight = float(len(where) if weights is None else weights[where].sum())
+            return Statistic(sums, scale, marked, weight, tuple(where[:FIRST].tolist()))
+
+        codes = np.arange(n) % DEALS * n_classes + labels
+        classes = np.bincount(codes, weights, DEALS * n_classes).reshape(DEALS, n_classes)
+        hit = columns["hit"]
+        of_hits = np.bincount(labels[hit], None if weights is None else weights[hit], n_classes)
+        return cls(
+            n,
+            summed(np.ones(n, np.int64), np.int64),
+            summed(_digests(labels), np.uint64) if digested else np.zeros(DEALS, np.uint64),
+            None if weights is None else summed(weights, np.float64),
+            None if weights is None else summed(np.square(weights, dtype=np.float64), np.float64),
+            classes,
+            np.stack([np.bincount(labels, minlength=n_classes), of_hits]),
+            {name: statistic(values) for name, values in columns.items()},
+        )
+
+    def merged(self, other: Deals) -> Deals:
+        """Return the sums of both, the rows of the other one numbered on."""
+        turned = self.rows % DEALS
+
+        def both(mine: Array, others: Array) -> Array:
+            return mine + np.roll(others, turned, axis=0)
+
+        return Deals(
+            self.rows + other.rows,
+            both(self.count, other.count),
+            both(self.digest, other.digest * _power(self.rows)),
+            None if self.weight is None or other.weight is None else both(self.weight, other.weight),
+            None if self.squares is None or other.squares is None else both(self.squares, other.squares),
+            both(self.classes, other.classes),
+            self.by_class + other.by_class,
+            {name: own.merged(other.statistics[name], self.rows) for name, own in self.statistics.items()},
+        )
+
+    def total(self, name: str) -> float:
+        """Return the (weighted) sum of the finite values of a statistic."""
+        own = self.statistics[name]
+        return float(own.sums.sum()) / own.scale
+
+
+def same_rows(deals: Sequence[Deals]) -> bool:
+    """Tell whether all systems have as many rows, with the same labels in the same places."""
+    first = deals[0]
+    return all(
+        np.array_equal(first.count, other.count) and np.array_equal(first.digest, other.digest)
+        for other in deals[1:]
+    )
+
+
+def _power(number: int) -> np.uint64:
+    return np.uint64(pow(STEP, number, 1 << 64))
+
+
+def _digests(labels: Array) -> NDArray[np.uint64]:
+    """Return (n,) hashes of labels times powers of one number, which let row numbers be moved."""
+    steps = np.full(len(labels), STEP, np.uint64)
+    steps[:1] = 1
+    powers = np.cumprod(steps)
+    mixed = labels.astype(np.uint64) + np.uint64(0x632BE59BD9B4E019)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return powers * (mixed ^ (mixed >> np.uint64(31)))

@@ -1,0 +1,85 @@
+"""How row statistics would vary if labels came from the predictions.
+
+What did not happen is counted too: of 500 sure predictions that promise two errors none may be wrong, and a
+log-loss without them says little. The label is the most probable class as often as its probability says, or
+else the next one, whose loss is the least of all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.blocks import Block
+from calcli.core.data.rows import RowStatistic
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows of the expected powers of weighted deviations, as functions of their centre.
+
+    Attributes
+    ----------
+    second
+        (3,) sums of w^2 E[(x - start)^k], k = 0..2.
+    fourth
+        (5,) sums of w^4 E[(x - start)^k], k = 0..4.
+    start
+        Any value of the statistic: what is constant has no moments at all about it.
+    """
+
+    second: Doubles
+    fourth: Doubles
+    start: float = 0.0
+
+    def about(self, centre: float) -> tuple[float, float]:
+        """Return the sums of w^2 E[(x - centre)^2] and of w^4 E[(x - centre)^4]."""
+        return _about(self.second, centre - self.start), _about(self.fourth, centre - self.start)
+
+
+def _about(raw: Doubles, centre: float) -> float:
+    """Return a central moment from the raw ones up to it."""
+    power = len(raw) - 1
+    return max(0.0, sum(comb(power, k) * (-centre) ** (power - k) * float(raw[k]) for k in range(len(raw))))
+
+
+class ExpectedMoments:
+    """Gathers the moments of statistics over the labels that the predictions expect.
+
+    Parameters
+    ----------
+    statistics
+        By name, functions of a block that return (n,) values.
+    """
+
+    def __init__(self, statistics: Mapping[str, RowStatistic]) -> None:
+        self._statistics = dict(statistics)
+        self.moments: dict[str, Moments] = {}
+
+    def add(self, block: Block) -> None:
+        """Take one block."""
+        if not self._statistics:
+            return
+        likeliest = [block.labelled(labels) for labels in block.two_likeliest]
+        chance = likeliest[0].label_prob.astype(np.float64, copy=False)
+        weight = np.ones(len(chance)) if block.weights is None else block.weights.astype(np.float64)
+        for other, share in zip(likeliest, (chance, 1 - chance), strict=True):
+            second = share * weight**2
+            fourth = second * weight**2
+            for name, statistic in self._statistics.items():
+                values = statistic(other).astype(np.float64)
+                values[np.isinf(values)] = 0  # of a class that is not expected at all, but for rounding
+                if name not in self.moments:
+                    self.moments[name] = Moments(np.zeros(3), np.zeros(5), float(values[0]))
+                found = self.moments[name]
+                values -= found.start
+                power = np.ones(len(values))
+                for k in range(5):
+                    if k < 3:
+                        found.second[k] += second @ power
+                    found.fourth[k] += fourth @ power
+                    power *= values

@@ -1,0 +1,72 @@
+"""Predictions of which a state is left: what they were is known, and their rows are not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from calcli.core.data.predictions import Kind, Predictions, Provenance
+from calcli.core.language.errors import NeedsRows
+from calcli.core.state.state import State
+
+ONLY_SUMS = "a state keeps sums, not rows, which this needs; ask the predictions"
+
+
+class NoRows:
+    """What stands where rows would be: whoever looks at them is told that there are none."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise NeedsRows(f"{self.path}: {ONLY_SUMS}")
+
+    __len__ = __getitem__ = __iter__ = __array__ = __eq__ = __ne__ = __lt__ = __gt__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        self._refuse()
+
+
+@dataclass(frozen=True)
+class NoScores:
+    """Scores of which nothing is left but what they were."""
+
+    kind: Kind
+    kind_reason: str
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    path: str
+
+    def blocks(self, rows: int) -> NoReturn:
+        """Refuse to give rows."""
+        raise NeedsRows(f"{self.path}: {ONLY_SUMS}")
+
+
+@dataclass(frozen=True)
+class Remains(Predictions):
+    """Predictions of which a state is left; labels and weights are there while it has few rows.
+
+    Attributes
+    ----------
+    state
+        What is left.
+    """
+
+    state: State | None = None
+
+
+def left_of(state: State, name: str = "a state", *, in_file: bool = False) -> Remains:
+    """Return the predictions that a state is of, which is called so or in a file of that name."""
+    head, body, missing = state.head, state.body, NoRows(name)
+    few = body.deals is None
+    labels: Any = body.labels if few else missing
+    weights: Any = body.weights if few else missing if head.weighted else None
+    shape = (state.n_rows, len(head.classes))
+    scores = NoScores(head.kind, head.kind_reason, shape, np.dtype(head.dtype), name)
+    parts = len(state.parts)
+    read_as = f"a state of {parts} data sets" if parts > 1 else f"a state of {state.parts[0].name}"
+    provenance = Provenance(name, head.labels, (name,) if in_file else (), read_as=read_as)
+    return Remains(scores, labels, head.classes, weights, provenance=provenance, state=state)

@@ -1,0 +1,289 @@
+"""States: what one pass brings home, small and mergeable, for evaluations without the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.binning import Bins
+from calcli.core.data.predictions import Kind
+from calcli.core.data.units import UNIT_LIMIT
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.state.cells import ScoreCells
+from calcli.core.state.deals import Deals
+from calcli.core.state.swaps import Swaps
+
+CELLS_IN_RUN = 5_000_000  # of each lens, in a run that saves no state
+CELLS = 1 << 17  # distinct scores of all lenses together up to which their cells are exact
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the parts of a state share.
+
+    Attributes
+    ----------
+    classes
+        Their names.
+    kind, kind_reason
+        What the scores were taken for, and why.
+    dtype, computed_in
+        Type of the stored scores, and of the computation.
+    labels
+        Where they came from.
+    weighted
+        Whether rows have weights.
+    metrics
+        Those the state was made for.
+    clip
+        Smallest probability of a label in the log-loss.
+    lenses
+        By name, the statistics that are score and outcome of a one-dimensional lens, and which rows it looks
+        at ("" for all).
+    groups
+        Class groups by name: the group of each class.
+    """
+
+    classes: tuple[str, ...]
+    kind: Kind
+    kind_reason: str
+    dtype: str
+    computed_in: str
+    labels: str
+    weighted: bool
+    metrics: tuple[str, ...]
+    clip: float
+    lenses: Mapping[str, tuple[str, str, str]]
+    groups: Mapping[str, Mapping[str, str]]
+
+
+MUST_AGREE = {  # before parts are merged
+    "classes": "classes",
+    "kind": "kinds of scores",
+    "computed_in": "precisions",
+    "weighted": "use of weights",
+    "metrics": "metrics",
+    "clip": "values of --clip",
+    "lenses": "lenses",
+    "groups": "class groups",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the data sets in a state.
+
+    Attributes
+    ----------
+    name
+        Of its file.
+    rows
+        Their number.
+    digest
+        Of what was brought home of them.
+    """
+
+    name: str
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was noticed about the scores; see `calcli.core.state.collectors.InputFacts`."""
+
+    worst_row_sum: float = 1.0
+    zeros: int = 0
+    ones: int = 0
+    tied_rows: int = 0
+
+    def merged(self, other: Facts) -> Facts:
+        """Return what was noticed about both."""
+        worst = max(self.worst_row_sum, other.worst_row_sum, key=lambda x: abs(np.log(x)))
+        return Facts(
+            worst, self.zeros + other.zeros, self.ones + other.ones, self.tied_rows + other.tied_rows
+        )
+
+
+class Body:
+    """The statistics of rows: row by row up to 20,000 of them, of more the sums over deals, and score cells.
+
+    In a run from many rows that saves no state they are summed at once, the cells are exact for longer, and
+    nothing is kept for comparisons.
+
+    Attributes
+    ----------
+    columns, labels, weights
+        (n,) statistics by name, integers, and row weights if there are any, while there are few rows.
+    deals, cells, swaps
+        What is kept of many rows: sums, and for each lens score cells, and coarse ones by deal.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        weighted: bool,
+        lenses: Mapping[str, tuple[str, str, str]],
+        in_run: bool = False,
+    ) -> None:
+        self.n_classes, self.weighted, self._lenses, self._in_run = n_classes, weighted, lenses, in_run
+        # confidence and hit are summed as well, the scores of other lenses only counted
+        others = (pair for lens, pair in lenses.items() if lens != "top-1")
+        self._of_lenses = {name for pair in others for name in pair}
+        self.columns: dict[str, Array] = {}
+        self.labels: Array = np.empty(0, np.int64)
+        self.weights: Floats | None = np.empty(0) if weighted else None
+        self.deals: Deals | None = None
+        self.cells: dict[str, ScoreCells] = {}
+        self.swaps: dict[str, Swaps] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.labels) if self.deals is None else self.deals.rows
+
+    def add(self, columns: Mapping[str, Array], labels: Array, weights: Floats | None = None) -> None:
+        """Add (n,) rows behind those that are there."""
+        if self.deals is None and not self._in_run and self.n_rows + len(labels) <= UNIT_LIMIT:
+            before = self.columns or {name: values[:0] for name, values in columns.items()}
+            self.columns = {name: np.concatenate([before[name], own]) for name, own in columns.items()}
+            self.labels = np.concatenate([self.labels, labels])
+            if self.weights is not None and weights is not None:
+                self.weights = np.concatenate([self.weights, weights])
+            return
+        self._deal()
+        self._add(columns, labels, weights)
+
+    def merge(self, other: Body) -> None:
+        """Add the rows of another body behind those that are there."""
+        if other.deals is None:
+            self.add(other.columns, other.labels, other.weights)
+            return
+        self._deal()
+        before = self.n_rows
+        for lens, swaps in other.swaps.items():
+            own = self.swaps.get(lens)
+            self.swaps[lens] = swaps if own is None else own.merged(swaps, before)
+        self.deals = other.deals if self.deals is None else self.deals.merged(other.deals)
+        for lens, cells in other.cells.items():
+            self.cells.setdefault(lens, cells.emptied()).merge(cells)
+
+    def _deal(self) -> None:
+        """Put sums in place of rows."""
+        if self.deals is None and len(self.labels):
+            columns, labels, weights = self.columns, self.labels, self.weights
+            self.columns, self.labels, self.weights = {}, labels[:0], None
+            self._add(columns, labels, weights)
+
+    def _add(self, columns: Mapping[str, Array], labels: Array, weights: Floats | None) -> None:
+        summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
+        before, own = (
+            self.n_rows if self.deals else 0,
+            Deals.of(summed, labels, self.n_classes, weights, digested=not self._in_run),
+        )
+        self.deals = own if self.deals is None else self.deals.merged(own)
+        limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
+        for lens, names in self._lenses.items():
+            if lens == "class-0" and self.n_classes == 2:
+                continue  # class-1 tells the same
+            score, outcome, inside = columns[names[0]], columns[names[1]], weights
+            numbers = np.arange(len(labels))
+            if names[2]:
+                numbers = np.flatnonzero(columns[names[2]])
+                score, outcome = score[numbers], outcome[numbers]
+                inside = None if weights is None else weights[numbers]
+            if lens not in self.cells:
+                self.cells[lens] = ScoreCells(limit, self.weighted, score.dtype)
+            self.cells[lens].add(score, outcome, inside)
+            if self._in_run:
+                continue
+            swaps, known = Swaps.of(score, outcome, inside, numbers), self.swaps.get(lens)
+            self.swaps[lens] = swaps if known is None else known.merged(swaps, before)
+
+
+@dataclass(frozen=True)
+class State:
+    """What is kept of predictions.
+
+    Attributes
+    ----------
+    head
+        What its parts share.
+    parts
+        The data sets in it, in the order in which their rows are numbered.
+    facts
+        What was noticed about the scores.
+    bins
+        (K, m) sums over equal-width bins of every class's probability, by m.
+    body
+        Statistics of the rows.
+    """
+
+    head: Head
+    parts: tuple[Part, ...]
+    facts: Facts
+    bins: Mapping[int, Bins]
+    body: Body
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.body.n_rows
+
+
+def merge(states: Iterable[State]) -> State:
+    """Return the state of the rows of all, numbered on in the order given.
+
+    Raises
+    ------
+    InputError
+        If states are not alike, or hold the same rows.
+    """
+    whole: State | None = None
+    parts: dict[str, Part] = {}
+    for state in states:
+        if whole is None:
+            body = Body(len(state.head.classes), state.head.weighted, state.head.lenses)
+            body.merge(state.body)
+            whole = replace(state, body=body)
+        else:
+            _require_alike(state, whole)
+            whole.body.merge(state.body)
+            bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items()}
+            whole = replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
+        for part in state.parts:
+            if part.digest in parts:
+                raise InputError(
+                    f"{part.name} and {parts[part.digest].name} have the same {part.rows:,} rows; expected "
+                    "states of different rows"
+                )
+            parts[part.digest] = part
+    if whole is None:
+        raise UsageError("there is no state to merge; give one or more")
+    return replace(whole, parts=tuple(parts.values()))
+
+
+def _require_alike(state: State, first: State) -> None:
+    for field, called in MUST_AGREE.items():
+        mine, others = getattr(first.head, field), getattr(state.head, field)
+        if mine != others:
+            if field == "lenses":
+                mine, others = (f"of {', '.join(names)}" for names in (mine, others))
+            raise InputError(
+                f"the states of {state.parts[0].name} and {first.parts[0].name} have different {called}: "
+                f"{_said(others)} and {_said(mine)}; expected states that were made alike"
+            )
+
+
+def _said(value: object) -> str:
+    if isinstance(value, tuple | dict):
+        names = [*map(str, value)]
+        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return str(value)
+
+
+def _added(first: Bins, second: Bins) -> Bins:
+    return Bins(*(getattr(first, one.name) + getattr(second, one.name) for one in fields(Bins)))

@@ -1,0 +1,132 @@
+"""Figures for pages: SVG with real text, in the colors of the page, that tells its values on hover."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from weakref import WeakKeyDictionary
+
+import matplotlib.style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.evaluating.results import Estimate
+from calcli.figures.style import BAR, GRID, INK, MUTED, STYLE
+
+POINTS = 72  # an inch, the unit of SVG from matplotlib
+PIXELS = 120  # an inch on a page
+LEAST = 3.0  # points: a smaller area could not be hit
+PAPER = {INK: "ink", MUTED: "muted", GRID: "grid", BAR: "bar", "#ffffff": "paper", "#000000": "ink"}
+
+
+@dataclass(frozen=True)
+class Area:
+    """Boxes of a panel that tell something.
+
+    Attributes
+    ----------
+    axes
+        The panel.
+    corners
+        (n, 2, 2) two opposite corners of each, in its coordinates.
+    texts
+        What each tells.
+    """
+
+    axes: Axes
+    corners: Doubles
+    texts: Sequence[str]
+
+
+AREAS: WeakKeyDictionary[Figure, list[Area]] = WeakKeyDictionary()
+
+
+def tell(
+    axes: Axes, x: tuple[ArrayLike, ArrayLike], y: tuple[ArrayLike, ArrayLike], texts: Sequence[str]
+) -> None:
+    """Let boxes of a panel tell something on a page, where people point at them.
+
+    Parameters
+    ----------
+    axes
+        The panel.
+    x, y
+        Lower and upper ends, each (n,) or a number.
+    texts
+        What each of the n boxes tells.
+    """
+    ends = [np.broadcast_to(np.asarray(end, np.float64), len(texts)) for end in (*x, *y)]
+    corners = np.stack(ends, axis=-1).reshape(len(texts), 2, 2).transpose(0, 2, 1)
+    figure = axes.get_figure(root=True)
+    if figure is not None and len(texts):
+        AREAS.setdefault(figure, []).append(Area(axes, corners, texts))
+
+
+def bin_texts(edges: Doubles, count: NDArray[np.int64], score: Doubles, frequency: Doubles) -> list[str]:
+    """Return what each bin with rows tells; arguments as for `reliability_bars`."""
+    b = count > 0
+    bins = zip(edges[:-1][b], edges[1:][b], count[b], score[b], frequency[b], strict=True)
+    return [
+        f"{low:.4g} to {high:.4g}: {rows:,} rows\nmean score {mean:.4f}, frequency {observed:.4f}"
+        for low, high, rows, mean, observed in bins
+    ]
+
+
+def estimate_words(estimate: Estimate) -> str:
+    """Return what an estimate tells."""
+    words = f"{estimate.call.asked} {estimate.value:.4f}"
+    if estimate.interval is None:
+        return words
+    level, low, high = estimate.interval.level, estimate.interval.low, estimate.interval.high
+    return f"{words}, {level:.0%} interval {low:.4f} to {high:.4f}"
+
+
+def inline_svg(figure: Figure, name: str, label: str) -> str:
+    """Return a figure as an SVG element for a page.
+
+    Parameters
+    ----------
+    figure
+        What to show.
+    name
+        Of the figure, unique within the page: what the element defines is called after it.
+    label
+        What it shows, for those who cannot see it.
+    """
+    text = io.StringIO()
+    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") : svg.rindex("</svg>")]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{name}-", svg)
+    for color, variable in PAPER.items():
+        svg = svg.replace(f": {color}", f": var(--{variable}, {color})")
+    svg = svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
+    wide = round(figure.get_figwidth() * PIXELS)
+    head = f'<svg role="img" aria-label="{escape(label)}" style="width: {wide}px"'
+    return svg.replace("<svg", head, 1) + "".join(_hovers(figure)) + "</svg>"
+
+
+def _hovers(figure: Figure) -> Iterator[str]:
+    """Yield an invisible box with its text for all that a figure tells."""
+    scale, height = POINTS / figure.dpi, figure.get_figheight() * POINTS
+    for area in AREAS.get(figure, ()):
+        flat = area.axes.transData.transform(area.corners.reshape(-1, 2)) * scale
+        frame = area.axes.bbox.get_points() * scale
+        places = np.clip(flat.reshape(-1, 2, 2), frame[0] - LEAST, frame[1] + LEAST)
+        low, high = places.min(axis=1), places.max(axis=1)
+        room = np.maximum(LEAST - (high - low), 0) / 2
+        for (left, bottom), (right, top), text in zip(low - room, high + room, area.texts, strict=True):
+            yield (
+                f'<rect class="tip" x="{left:.1f}" y="{height - top:.1f}" width="{right - left:.1f}" '
+                f'height="{top - bottom:.1f}" fill="transparent"><title>{escape(text)}</title></rect>'
+            )

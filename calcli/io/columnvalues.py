@@ -1,0 +1,65 @@
+"""The values of single columns of tables: labels, weights and what stands beside the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
+from calcli.io.columnscores import holds_of, numbers
+from calcli.io.labels import Labels, labels_from_array, missing_label
+
+if TYPE_CHECKING:
+    from calcli.io.tables import Table
+
+
+def column_values(table: Table, name: str) -> Array:
+    """Return a column as a numpy array: missing numbers are nan, missing text is empty."""
+    holds = holds_of(table.schema.field(name).type)
+    if holds in ("float", "integer"):
+        parts = [numbers(batch, by_row=False)[:, 0] for batch in table.batches([name])]
+        return np.concatenate(parts) if parts else np.empty(0)
+    column = table.column(name)
+    if holds == "text":
+        return np.array([value or "" for value in column.to_pylist()], dtype=str)
+    return column.to_numpy()
+
+
+def labels_in(table: Table, name: str) -> Labels:
+    """Return a column of labels.
+
+    Raises
+    ------
+    InputError
+        If it does not hold one label in each row.
+    """
+    place, kind = table.place, table.schema.field(name).type
+    holds = holds_of(kind)
+    if holds == "list":
+        raise InputError(
+            f"{place.name}: the label column {name} holds lists: these are one-hot or multi-label "
+            "indicators; expected one class per row; where several classes may be true at once, evaluate "
+            "each class by itself"
+        )
+    if holds == "other":
+        raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
+    if holds != "text":
+        return labels_from_array(column_values(table, name), place)
+    column = table.column(name)
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise InputError(missing_label(place, row, "null"))
+    encoded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
+
+
+def distinct(table: Table, name: str) -> Sequence[str]:
+    """Return the values of a column, each once, as text; none of a nested one."""
+    if holds_of(table.schema.field(name).type) in ("list", "other"):
+        return ()
+    return [str(value) for value in pc.unique(table.column(name)).to_pylist() if value is not None]

@@ -1,0 +1,90 @@
+"""What a calibrator was fitted on, found again in another file: its columns and its classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.language.errors import InputError
+from calcli.io.options import ReadOptions
+from calcli.io.places import listed
+from calcli.io.source import Contents, Source
+
+
+def find_again(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> Source:
+    """Return the scores in a file: in the columns of the fit where these are there and no others are named.
+
+    Raises
+    ------
+    InputError
+        If there are none, or several may be meant.
+    UsageError
+        If an option names what is not there.
+    """
+    look = how_to_look(record, contents, options)
+    columns = record.fitted_on.get("columns") or ()
+    known = look.scores is None and bool(columns) and set(columns) <= set(contents.columns)
+    if known and record.fitted_on.get("scores") is not None:
+        look = replace(look, scores=str(record.fitted_on["scores"]))
+    try:
+        return contents.find(look, labelled=False)
+    except InputError:
+        if not known or look.scores is not None:
+            raise
+        return contents.find(replace(look, scores=",".join(columns)), labelled=False)
+
+
+def how_to_look(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> ReadOptions:
+    """Return how to look for the scores: columns may be named as the classes, one is that of the second."""
+    if record.of_answers:
+        return options
+    classes = options.classes
+    if classes is None and set(record.classes) <= set(contents.columns):
+        classes = record.classes
+    return replace(options, classes=classes, positive=record.classes[1])
+
+
+def classes_of(
+    record: CalibratorRecord,
+    stored: tuple[str, ...] | None,
+    width: int,
+    options: ReadOptions,
+    name: str,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the class of each score in the order of the file, and what there is to say about it.
+
+    One score a row is that of the second class, unless its name says otherwise.
+
+    Raises
+    ------
+    InputError
+        If they are not those of the fit.
+    """
+    known = record.classes
+    if max(width, 2) != len(known):
+        raise InputError(
+            f"{name} has scores of {max(width, 2)} classes, but the calibrator was fitted on {len(known)}: "
+            f"{listed(known)}"
+        )
+    if width == 1:
+        second = options.positive or (stored or options.classes or known)[-1]
+        if second not in known:
+            raise InputError(other_classes(name, (second,), known))
+        return (known[1 - known.index(second)], second), ()
+    classes = stored or options.classes
+    if classes is None:
+        numbered = known == tuple(map(str, range(len(known))))
+        note = f"{name} has no class names: its scores were taken in the calibrator's order, {listed(known)}"
+        return known, () if numbered else (note,)
+    if sorted(classes) != sorted(known):
+        raise InputError(other_classes(name, classes, known))
+    return classes, ()
+
+
+def other_classes(name: str, classes: tuple[str, ...], known: tuple[str, ...]) -> str:
+    """Say that a file has other classes than those of the fit."""
+    return (
+        f"{name} has scores of the classes {listed(classes)}, but the calibrator was fitted on "
+        f"{listed(known)}; expected the same names in any order; --classes names scores that are only "
+        "numbered, in fit as in apply"
+    )

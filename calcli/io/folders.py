@@ -1,0 +1,93 @@
+"""Folders of parts that are one data set: those of Spark and Hugging Face, and folders named `split=test`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from calcli.core.language.errors import InputError
+from calcli.io.formats import format_of, named_format
+from calcli.io.formats.npy import LABEL_FILE
+from calcli.io.layouts.names import natural_key
+from calcli.io.options import ReadOptions
+from calcli.io.places import listed
+
+PARTITION = re.compile(r"([^=]+)=(.*)")
+SHARD = re.compile(r"(.+?)[-.]\d{3,5}-of-\d{3,5}.*")
+BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "_metadata.json")
+
+
+def parts_of(path: Path, options: ReadOptions) -> list[Path]:
+    """Return the file, or the parts of a data set that a folder holds, in the order of their numbers.
+
+    Raises
+    ------
+    InputError
+        If a folder has no parts, or those of several data sets.
+    """
+    if not path.is_dir():
+        return [path]
+    files = [file for file in _files(path) if not _is_beside(file, options)]
+    if not files and (path / "data").is_dir():  # a repository of data sets
+        return parts_of(path / "data", options)
+    if not files:
+        _refuse_splits(path)
+        raise InputError(
+            f"{path} is a folder without files of predictions; expected parts such as part-0.parquet"
+        )
+    formats = sorted({named_format(file).name for file in files})
+    if len(formats) > 1:
+        raise InputError(
+            f"{path} is a folder with files of several formats ({listed(formats)}); expected the parts of "
+            "one data set, all of one format"
+        )
+    shards = {match[1]: file for file in files if (match := SHARD.fullmatch(file.name))}
+    if len(shards) > 1:
+        each = "; ".join(
+            f"calcli evaluate {shlex.quote(str(path))}/{stem}-* --concat" for stem in sorted(shards)
+        )
+        raise InputError(f"{path} holds several splits, {listed(sorted(shards))}; evaluate one: {each}")
+    return sorted(files, key=lambda file: natural_key(file.relative_to(path).as_posix()))
+
+
+def partition_of(file: Path, folder: Path) -> dict[str, str]:
+    """Return what the names of folders within a folder say of a file, as `split=test` does."""
+    if not folder.is_dir():
+        return {}
+    names = file.relative_to(folder).parts[:-1]
+    return {match[1]: match[2] for name in names if (match := PARTITION.fullmatch(name))}
+
+
+def same_place(part: Path, folder: str, filled: Path) -> Path:
+    """Return where a part goes in another folder: to folders of the same names."""
+    target = filled / part.relative_to(folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.is_dir():
+            if PARTITION.fullmatch(entry.name):
+                yield from _files(entry)
+        elif format_of(entry):
+            yield entry
+
+
+def _is_beside(file: Path, options: ReadOptions) -> bool:
+    """Return whether a file is no part: it has labels, or describes the others."""
+    return bool(LABEL_FILE.fullmatch(file.name)) or str(file) == options.labels or file.name in BESIDE
+
+
+def _refuse_splits(path: Path) -> None:
+    """Refuse a folder of folders, each a data set, as `save_to_disk` writes those with several splits."""
+    splits = sorted(one for one in path.iterdir() if one.is_dir() and any(map(format_of, one.iterdir())))
+    if splits:
+        each = "; ".join(f"calcli evaluate {shlex.quote(str(one))}" for one in splits)
+        raise InputError(
+            f"{path} is a folder of data sets, {listed([one.name for one in splits])}; evaluate one: {each}"
+        )

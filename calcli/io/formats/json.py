@@ -1,0 +1,132 @@
+"""JSON: rows as records, columns with data (tables of W&B and MLflow, pandas' orient="split"), or columns."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.language.errors import InputError
+from calcli.io.damage import arrow_errors
+from calcli.io.formats import jsonl
+from calcli.io.layouts.harness import harness_table
+from calcli.io.layouts.names import label_names, score_names
+from calcli.io.tables import MemoryTable, Table
+from calcli.io.writing import Frame, Writer
+
+EXPECTED = (
+    'expected rows, as in [{"label": 0, "probs": [0.9, 0.1]}], {"columns": [...], "data": [[...]]}, or '
+    '{"label": [...], "probs": [[...]]}'
+)
+
+
+def open_file(path: Path, name: str) -> Table:
+    """Parse a JSON file, or JSON lines with this ending.
+
+    Raises
+    ------
+    InputError
+        If it is not JSON, or holds no table.
+    """
+    with arrow_errors(name, "JSON file"), pa.input_stream(str(path)) as stream:
+        text = io.BufferedReader(stream).read().decode("utf-8-sig")
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            return jsonl.open_file(path, name)
+        raise InputError(f"{name} is not a complete and valid JSON file: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{name} is not a table: it is nested too deeply") from error
+    return MemoryTable(name, table_of(found, name))
+
+
+def table_of(found: Any, name: str) -> Any:
+    """Return the pyarrow.Table that JSON values stand for.
+
+    Raises
+    ------
+    InputError
+        If they are none.
+    """
+    if isinstance(found, dict):
+        found = _rows(found, name)
+    if isinstance(found, dict):
+        return _of_columns(found, name)
+    if not isinstance(found, list) or not found:
+        raise InputError(f"{name} holds {type(found).__name__} values without rows; {EXPECTED}")
+    if all(isinstance(row, list) for row in found):  # lists of {label, score}, as pipelines return them
+        return _of_columns({"predictions": found}, name)
+    if not all(isinstance(row, dict) for row in found):
+        raise InputError(f"{name}: not all rows are objects; {EXPECTED}")
+    harness = harness_table(found, name)
+    return _of_records(found, name) if harness is None else harness
+
+
+def _rows(found: dict[str, Any], name: str) -> Any:
+    """Return records or columns of an object."""
+    if isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
+        heads = list(map(str, found["columns"]))
+        for n, row in enumerate(found["data"]):
+            if not isinstance(row, list) or len(row) != len(heads):
+                raise InputError(f"{name}: row {n} of the data does not have {len(heads)} values, as columns")
+        return {head: [row[k] for row in found["data"]] for k, head in enumerate(heads)}
+    if "schema" in found and isinstance(found.get("data"), list):
+        return found["data"]
+    if found and all(isinstance(value, dict) for value in found.values()):
+        if score_names(found) or label_names(found):  # columns, by the names of rows
+            return {head: list(values.values()) for head, values in found.items()}
+        return [{"id": key, **row} for key, row in found.items()]
+    records = [
+        value for value in found.values() if isinstance(value, list) and value and isinstance(value[0], dict)
+    ]
+    if len(records) == 1 and not any(map(score_names, ([key] for key in found))):
+        return records[0]
+    columns = {head: values for head, values in found.items() if isinstance(values, list)}
+    if not columns or len({len(values) for values in columns.values()}) > 1:
+        raise InputError(f"{name} is an object without a table in it; {EXPECTED}")
+    return columns
+
+
+def _of_records(records: Sequence[Mapping[str, Any]], name: str) -> Any:
+    heads = dict.fromkeys(str(head) for row in records for head in row)
+    return _of_columns({head: [row.get(head) for row in records] for head in heads}, name)
+
+
+def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
+    """Return a table; a column whose values have several types becomes text."""
+    arrays = {}
+    for head, values in columns.items():
+        try:
+            arrays[head] = pa.array(values)
+        except (pa.ArrowException, OverflowError):
+            texts = [one if isinstance(one, str) or one is None else json.dumps(one) for one in values]
+            arrays[head] = pa.array(texts, pa.string())
+    return pa.table(arrays)
+
+
+class JsonWriter(Writer):
+    """A list of records; a missing number in a kept column is null."""
+
+    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+        super().__init__(sink, frame, path)
+        self._schema = frame.schema(decoded=True)
+        self._begun = False
+
+    def write(self, beside: Any, scores: Doubles) -> None:
+        """Write a line per row."""
+        for line in jsonl.lines(self.frame.batch(beside, scores, self._schema)):
+            self.sink.write((",\n" if self._begun else "[\n").encode() + line.encode())
+            self._begun = True
+
+    def end(self) -> None:
+        """Close the list."""
+        self.sink.write(b"\n]\n" if self._begun else b"[]\n")
+
+
+writer = JsonWriter

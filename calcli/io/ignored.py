@@ -1,0 +1,95 @@
+"""Rows whose labels are to be ignored, as those of unlabelled pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
+from calcli.io.labels import Labels
+from calcli.io.places import KeptPlace, listed
+from calcli.io.source import LazyColumns, Source, StoredScores
+
+
+@dataclass(frozen=True)
+class KeptScores:
+    """Some rows of scores.
+
+    Attributes
+    ----------
+    whole
+        All of them.
+    kept
+        (N,) which.
+    """
+
+    whole: StoredScores
+    kept: NDArray[np.bool_]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(np.count_nonzero(self.kept)), self.whole.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type as stored."""
+        return self.whole.dtype
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield the kept rows of each block."""
+        at = 0
+        for block in self.whole.blocks(rows):
+            found = block[self.kept[at : at + len(block)]]
+            at += len(block)
+            if len(found):
+                yield found
+
+    def head(self, rows: int) -> Array:
+        """Return the first of the kept rows."""
+        return next(self.blocks(rows), np.empty((0, self.shape[1])))
+
+
+def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tuple[Source, Labels]:
+    """Return what was found without the rows of some labels, and says how many these are.
+
+    Raises
+    ------
+    InputError
+        If no row is left.
+    """
+    if labels.names is None:
+        numbers = [int(text) for text in ignored if text.strip().lstrip("+-").isdigit()]
+        kept = ~np.isin(labels.codes, numbers)
+    else:
+        kept = ~np.isin(labels.codes, [n for n, name in enumerate(labels.names) if name in ignored])
+    rows, left = len(kept), int(np.count_nonzero(kept))
+    which = listed(list(ignored))
+    if not left:
+        raise InputError(f"{found.place.name}: all {rows:,} labels are to be ignored ({which})")
+    note = f"{rows - left:,} of {rows:,} rows have a label to be ignored ({which}) and are left out, as asked"
+    readers = {name: partial(_kept, reader, kept) for name, reader in found.columns.readers.items()}
+    place = KeptPlace(((found.place.name, left),), found.place, tuple(np.flatnonzero(kept).tolist()))
+    codes, names = labels.codes[kept], labels.names
+    if names is not None:
+        used = np.unique(codes)
+        names, codes = tuple(names[code] for code in used), np.searchsorted(used, codes)
+    return replace(
+        found,
+        place=place,
+        scores=KeptScores(found.scores, kept),
+        weights=None if found.weights is None else found.weights[kept],
+        columns=LazyColumns(readers),
+        notes=(*found.notes, note),
+    ), Labels(codes, names)
+
+
+def _kept(reader: Any, kept: NDArray[np.bool_]) -> Array:
+    values: Array = reader()[kept]
+    return values

@@ -1,0 +1,72 @@
+"""Tables without the rows in which something is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calcli.io.columnvalues import column_values
+from calcli.io.labels import is_missing
+from calcli.io.layouts.unpacking import Unpacked
+from calcli.io.places import KeptPlace, Place
+from calcli.io.tables import Table
+
+
+@dataclass(frozen=True)
+class KeptTable(Table):
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    table
+        All rows.
+    kept
+        (N,) which of them.
+    """
+
+    table: Table
+    kept: NDArray[np.bool_]
+
+    @cached_property
+    def place(self) -> Place:
+        """The files, in which rows have the numbers they are stored under."""
+        whole, rows = self.table.place, np.flatnonzero(self.kept)
+        return KeptPlace(((whole.name, len(rows)),), whole, tuple(rows.tolist()))
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns."""
+        return self.table.schema
+
+    @property
+    def packed(self) -> Mapping[str, Unpacked]:
+        """How columns came about that are stored in another form."""
+        return self.table.packed
+
+    @property
+    def note(self) -> str:
+        """How many rows were left out, a sentence for the user."""
+        dropped, rows = int(np.count_nonzero(~self.kept)), len(self.kept)
+        if not dropped:
+            return "no score, confidence or label is missing; --drop-missing left out nothing"
+        return f"{dropped:,} of {rows:,} rows, in which something is missing, were left out, as asked"
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the kept rows of each batch."""
+        at = 0
+        for batch in self.table.batches(columns):
+            kept = self.kept[at : at + batch.num_rows]
+            at += batch.num_rows
+            yield batch if kept.all() else batch.filter(pa.array(kept))
+
+
+def without_missing(table: Table, names: Sequence[str]) -> KeptTable:
+    """Return the rows of a table in which none of these columns is missing."""
+    missing = [is_missing(column_values(table, name)) for name in names]
+    return KeptTable(table, ~np.logical_or.reduce(missing))

@@ -1,0 +1,246 @@
+"""Answers, right or wrong, in files: which column is the confidence, and which says what is right.
+
+What language models, judges and agents are logged with: no score for each class, but how sure the one answer
+is, and whether it turned out to be right; or the answer and the label, which are right where they are equal.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.labels import Labels, is_missing
+from calcli.io.layouts.names import ALONE, PREFIXED, STEMS
+from calcli.io.options import ReadOptions
+from calcli.io.places import Place, listed
+
+CONFIDENCE = re.compile(
+    r"(\w+_)?(confidence|certainty)s?(_(score|level|value|percent|pct))?|conf(_score)?|(\w+_)?conf"
+    r"|(p|prob|probability)_(of_being_)?(correct|right|true)|(correct|right|true)_(p|prob|probability)"
+    r"|(max|top|top_?1|predicted|answer)_(softmax_)?prob(ability)?|msp"
+)
+SCORE = re.compile(r"(\w+_)?(score|prob|probability|p)")  # beside what is right, it is the confidence
+CORRECT = re.compile(
+    r"(\w+_)?(is_|was_)?(correct|right)(ness)?|correct_?flag|acc(uracy)?|acc_norm|em|exact_match|"
+    r"(\w+_)?(is_)?match(ed|es)?|(is_)?(hit|ok)|grade[ds]?|(judge_)?verdict|(is_)?pass(ed)?|(is_)?(solved|resolved)|success"
+)
+PREDICTION = re.compile(
+    r"(model_|llm_|y_)?(prediction|pred|predicted|answer|output|response|guess)(_(label|class))?"
+)
+LABEL = re.compile(
+    r"((true|gold|correct|expected|reference)_)?(label|target|answer|class)|y(_true)?|(ground_)?truth|gt|gold"
+    r"|reference|expected"
+)
+RIGHT = ("1", "1.0", "true", "t", "yes", "y", "correct", "right", "pass", "passed", "match", "matched", "c")
+WRONG = ("0", "0.0", "false", "f", "no", "n", "incorrect", "wrong", "fail", "failed", "mismatch", "i")
+NUMBERS, TEXT = ("float", "integer"), "text"  # what columns hold
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The part each column plays.
+
+    Attributes
+    ----------
+    confidence
+        The column of the confidence.
+    correct
+        The columns that say whether the answer is right: one, two that are compared, or none if not asked.
+    """
+
+    confidence: str
+    correct: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Where it is from that answers are right, for messages."""
+        if len(self.correct) == 2:
+            return f'columns "{self.correct[0]}" and "{self.correct[1]}", which are equal where it is right'
+        return f'column "{self.correct[0]}"' if self.correct else ""
+
+
+def find_answers(
+    columns: Mapping[str, str], options: ReadOptions, name: str, *, labelled: bool
+) -> Answers | None:
+    """Return the parts of columns that hold answers; None if they do not, or are said to hold classes.
+
+    Parameters
+    ----------
+    columns
+        What each column holds.
+    options
+        What the user said.
+    name
+        Of the file, for messages.
+    labelled
+        Whether it must be known which answers are right.
+
+    Raises
+    ------
+    InputError
+        If several columns may be meant.
+    UsageError
+        If an option names what is not there, or goes with classes.
+    """
+    asked = options.confidence is not None or options.correct is not None
+    of_classes = _given(options, "scores", "classes", "positive", "label_column", "labels", "against_rest")
+    if asked and of_classes:
+        told = "--confidence" if options.confidence is not None else "--correct"
+        raise UsageError(
+            f"{told} says that {name} has answers, and {of_classes[0]} that it has classes; leave one out"
+        )
+    if of_classes:
+        return None
+    confidences = _named(CONFIDENCE, columns, NUMBERS)
+    rights = [one for one in _named(CORRECT, columns, (*NUMBERS, TEXT)) if one not in confidences]
+    labels = _named(LABEL, columns, (*NUMBERS, TEXT))
+    if rights and not labels and not confidences:
+        confidences = _named(SCORE, columns, NUMBERS)
+    predictions = _named(PREDICTION, columns, (*NUMBERS, TEXT))
+    known = rights or (predictions and labels) or not labelled
+    if not asked and not (confidences and known and not _has_scores(columns)):
+        return None
+    confidence = _one(options.confidence, confidences, columns, name, "--confidence", "the confidence")
+    if not labelled:
+        return Answers(confidence)
+    if options.correct is None and not rights and len(predictions) == 1 and len(labels) == 1:
+        return Answers(confidence, (predictions[0], labels[0]))
+    return Answers(confidence, (_one(options.correct, rights, columns, name, "--correct", "what is right"),))
+
+
+def is_confidence(name: str) -> bool:
+    """Tell whether a column is named as a confidence."""
+    return CONFIDENCE.fullmatch(_plain(name)) is not None
+
+
+def require_column(column: str, columns: Collection[str], name: str, option: str) -> None:
+    """Raise a UsageError if there is no such column, with those that are spelled alike."""
+    if column not in columns:
+        near = difflib.get_close_matches(column, columns, n=3)
+        offer = f"did you mean {listed(near)}?" if near else f"it has {listed(tuple(columns))}"
+        raise UsageError(f'{option}: {name} has no column "{column}"; {offer}')
+
+
+def confidence_hint(columns: Mapping[str, str], name: str, *, or_classes: bool = False) -> str:
+    """Return a clause on how to read a table as answers, if it has a confidence; "" if not.
+
+    Parameters
+    ----------
+    columns
+        What each column holds.
+    name
+        Of the file.
+    or_classes
+        Whether the confidence may also be the score of a class.
+    """
+    if not (found := _named(CONFIDENCE, columns, NUMBERS)):
+        return ""
+    command, column = f"calcli evaluate {shlex.quote(name)}", shlex.quote(found[0])
+    said = f"; if a column tells which answers are right, {command} --confidence {column} --correct COLUMN"
+    if or_classes:
+        said += (
+            f"; if {found[0]} is the probability of the second of two classes, {command} --scores {column}"
+        )
+    return said
+
+
+def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str) -> Labels:
+    """Return the outcomes of answers: 1 right, 0 wrong.
+
+    Parameters
+    ----------
+    values
+        (N,) what says so, in numbers or text, or both what was answered and what is right.
+    owner
+        The column, for messages.
+    place
+        For messages.
+    mend
+        What to do about missing values, for messages.
+
+    Raises
+    ------
+    InputError
+        If some value is missing, or neither right nor wrong.
+    """
+    for one in values:
+        refuse_missing(one, owner, place, mend)
+    if len(values) == 2:
+        said, right = values if all(map(_is_numeric, values)) else map(_as_text, values)
+        return Labels((said == right).astype(np.uint8))
+    distinct, which = np.unique(values[0], return_inverse=True)
+    known = {text: 1 for text in RIGHT} | {text: 0 for text in WRONG}
+    outcomes = np.array([known.get(text.casefold(), -1) for text in _as_text(distinct).tolist()], np.int8)
+    if outcomes.min() < 0:
+        row = int((outcomes[which] < 0).argmax())
+        raise InputError(
+            f"{place.row(row)} has the value {distinct[which[row]].item()!r} in {owner}; expected right or "
+            "wrong, as 1 and 0, true and false, or correct and incorrect"
+        )
+    return Labels(outcomes.astype(np.uint8)[which])
+
+
+def refuse_missing(values: Array, what: str, place: Place, mend: str) -> None:
+    """Raise an InputError that counts the rows where something is missing, and says what to do about it."""
+    missing = np.flatnonzero(is_missing(values))
+    if len(missing):
+        raise InputError(
+            f"{place.name}: {what} is missing in {len(missing):,} of {len(values):,} rows, the first of them "
+            f"{place.row(int(missing[0]))}; {mend}"
+        )
+
+
+def _is_numeric(values: Array) -> bool:
+    return values.dtype.kind in "fiub"
+
+
+def _as_text(values: Array) -> Array:
+    """Return values as text, numbers in one form whatever their type."""
+    if _is_numeric(values):
+        return np.array([f"{value:.15g}" for value in values.astype(np.float64).tolist()])
+    return np.char.strip(values.astype(str))
+
+
+def _given(options: ReadOptions, *names: str) -> list[str]:
+    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
+
+
+def _plain(column: str) -> str:
+    """Return a name without regard to case, blanks, dots and dashes."""
+    return re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.strip())).lower()
+
+
+def _named(pattern: re.Pattern[str], columns: Mapping[str, str], holding: Sequence[str]) -> list[str]:
+    return [one for one, holds in columns.items() if holds in holding and pattern.fullmatch(_plain(one))]
+
+
+def _has_scores(columns: Mapping[str, str]) -> bool:
+    """Tell whether there are scores of classes, beside which a confidence is only one of them."""
+    several = [
+        one
+        for one, holds in columns.items()
+        if holds in NUMBERS and (found := PREFIXED.fullmatch(one)) and STEMS[found[1].lower()]
+    ]
+    others = [one for one in several if not CONFIDENCE.fullmatch(_plain(one))]
+    return len(others) > 1 or any(h == "list" and ALONE.fullmatch(one) for one, h in columns.items())
+
+
+def _one(
+    wanted: str | None, found: Sequence[str], columns: Collection[str], name: str, option: str, what: str
+) -> str:
+    """Return the column that is wanted, or the only one found."""
+    if wanted is not None:
+        require_column(wanted, columns, name, option)
+        return wanted
+    if len(found) != 1:
+        several = f"{len(found)} columns that may be {what}: {listed(list(found))}"
+        none = f"no column that is named as {what}: {listed(tuple(columns))}"
+        raise InputError(f"{name} has {several if found else none}; choose one with {option}")
+    return found[0]

@@ -1,0 +1,324 @@
+"""Which columns may be the scores, and the one reading of them; where two fit, both are told."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import InputError
+from calcli.io.labels import MISSING_NAMES
+from calcli.io.layouts import ALONE, COLUMNS, LAYOUTS, LISTS, Layout
+from calcli.io.layouts import names as known
+from calcli.io.layouts.names import GUESSES, ITSELF, NO_SCORES, PREFIXED, STEMS, SUFFIXED, plain
+from calcli.io.layouts.unpacking import Unpacked
+from calcli.io.options import ReadOptions
+from calcli.io.places import listed
+
+Holds = Literal["float", "integer", "text", "list", "other"]
+Look = Literal["distributions", "unit", "percent", "classes", "numbers", "unknown"]
+PAIRS = (  # names of two classes that nobody gives two systems
+    {"neg", "pos"},
+    {"negative", "positive"},
+    {"no", "yes"},
+    {"false", "true"},
+    {"benign", "malignant"},
+    {"ham", "spam"},
+)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is known of the columns that may be scores.
+
+    Attributes
+    ----------
+    name
+        Of the file, for messages.
+    holds
+        What each column holds.
+    label
+        The column of labels, if there is one.
+    values
+        Reads the distinct values of a column, as text.
+    look
+        Says what the first values of some columns look like, taken together.
+    options
+        What the user said.
+    packed
+        How those columns came about that are stored in another form.
+    """
+
+    name: str
+    holds: Mapping[str, Holds]
+    label: str | None
+    values: Callable[[str], Sequence[str]]
+    look: Callable[[Sequence[str]], Look]
+    options: ReadOptions
+    packed: Mapping[str, Unpacked]
+
+    def labels(self) -> set[str]:
+        """Return the labels there are, without those that mark a missing one."""
+        values = set() if self.label is None else set(self.values(self.label))
+        return {value for value in values if value.strip().casefold() not in MISSING_NAMES}
+
+    def floats(self) -> list[str]:
+        """Return the columns of numbers with fractions."""
+        return [column for column, holds in self.holds.items() if holds == "float"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Columns that may be the scores.
+
+    Attributes
+    ----------
+    scores, classes
+        The columns and the classes in their names.
+    layout
+        What they would be read as.
+    fits
+        How well the values agree with the names: 2 well, 1 if they only may.
+    named
+        How clearly the names say that they are scores.
+    kind
+        Of the scores, where the layout says it.
+    """
+
+    scores: tuple[str, ...]
+    classes: tuple[str, ...] | None
+    layout: Layout
+    fits: int = 2
+    named: int = 3
+    kind: Kind | None = None
+    doubts: tuple[str, ...] = field(default=())
+
+    @property
+    def option(self) -> str:
+        """The option that chooses it."""
+        return f"--scores {shlex.quote(','.join(self.scores))}"
+
+
+def command(name: str, *options: str) -> str:
+    """Return a command line that reads a file with some options."""
+    return f"calcli evaluate {shlex.quote(name)} {' '.join(options)}"
+
+
+def choose(columns: Columns) -> tuple[Candidate | None, list[tuple[str, str]]]:
+    """Return the columns to be taken for the scores, and which others there were, with the reason.
+
+    Raises
+    ------
+    InputError
+        If two readings fit.
+    """
+    for layout in LAYOUTS:
+        if found := _of_framework(layout, columns):
+            return found, []
+    groups, singles = _prefixed(columns)
+    sure = [one for one in groups if one.named > 2]
+    _refuse_several(sure, columns)
+    if sure:
+        return sure[0], _others(sure[0], groups + singles)
+    better = [one for one in singles if one.named > 2 and one.fits > 1]
+    weak = [one for one in groups if not (better and one.fits < 2)]
+    if weak:
+        return weak[0], _others(weak[0], groups + singles)
+    if found := _by_class_names(columns) or _suffixed(columns, singles):
+        return found, _others(found, singles)
+    found = _best(singles, columns)
+    return found, _others(found, singles) if found else []
+
+
+def _others(taken: Candidate, candidates: Sequence[Candidate]) -> list[tuple[str, str]]:
+    found = []
+    for one in candidates:
+        if one.scores != taken.scores:
+            why = "less clearly named as scores" if one.named < taken.named else "its values fit less well"
+            if one.named == taken.named and one.fits == taken.fits:
+                why = "another kind of layout, tried later"
+            found.append((listed(one.scores), why))
+    return found
+
+
+def _of_framework(layout: Layout, columns: Columns) -> Candidate | None:
+    """Return the columns that have the names which some software gives them."""
+    names = {plain(name) for name in (*columns.holds, columns.label or "")}
+    if not (layout.columns or layout.by_class) or not {plain(one) for one in layout.beside} <= names:
+        return None
+    floats = [name for name in columns.holds if columns.holds[name] in ("float", "integer")]
+    matches = {name: layout.pattern.fullmatch(name) for name in floats} if layout.columns else {}
+    classes = {name: match["class"] for name, match in matches.items() if match}
+    if classes:
+        return Candidate(tuple(classes), tuple(classes.values()), layout, kind=layout.kind)
+    values = columns.labels() if layout.by_class else set()
+    named = tuple(name for name in columns.floats() if name in values)
+    return Candidate(named, named, layout, kind=layout.kind) if values and values == set(named) else None
+
+
+def _prefixed(columns: Columns) -> tuple[list[Candidate], list[Candidate]]:
+    """Return groups of columns as `prob_cat, prob_dog`, the surest first, and columns that stand alone."""
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    singles = [one for name in columns.holds if (one := _single(name, columns))]
+    for column, holds in columns.holds.items():
+        prefixed = PREFIXED.fullmatch(column)
+        if prefixed and holds != "list" and plain(column) not in ITSELF:
+            stem = prefixed[1].lower()
+            lead = plain(column[: prefixed.start(1)])
+            groups.setdefault((STEMS[stem] or stem, lead), {})[column] = prefixed[2]
+    found = []
+    for (stem, _), members in groups.items():
+        if stem == "p" and len(members) < 2:
+            continue  # a lone p_something is more often a p-value than a probability
+        scores, classes = tuple(members), tuple(members.values())
+        sure = stem not in ("score", "p")
+        looks = columns.look(scores)
+        fits = 2 if sure or looks in ("distributions", "unknown") else 1
+        found.append(Candidate(scores, classes, COLUMNS, fits, 3 if sure else 2 if stem == "score" else 1))
+    order = ["logits", "log-probs", "probs"]
+    found.sort(key=lambda one: (-one.named, order.index(_stem(one)) if one.named > 2 else 0))
+    several = [one for one in found if len(one.scores) > 1 or one.named < 3]
+    lone = [one for one in found if one not in several]
+    return (several, [*lone, *singles]) if several else (lone, singles)
+
+
+def _stem(one: Candidate) -> str:
+    return known.kind_by_name(one.scores)[0] or ""
+
+
+def _refuse_several(sure: Sequence[Candidate], columns: Columns) -> None:
+    if len(sure) > 1:
+        kinds = [_stem(one) or "scores" for one in sure]
+        first = listed([one.scores[0] for one in sure])
+        raise InputError(
+            f"{columns.name} has columns of {' and of '.join(kinds)} ({first}); choose with --scores: "
+            + commands(columns.name, sure)
+        )
+
+
+def commands(name: str, candidates: Sequence[Candidate]) -> str:
+    """Return the command for each of some readings."""
+    return "; ".join(command(name, one.option) for one in candidates)
+
+
+def _by_class_names(columns: Columns) -> Candidate | None:
+    """Find columns that are named as the classes themselves."""
+    name, options = columns.name, columns.options
+    if options.classes is not None and set(options.classes) <= set(columns.holds):
+        return Candidate(options.classes, options.classes, COLUMNS)
+    numbered = tuple(column for column in columns.holds if re.fullmatch(r"\d+", column))
+    if len(numbered) > 1:
+        return Candidate(numbered, numbered, COLUMNS)
+    if options.classes is not None:
+        return None
+    floats = columns.floats()
+    values = columns.labels() if floats else set()
+    unknown = sorted(values - set(columns.holds))
+    if unknown and len(values & set(floats)) > 1:
+        raise InputError(
+            f"{name}: labels name the columns {listed(sorted(values & set(floats)))}, but there are others, "
+            f"{listed(unknown)}, without a column; expected a column of scores for every label; correct the "
+            "labels, or name the columns with --scores"
+        )
+    if unknown or not values:
+        return None
+    others = tuple(column for column in floats if column not in values)
+    taken = tuple(column for column in columns.holds if column in values)
+    if others and columns.look(taken) != "distributions":
+        every = [column for column in columns.holds if column in values or column in others]
+        offer = f"say so with --classes {','.join(every)}"
+        if len(values) > 1:
+            offer += f", if not with --classes {','.join(column for column in every if column in values)}"
+        raise InputError(
+            f"{name}: the labels name the columns {listed(sorted(values))}, but {listed(others)} may be "
+            f"the scores of further classes; if so, {offer}"
+        )
+    return Candidate(taken, taken, COLUMNS)
+
+
+def _suffixed(columns: Columns, singles: Sequence[Candidate]) -> Candidate | None:
+    """Find columns as `cat_prob, dog_prob`; those named otherwise than the classes are systems."""
+    floats = [one for one in columns.holds if columns.holds[one] in ("float", "integer")]
+    matches = {one: found[1] for one in floats if (found := SUFFIXED.fullmatch(one))}
+    matches = {one: stem for one, stem in matches.items() if not known.ALONE.fullmatch(one)}
+    if len(matches) < 2:
+        return None
+    scores, classes = tuple(matches), tuple(matches.values())
+    labels = columns.labels()
+    numbered = all(name.isdigit() for name in classes)
+    if numbered or (labels and labels <= set(classes)) or columns.look(scores) == "distributions":
+        return Candidate(scores, classes, COLUMNS)
+    return None
+
+
+def _single(column: str, columns: Columns) -> Candidate | None:
+    """Return a column as one score a row, or as a list of scores, if its name or values allow that."""
+    holds = columns.holds[column]
+    alone, name = known.ALONE.fullmatch(column), plain(column)
+    if holds == "list":
+        if column in columns.packed and columns.packed[column].scores == column:
+            return Candidate((column,), None, LISTS)
+        if NO_SCORES.fullmatch(column):
+            return None
+        named = 3 if alone else 1 if name in GUESSES else 0
+        return Candidate((column,), None, LISTS, 2, named)
+    if holds not in ("float", "integer"):
+        return None
+    looks = columns.look((column,))
+    stem = STEMS[alone[1].lower()] if alone else None
+    if alone or name in ITSELF:
+        if name in ("p", "yp"):
+            return Candidate((column,), None, ALONE, 2 if looks in ("unit", "unknown") else 1, 1)
+        named = 3 if stem or name in ITSELF else 2
+        return Candidate((column,), None, ALONE, 2 if stem or looks in ("unit", "unknown") else 1, named)
+    if SUFFIXED.fullmatch(column) and not PREFIXED.fullmatch(column):
+        return Candidate((column,), None, ALONE, 2, 3)
+    if name in GUESSES and looks == "unit":
+        return Candidate((column,), None, ALONE, 2, 1)
+    return None
+
+
+def _best(singles: Sequence[Candidate], columns: Columns) -> Candidate | None:
+    """Return the column that is best named and fits; lists before numbers where both are as good."""
+    if not singles:
+        return None
+    top = max((one.fits, one.named) for one in singles)
+    best = [one for one in singles if (one.fits, one.named) == top]
+    lists = [one for one in best if one.layout is LISTS]
+    if len(lists) > 1 and len(lists) == len(best):
+        raise InputError(
+            f"{columns.name} has {len(lists)} list columns, {listed([one.scores[0] for one in lists])}; "
+            f"choose the scores with --scores: {commands(columns.name, lists)}"
+        )
+    if len(best) > 1:
+        raise InputError(
+            f"{columns.name} has {len(best)} columns that may be the scores, "
+            f"{listed([one.scores[0] for one in best])}; choose one with --scores: "
+            f"{commands(columns.name, best)}"
+            + (f"; or compare them as systems: {_systems(columns.name, best)}" if not lists else "")
+        )
+    return best[0]
+
+
+def _systems(name: str, candidates: Sequence[Candidate]) -> str:
+    systems = [f"--system {one.scores[0]}={one.scores[0]}" for one in candidates]
+    return f"calcli compare {shlex.quote(name)} {' '.join(map(shlex.quote, systems))}".replace("'", "")
+
+
+def system_doubt(found: Candidate, columns: Columns) -> tuple[str, ...]:
+    """Return the doubt whether columns of scores are classes or systems, where labels do not name them."""
+    names = found.classes or ()
+    if len(names) < 2 or found.layout is not COLUMNS or any(name.isdigit() for name in names):
+        return ()
+    if {name.casefold() for name in names} in PAIRS or columns.options.classes is not None:
+        return ()
+    if not columns.labels() <= {"0", "1", "0.0", "1.0"} or columns.look(found.scores) == "distributions":
+        return ()
+    systems = " ".join(f"--system {name}={one}" for name, one in zip(names, found.scores, strict=True))
+    return (
+        f"the labels are 0 and 1 and do not name {listed(names)}: if these are systems, not classes, say "
+        f"calcli compare {shlex.quote(columns.name)} {systems}",
+    )

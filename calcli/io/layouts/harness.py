@@ -1,0 +1,147 @@
+"""Samples of lm-evaluation-harness: a log-likelihood for each option of a question, one of them the target.
+
+Questions may have different numbers of options. A row's scores are the log-softmax of the log-likelihoods, or
+of those divided by the characters of the options (what acc_norm compares); options that a question does not
+have get the probability 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from calcli.core.language.errors import InputError
+from calcli.core.language.places import option_names
+from calcli.io.layouts.unpacking import Head, Made, Row, Unpacked
+from calcli.io.options import ReadOptions
+
+MARKS = ("filtered_resps", "resps")  # fields that only these samples have
+FIELDS = ("log_likelihoods", "characters", "most", "least")
+OPTIONS = pa.struct(
+    [
+        ("log_likelihoods", pa.list_(pa.float64())),
+        ("characters", pa.list_(pa.int64())),
+        ("most", pa.int64()),
+        ("least", pa.int64()),
+    ]
+)
+
+
+def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
+    """Return questions, their options and targets, a pyarrow.Table; None if these are no such samples.
+
+    Raises
+    ------
+    InputError
+        If a target is none of the options.
+    """
+    if not any(mark in records[0] for mark in MARKS):
+        return None
+    likelihoods = [_likelihoods(record) for record in records]
+    if any(len(one) < 2 for one in likelihoods):
+        return None
+    most, least = max(map(len, likelihoods)), min(map(len, likelihoods))
+    options = [
+        {"log_likelihoods": one, "characters": _characters(record, len(one)), "most": most, "least": least}
+        for record, one in zip(records, likelihoods, strict=True)
+    ]
+    targets = [
+        _target(record, len(one), n, name)
+        for n, (record, one) in enumerate(zip(records, likelihoods, strict=True))
+    ]
+    plain = [
+        head
+        for head, value in records[0].items()
+        if isinstance(value, str | int | float) and head not in ("target", *MARKS)
+    ]
+    columns: dict[str, Any] = {"options": pa.array(options, OPTIONS), "target": pa.array(targets)}
+    for head in plain:
+        values = [record.get(head) for record in records]
+        try:
+            columns[head] = pa.array(values)
+        except pa.ArrowException:
+            columns[head] = pa.array([str(value) for value in values])
+    return pa.table(columns)
+
+
+def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
+    """Return the log-probabilities of the options."""
+    if not pa.types.is_struct(field.type) or tuple(one.name for one in field.type) != FIELDS:
+        return None
+    made = Made("log_probs", pa.list_(pa.float64()), partial(_log_probs, per_character=options.per_character))
+    how = (
+        "divided by their characters"
+        if options.per_character
+        else "as they are (--per-character divides them)"
+    )
+    note = f"the scores are the log-softmax of the log-likelihoods of the options, {how}"
+    first = head()
+    counts = first[0].as_py() if len(first) else {"most": 0, "least": 0}
+    names = option_names(counts["most"]) if counts["least"] < counts["most"] else None
+    return Unpacked((made,), note=note, classes=names)
+
+
+def _log_probs(options: Any, row: Row, *, per_character: bool) -> Any:
+    found = []
+    parts = (options.field(part).to_pylist() for part in FIELDS)
+    for n, (likelihoods, characters, most, _) in enumerate(zip(*parts, strict=True)):
+        scores = np.array(likelihoods, np.float64)
+        if per_character:
+            if characters is None or len(characters) != len(likelihoods) or 0 in characters:
+                raise InputError(f"{row(n)} does not have the text of its options; leave out --per-character")
+            scores = scores / characters
+        scores = scores - np.logaddexp.reduce(scores)
+        found.append([*scores.tolist(), *[-np.inf] * (most - len(scores))])
+    return pa.array(found, pa.list_(pa.float64()))
+
+
+def _likelihoods(record: Mapping[str, Any]) -> list[float]:
+    """Return the log-likelihood of each option; none if these are other answers."""
+    found = []
+    for one in record.get("filtered_resps") or record.get("resps") or ():
+        while isinstance(one, list) and len(one) == 1:
+            one = one[0]
+        if not isinstance(one, list) or len(one) != 2:
+            return []
+        try:
+            found.append(float(one[0]))
+        except (TypeError, ValueError):
+            return []
+    return found
+
+
+def _texts(record: Mapping[str, Any], count: int) -> list[str]:
+    """Return what was asked for the likelihood of; none if that was not logged for all options."""
+    stored = record.get("arguments") or ()
+    found = [
+        list(one.values()) if isinstance(one, dict) else one
+        for one in (stored.values() if isinstance(stored, dict) else stored)
+    ]
+    texts = [one[1] for one in found if isinstance(one, list) and len(one) > 1 and isinstance(one[1], str)]
+    return texts if len(texts) == count else []
+
+
+def _characters(record: Mapping[str, Any], count: int) -> list[int]:
+    """Return the length of each option, without the blank before it."""
+    return [len(text.removeprefix(" ")) for text in _texts(record, count)]
+
+
+def _target(record: Mapping[str, Any], count: int, n: int, name: str) -> int:
+    """Return which option is right: by its number, or by its text."""
+    target = record.get("target")
+    if isinstance(target, list) and len(target) == 1:
+        target = target[0]
+    texts = [text.strip() for text in _texts(record, count)]
+    if isinstance(target, str) and target.strip() in texts and texts.count(target.strip()) == 1:
+        return texts.index(target.strip())
+    try:
+        found = int(str(target))
+    except ValueError:
+        found = -1
+    if not 0 <= found < count:
+        raise InputError(f"{name}: row {n} has the target {target!r}; expected one of its {count} options")
+    return found

@@ -1,0 +1,160 @@
+"""What columns and arrays are usually called, without regard to case, blanks, dots and underscores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from calcli.core.data.predictions import Kind
+
+LABELS = frozenset(
+    [
+        "label",
+        "labels",
+        "target",
+        "targets",
+        "y",
+        "ytrue",
+        "ytest",
+        "yval",
+        "yvalid",
+        "ytrain",
+        "class",
+        "truth",
+        "groundtruth",
+        "gt",
+        "gold",
+        "goldlabel",
+        "truelabel",
+        "truelabels",
+        "truetarget",
+        "trueclass",
+        "classlabel",
+        "classlabels",
+        "classtarget",
+        "actuallabel",
+        "actualclass",
+        "labelids",
+        "labelid",
+    ]
+)
+WEAK_LABELS = frozenset(  # labels where nothing else is
+    [
+        "actual",
+        "actuals",
+        "response",
+        "obs",
+        "observed",
+        "observation",
+        "outcome",
+        "outcomes",
+        "reference",
+        "event",
+        "answer",
+    ]
+)
+STEMS: dict[str, Kind | None] = {
+    "logit": "logits",
+    "log_prob": "log-probs",
+    "logprob": "log-probs",
+    "log_probabilitie": "log-probs",
+    "log_probability": "log-probs",
+    "prob": "probs",
+    "proba": "probs",
+    "probabilitie": "probs",
+    "probability": "probs",
+    "score": None,
+    "p": None,
+}
+STEM = "|".join(sorted(STEMS, key=len, reverse=True))
+SURE_STEM = "|".join(sorted((stem for stem, kind in STEMS.items() if kind), key=len, reverse=True))
+LEAD = r"(?:(?:y|predictions?|predicted|predict|preds?|yhat|oof|class|scored|softmax|test|val)[_.\- ]*)*"
+PREFIXED = re.compile(rf"(?i){LEAD}({STEM})s?[_.\-: ](.+)")
+SUFFIXED = re.compile(rf"(?i)(.+?)[_.\-: ](?:preds?[_.\-: ])?({SURE_STEM})s?")
+ALONE = re.compile(rf"(?i){LEAD}({STEM})s?")
+ITSELF = frozenset(
+    ["probpred", "probapred", "probapositive", "scorepred"]
+)  # one score, not that of a class pred
+GUESSES = frozenset(  # scores where their values are probabilities, else predicted classes
+    [
+        "prediction",
+        "predictions",
+        "pred",
+        "preds",
+        "ypred",
+        "ypreds",
+        "yhat",
+        "yhats",
+        "output",
+        "outputs",
+        "oof",
+        "oofpred",
+        "oofpreds",
+        "predoof",
+        "oofprediction",
+        "oofpredictions",
+        "estimate",
+        "fitted",
+    ]
+)
+NO_SCORES = re.compile(  # lists that are something else
+    r"(?i).*(embedding|embeddings|embed|features?|vector|hidden|hidden_states?|input_ids|tokens?|token_ids|"
+    r"token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references)"
+)
+RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
+TOP_K = re.compile(r"(?i)(.*[_.-])?top[_-]?\d+([_.-].*)?")
+
+
+def plain(name: str) -> str:
+    """Return a name in small letters without blanks, dots, dashes and underscores."""
+    return re.sub(r"[\s._\-]+", "", name).casefold()
+
+
+def label_names(names: Iterable[str]) -> list[str]:
+    """Return which of the names are those of labels; weak ones only where there is no other."""
+    names = list(names)
+    for known in (LABELS, WEAK_LABELS):
+        if found := [name for name in names if plain(name.removeprefix("instance.")) in known]:
+            return found
+    predicted = {plain(name) for name in names if plain(name).startswith("predicted")}
+    return [name for name in names if f"predicted{plain(name)}" in predicted]
+
+
+def score_names(names: Iterable[str]) -> list[str]:
+    """Return which of the names are those of arrays of scores; guesses only where there is no other."""
+    names = list(names)
+    return [name for name in names if ALONE.fullmatch(name)] or [
+        name for name in names if plain(name) in GUESSES
+    ]
+
+
+def kind_by_name(names: Sequence[str]) -> tuple[Kind | None, str]:
+    """Return the kind of scores that the names of their columns tell, and how they are named."""
+    kinds = {_kind(name) for name in names}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is None:
+        return None, ""
+    prefixed = PREFIXED.fullmatch(names[0])
+    shown = names[0] if len(names) == 1 else ", ".join(names[:2]) + ", ..."
+    if prefixed and len(names) > 1:
+        shown = names[0][: prefixed.start(2)] + "*"
+    return kind, f"the scores are named {shown}"
+
+
+def _kind(name: str) -> Kind | None:
+    alone, prefixed, suffixed = (one.fullmatch(name) for one in (ALONE, PREFIXED, SUFFIXED))
+    stem = alone[1] if alone else prefixed[1] if prefixed else suffixed[2] if suffixed else ""
+    return STEMS.get(stem.lower())
+
+
+def natural_key(text: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers in names as numbers: part-2 before part-10."""
+    pieces = re.split(r"(\d+)", text)
+    return [(int(piece), "") if i % 2 else (-1, piece) for i, piece in enumerate(pieces)]
+
+
+def natural_order(names: Sequence[str]) -> list[int]:
+    """Return the order of class names: by number where they differ in numbers only, else as they are."""
+    if len({re.sub(r"\d+", "0", name) for name in names}) > 1:
+        return list(range(len(names)))
+    return sorted(range(len(names)), key=lambda i: natural_key(names[i]))

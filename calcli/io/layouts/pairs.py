@@ -1,0 +1,80 @@
+"""Lists of {label, score}, or lists of classes beside lists of scores, in one column."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calcli.io.layouts.names import plain
+from calcli.io.layouts.unpacking import Head, Made, Unpacked
+from calcli.io.options import ReadOptions
+
+LABEL = re.compile(r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?")
+SCORE = re.compile(r"scores?|probs?|probas?|probability|probabilities|confidences?")
+
+
+def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
+    """Return a column of lists of classes and one of lists of their scores."""
+    kind = field.type
+    wrapped = pa.types.is_struct(kind) and kind.num_fields == 1 and kind.field(0).name == "list"
+    if wrapped:
+        kind = kind.field(0).type  # as BigQuery exports lists to parquet
+    if _is_list(kind) and pa.types.is_struct(kind.value_type):
+        inner = kind.value_type
+        deeper = inner.num_fields == 1 and pa.types.is_struct(inner.field(0).type)
+        parts = _parts(inner.field(0).type if deeper else inner)
+        if parts is None:
+            return None
+
+        def make(part: str, values: Any) -> Any:
+            lists = values.field(0) if wrapped else values
+            flat = lists.values.field(0) if deeper else lists.values
+            return _relisted(lists, flat.field(part))
+
+    elif pa.types.is_struct(kind) and all(_is_list(one.type) for one in kind):
+        parts = _parts(kind)
+        if parts is None:
+            return None
+
+        def make(part: str, values: Any) -> Any:
+            return values.field(part)
+
+    else:
+        return None
+    label, score = parts
+    classes = Made(
+        f"{field.name}.{label}",
+        pa.list_(pa.large_string()),
+        lambda values, row: make(label, values).cast(pa.list_(pa.large_string())),
+    )
+    scores = Made(
+        f"{field.name}.{score}",
+        pa.list_(pa.float64()),
+        lambda values, row: make(score, values).cast(pa.list_(pa.float64())),
+    )
+    return Unpacked((classes, scores), scores.name)
+
+
+def _is_list(kind: Any) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+
+
+def _parts(kind: Any) -> tuple[str, str] | None:
+    """Return the fields of class and score in a struct, if it has one of each."""
+    names = [one.name for one in kind]
+    label = [name for name in names if LABEL.fullmatch(plain(name))]
+    score = [name for name in names if SCORE.fullmatch(plain(name))]
+    return (label[0], score[0]) if label and len(score) == 1 else None
+
+
+def _relisted(lists: Any, flat: Any) -> Any:
+    """Return lists of the same lengths with other values; a list that is missing is empty."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    starts = lists.offsets[0].as_py()
+    total = pc.sum(lengths).as_py() or 0
+    ends = pc.cumulative_sum(lengths.cast(pa.int32()))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    return pa.ListArray.from_arrays(offsets, flat.slice(starts, total))

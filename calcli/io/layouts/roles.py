@@ -1,0 +1,251 @@
+"""Which column is what: the label, the scores and their classes, by the usual names or by the options."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.layouts import ALONE, COLUMNS, LAYOUTS, LISTS, Layout
+from calcli.io.layouts.answers import confidence_hint, require_column
+from calcli.io.layouts.candidates import Candidate, Columns, Holds, Look, choose, command, system_doubt
+from calcli.io.layouts.names import (
+    PREFIXED,
+    TOP_K,
+    WEAK_LABELS,
+    kind_by_name,
+    label_names,
+    natural_order,
+    plain,
+)
+from calcli.io.layouts.unpacking import Unpacked
+from calcli.io.options import ReadOptions
+from calcli.io.places import listed
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The part each column plays.
+
+    Attributes
+    ----------
+    label
+        Column of labels, or None if they are in a file of their own.
+    scores
+        Columns of scores in the order of the classes, or the one list column.
+    classes
+        Class names of these columns, where their names have any.
+    kind, kind_reason
+        What the names say about the scores.
+    layout
+        What they are read as.
+    doubts
+        How they might be meant otherwise, sentences for the user.
+    considered
+        Other columns that might have been the scores, and why they are not.
+    """
+
+    label: str | None
+    scores: tuple[str, ...]
+    classes: tuple[str, ...] | None
+    kind: Kind | None = None
+    kind_reason: str = ""
+    layout: Layout = COLUMNS
+    doubts: tuple[str, ...] = ()
+    considered: tuple[tuple[str, str], ...] = ()
+
+
+def find_roles(
+    columns: Mapping[str, Holds],
+    values: Callable[[str], Sequence[str]],
+    options: ReadOptions,
+    name: str,
+    *,
+    labelled: bool = True,
+    look: Callable[[Sequence[str]], Look] = lambda _: "unknown",
+    packed: Mapping[str, Unpacked] | None = None,
+) -> Roles:
+    """Find labels and scores among the columns of a table.
+
+    Parameters
+    ----------
+    columns
+        What each column holds.
+    values
+        Reads the distinct values of a column, as text; asked only where columns are named by labels.
+    options
+        What the user said.
+    name
+        Of the file, for messages.
+    labelled
+        Whether labels are looked for, where `--labels` does not say that they are elsewhere.
+    look
+        Says what the first values of some columns look like.
+    packed
+        How those columns came about that are stored in another form.
+
+    Raises
+    ------
+    InputError
+        If something is not found, or two readings fit.
+    UsageError
+        If an option names what is not there.
+    """
+    label = _label_column(columns, options, name, look) if labelled and options.labels is None else None
+    if options.labels is not None and options.label_column is not None:
+        raise UsageError(
+            f"--label-column {options.label_column} and --labels {options.labels} both say where the labels "
+            "are; leave one out"
+        )
+    if options.weights is not None:
+        require_column(options.weights, columns, name, "--weights")
+    rest = {c: holds for c, holds in columns.items() if c not in (label, options.weights)}
+    others = Columns(name, rest, label, values, look, options, packed or {})
+    considered: list[tuple[str, str]] = []
+    if options.scores is not None:
+        found = _by_pattern(options.scores, rest, name)
+    else:
+        chosen, considered = choose(others)
+        if chosen is None:
+            raise InputError(_no_scores(columns, name))
+        found = chosen
+    scores, classes = found.scores, found.classes
+    if options.system and len(scores) == 1:
+        classes = None  # its name is that of the system
+    if classes is not None:
+        scores, classes = _in_order(scores, classes, options.classes, name)
+    kind, reason = kind_by_name(scores)
+    if found.kind is not None:
+        kind, reason = found.kind, f"so {found.layout.name} writes them"
+    doubts = () if options.scores is not None else system_doubt(found, others)
+    return Roles(label, scores, classes, kind, reason, found.layout, doubts, tuple(considered))
+
+
+def refuse_duplicates(names: Sequence[str], name: str) -> None:
+    """Raise an InputError if two columns have the same name."""
+    repeated = [column for column, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(f"{name} has more than one column named {listed(repeated)}; rename all but one")
+
+
+def _label_column(
+    columns: Mapping[str, Holds], options: ReadOptions, name: str, look: Callable[[Sequence[str]], Look]
+) -> str:
+    if options.label_column is not None:
+        require_column(options.label_column, columns, name, "--label-column")
+        return options.label_column
+    found = label_names(columns)
+    if found and plain(found[0]) in WEAK_LABELS:
+        found = [one for one in found if columns[one] in ("integer", "text") or look((one,)) == "classes"]
+    found = found or _in_names_of_scores(columns)
+    if len(found) > 1:
+        options_each = [command(name, "--label-column", shlex.quote(one)) for one in found]
+        raise InputError(
+            f"{name} has {len(found)} columns that may be the labels: {listed(found)}; choose one with "
+            f"--label-column: {'; '.join(options_each)}"
+        )
+    if not found:
+        if columns and all(re.fullmatch(r"[-+.\deE]+", column) for column in columns):
+            raise InputError(
+                f"{name}: the first line, {listed(tuple(columns))}, looks like numbers; "
+                "expected a header line with the names of the columns"
+            )
+        raise InputError(
+            f"{name} has no label column: found {listed(tuple(columns))}, expected a name such as label, "
+            "target or y_true; name it with --label-column, or give a file of labels with --labels"
+            f"{confidence_hint(columns, name)}"
+        )
+    return found[0]
+
+
+def _in_names_of_scores(columns: Mapping[str, Holds]) -> list[str]:
+    """Return the columns that those of scores name as the labels, as in `P (species=cat)`."""
+    matches = [
+        match
+        for layout in LAYOUTS
+        if "label" in layout.pattern.groupindex
+        for column in columns
+        if (match := layout.pattern.fullmatch(column))
+    ]
+    return list(dict.fromkeys(match["label"] for match in matches if match["label"] in columns))
+
+
+def _by_pattern(pattern: str, columns: Mapping[str, Holds], name: str) -> Candidate:
+    """Return the columns that the user names."""
+    found = tuple(column for column in columns if fnmatch.fnmatchcase(column, pattern))
+    if pattern in columns:
+        found = (pattern,)
+    if not found and "," in pattern:
+        return _by_list(tuple(column.strip() for column in pattern.split(",")), columns, name)
+    if not found:
+        raise UsageError(f'--scores: {name} has no column like "{pattern}"; it has {listed(tuple(columns))}')
+    lists = [column for column in found if columns[column] == "list"]
+    if lists and len(found) > 1:
+        raise UsageError(
+            f'--scores "{pattern}" matches the list column {lists[0]} and others; name that one alone'
+        )
+    if lists:
+        return Candidate(found, None, LISTS)
+    if pattern in columns or not re.search(r"[*?\[]", pattern):
+        prefixed = PREFIXED.fullmatch(pattern)
+        return Candidate(found, (prefixed[2],) if prefixed else None, ALONE)
+    before, after = re.split(r"[*?\[]", pattern)[0], re.split(r"[*?\]]", pattern)[-1]
+    classes = tuple(column[len(before) : len(column) - len(after)] or column for column in found)
+    return Candidate(found, classes, COLUMNS)
+
+
+def _by_list(wanted: tuple[str, ...], columns: Mapping[str, Holds], name: str) -> Candidate:
+    for column in wanted:
+        require_column(column, columns, name, "--scores")
+        if columns[column] == "list":
+            raise UsageError(f"--scores names the list column {column} and others; name that one alone")
+    prefixed = [PREFIXED.fullmatch(column) for column in wanted]
+    classes = tuple(
+        found[2] if found and all(prefixed) else column
+        for found, column in zip(prefixed, wanted, strict=True)
+    )
+    return Candidate(wanted, classes, COLUMNS)
+
+
+def _no_scores(columns: Mapping[str, Holds], name: str) -> str:
+    if any(TOP_K.fullmatch(column) for column in columns):
+        return (
+            f"{name} has only the largest scores of each row (a sparse top-k dump, columns "
+            f"{listed(tuple(columns))}); expected the scores of all classes"
+        )
+    if hint := confidence_hint(columns, name, or_classes=True):
+        return f"{name} has no scores but a confidence: found {listed(tuple(columns))}{hint}"
+    return (
+        f"{name} has no score columns: found {listed(tuple(columns))}, expected names such as logit_cat or "
+        "prob_cat, the class names themselves, or one list column; name them as in --scores 'p_*' "
+        "or --scores neg,pos, and the classes of the labels in the same order with --classes"
+    )
+
+
+def _in_order(
+    scores: tuple[str, ...], classes: tuple[str, ...], wanted: tuple[str, ...] | None, name: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Order the columns by class: as wanted, by number, or as they stand in the file."""
+    repeated = [c for c, count in Counter(classes).items() if count > 1]
+    if repeated:
+        raise InputError(f"{name} has two columns for class {repeated[0]}; choose the scores with --scores")
+    column = dict(zip(classes, scores, strict=True))
+    ordered = tuple(classes[i] for i in natural_order(classes))
+    if wanted is None or len(classes) == 1:
+        return tuple(column[c] for c in ordered), ordered
+    if set(wanted) == set(classes):
+        return tuple(column[c] for c in wanted), wanted
+    if len(wanted) == len(classes):
+        if ordered == tuple(map(str, range(len(classes)))):
+            return tuple(column[c] for c in ordered), wanted
+        if {c.casefold() for c in wanted}.isdisjoint(c.casefold() for c in classes):
+            return scores, wanted
+    raise UsageError(
+        f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
+        "expected the same names, in any order, or as many others, in the order of the columns"
+    )

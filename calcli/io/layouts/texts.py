@@ -1,0 +1,159 @@
+"""Scores as text in a cell: "[0.1, 0.9]", "0.1,0.9", lists of {label, score}, objects of scores, "87%"."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calcli.core.language.errors import InputError
+from calcli.io.layouts import pairs
+from calcli.io.layouts.answers import is_confidence
+from calcli.io.layouts.names import ALONE, GUESSES, PREFIXED, RANKED, SUFFIXED, plain
+from calcli.io.layouts.unpacking import Head, Made, Row, Unpacked
+from calcli.io.options import ReadOptions
+
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
+BETWEEN = r"\s*[,;|]\s*|\s+"
+NUMBERS = re.compile(rf"(?i)\s*[\[(]?\s*(?:{NUMBER})(?:(?:{BETWEEN})(?:{NUMBER}))+\s*[\])]?\s*")
+WORDS = re.compile(r"\s*\[[^{}]*\]\s*", re.DOTALL)
+OBJECTS = re.compile(r"\s*\[?\s*\{.*\}\s*\]?\s*", re.DOTALL)
+PERCENT = re.compile(r"\s*\d+(?:\.\d+)?\s*%\s*")
+WRAPPED = re.compile(
+    r"(?:np\.|numpy\.)?(?:float\d*|array|tensor)\(([^()]*?)(?:,\s*(?:dtype|device|grad_fn)=[^()]*)?\)"
+)
+LOOKED_AT = 16  # values by which the form is known
+
+
+def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
+    """Return lists of numbers, lists of classes with their scores, or numbers from percentages."""
+    kind, name = field.type, field.name
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not _may_hold_scores(
+        name, options
+    ):
+        return None
+    values = [value for value in head().to_pylist()[:LOOKED_AT] if value and value.strip()]
+    if not values:
+        return None
+    plainly = [_unwrapped(value) for value in values]
+    if all(map(PERCENT.fullmatch, plainly)):
+        return Unpacked((Made(name, pa.float64(), _percentages),), percent=True)
+    if all(map(NUMBERS.fullmatch, plainly)):
+        return Unpacked((Made(name, pa.list_(pa.float64()), _numbers),), note=f"{name} holds lists as text")
+    if RANKED.fullmatch(name):
+        if all(map(WORDS.fullmatch, plainly)) and any("," in value or "'" in value for value in plainly):
+            return Unpacked((Made(name, pa.list_(pa.string()), _words),))
+        return None
+    if all(map(OBJECTS.fullmatch, plainly)):
+        return _of_objects(field, plainly, options)
+    return None
+
+
+def _may_hold_scores(name: str, options: ReadOptions) -> bool:
+    named = any(one.fullmatch(name) for one in (ALONE, PREFIXED, SUFFIXED, RANKED))
+    told = name in (options.scores, options.confidence)
+    return named or plain(name) in GUESSES or is_confidence(name) or told
+
+
+def _unwrapped(text: str) -> str:
+    """Return text without what numpy and torch print around numbers."""
+    while (shorter := WRAPPED.sub(r"\1", text)) != text:
+        text = shorter
+    return text
+
+
+def _percentages(texts: Any, row: Row) -> Any:
+    cells = pc.utf8_trim_whitespace(pc.replace_substring(texts, "%", "", max_replacements=1))
+    cells = pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)  # what is missing
+    return _as_numbers(cells, cells, row, "a number with a percent sign")
+
+
+def _numbers(texts: Any, row: Row) -> Any:
+    """Return the numbers in text such as "[0.1, 0.9]"; what is missing is an empty list."""
+    cells = pc.fill_null(texts, "")
+    if pc.any(pc.match_substring(cells, "(")).as_py():
+        cells = pa.array([_unwrapped(text) for text in cells.to_pylist()], pa.string())
+    if pc.any(pc.match_substring(cells, "...")).as_py():
+        n = pc.index(pc.match_substring(cells, "..."), True).as_py()
+        raise InputError(
+            f"{row(n)} has scores of which some were left out as they were printed (...); save all of them"
+        )
+    bare = pc.utf8_trim(cells.cast(pa.string()), "[]() \t\r\n")
+    lists = pc.split_pattern_regex(bare, BETWEEN)
+    flat = lists.flatten()
+    if pc.any(pc.equal(flat, "")).as_py():  # what is missing
+        return pa.array([[float(x) for x in one if x] for one in lists.to_pylist()], pa.list_(pa.float64()))
+    return pa.ListArray.from_arrays(lists.offsets, _as_numbers(flat, lists, row, "numbers, as in [0.1, 0.9]"))
+
+
+def _as_numbers(flat: Any, cells: Any, row: Row, expected: str) -> Any:
+    """Return text as numbers; `cells` has that of each row, for messages."""
+    try:
+        return flat.cast(pa.float64())
+    except pa.ArrowInvalid as error:
+        for n, cell in enumerate(cells.to_pylist()):
+            for text in cell if isinstance(cell, list) else [cell or "nan"]:
+                if not re.fullmatch(f"(?i){NUMBER}", text):
+                    raise InputError(
+                        f'{row(n)} has "{text}" among the scores; expected {expected}'
+                    ) from error
+        raise
+
+
+def _words(texts: Any, row: Row) -> Any:
+    """Return the names in text such as "['cat', 'dog']"."""
+    return pa.array([[str(one) for one in _parsed(text, row, n)] for n, text in enumerate(texts.to_pylist())])
+
+
+def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked | None:
+    """Return what becomes of text that holds objects: each a {label, score}, or one of scores by class."""
+    first = _literal(values[0])
+    if isinstance(first, dict):
+        if len(first) < 2 or not all(isinstance(one, int | float) for one in first.values()):
+            return None
+
+        def parse(texts: Any, row: Row) -> Any:
+            read = [_parsed(text, row, n) for n, text in enumerate(texts.to_pylist())]
+            return pa.array([[{"label": str(k), "score": v} for k, v in one.items()] for one in read], kind)
+
+        kind = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))
+    elif isinstance(first, list) and first and isinstance(first[0], dict):
+        kind = pa.array([first]).type
+
+        def parse(texts: Any, row: Row) -> Any:
+            return pa.array([_parsed(text, row, n) for n, text in enumerate(texts.to_pylist())], kind)
+
+    else:
+        return None
+    found = pairs.unpack(pa.field(field.name, kind), lambda: None, options)
+    if found is None:
+        return None
+    made = tuple(Made(one.name, one.type, partial(_after, parse, one.make)) for one in found.made)
+    return Unpacked(made, found.scores, note=f"{field.name} holds objects as text")
+
+
+def _after(parse: Callable[..., Any], make: Callable[..., Any], texts: Any, row: Row) -> Any:
+    return make(parse(texts, row), row)
+
+
+def _literal(text: str) -> Any:
+    """Return what JSON or a Python literal says, None if it is neither."""
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return None
+
+
+def _parsed(text: str | None, row: Row, n: int) -> Any:
+    found = _literal(_unwrapped(text or ""))
+    if found is None:
+        raise InputError(f'{row(n)} has "{(text or "")[:60]}", which is not a list as in the first row')
+    return found

@@ -1,0 +1,124 @@
+"""Tables that are seen otherwise than they are stored: packed columns as plain ones, columns of one value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from calcli.io.layouts.unpacking import Unpacked, unpack_column
+from calcli.io.options import ReadOptions
+from calcli.io.places import Place
+from calcli.io.tables import Table
+
+HEAD_ROWS = 256  # by which a packed column is known
+
+
+@dataclass(frozen=True)
+class UnpackedTable(Table):
+    """A table of which some columns are seen in another form.
+
+    Attributes
+    ----------
+    table
+        As it is stored.
+    unpacked
+        What its packed columns are seen as.
+    """
+
+    table: Table
+    unpacked: Mapping[str, Unpacked]
+
+    @property
+    def place(self) -> Place:
+        """The files."""
+        return self.table.place
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns as they are seen."""
+        fields: list[Any] = []
+        for field in self.table.schema:
+            made = self.unpacked[field.name].made if field.name in self.unpacked else None
+            fields += [field] if made is None else [pa.field(one.name, one.type) for one in made]
+        return pa.schema(fields)
+
+    def beside(self, values: Mapping[str, str]) -> Table:
+        """Return the table with columns that have one value."""
+        new = {name: value for name, value in values.items() if name not in self.schema.names}
+        return ConstantTable(self, new) if new else self
+
+    @property
+    def packed(self) -> Mapping[str, Unpacked]:
+        """How columns came about that are stored in another form."""
+        return {one.name: it for it in self.unpacked.values() for one in it.made}
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield batches of the columns as they are seen."""
+        makers = {one.name: (name, one.make) for name, it in self.unpacked.items() for one in it.made}
+        stored = list(dict.fromkeys(makers[name][0] if name in makers else name for name in columns))
+        at = 0
+        for batch in self.table.batches(stored):
+            row = partial(_row_from, self.place, at)
+            made = {
+                name: makers[name][1](batch.column(makers[name][0]), row)
+                if name in makers
+                else batch.column(name)
+                for name in columns
+            }
+            yield pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
+            at += batch.num_rows
+
+    def only(self, names: Collection[str | None]) -> Table:
+        """Return the table with these columns as they are seen, and others as they are stored."""
+        used = {name: it for name, it in self.unpacked.items() if any(one.name in names for one in it.made)}
+        return UnpackedTable(self.table, used) if used else self.table
+
+
+def unpacked(table: Table, options: ReadOptions) -> Table:
+    """Return a table with its packed columns unpacked, where a layout knows them."""
+    found = {
+        field.name: unpack_column(field, partial(_first, table, field), options) for field in table.schema
+    }
+    known = {name: one for name, one in found.items() if one is not None}
+    return UnpackedTable(table, known) if known else table
+
+
+def _row_from(place: Place, start: int, row: int) -> str:
+    return place.row(start + row)
+
+
+def _first(table: Table, field: Any) -> Any:
+    batch = table.head([field.name])
+    return pa.array([], field.type) if batch is None else batch.column(0).slice(0, HEAD_ROWS)
+
+
+@dataclass(frozen=True)
+class ConstantTable(Table):
+    """A table with further columns, of one value each."""
+
+    table: Table
+    values: Mapping[str, str]
+
+    @property
+    def place(self) -> Place:
+        """The files."""
+        return self.table.place
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns, those of one value last."""
+        return pa.schema([*self.table.schema, *(pa.field(name, pa.string()) for name in self.values)])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the batches of the table with these values."""
+        stored = [name for name in columns if name not in self.values]
+        for batch in self.table.batches(stored or self.table.schema.names[:1]):
+            arrays = [
+                pa.repeat(self.values[name], batch.num_rows) if name in self.values else batch.column(name)
+                for name in columns
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))

@@ -1,0 +1,236 @@
+"""State files: a stored zip of .npy arrays and a head in JSON; never a pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calcli.core.data.arrays import Array
+from calcli.core.data.binning import Bins
+from calcli.core.data.units import DEALS, UNIT_LIMIT
+from calcli.core.language.errors import CalcliError, InputError
+from calcli.core.language.version import __version__
+from calcli.core.state.cells import ScoreCells
+from calcli.core.state.deals import Deals, Statistic
+from calcli.core.state.state import Body, Facts, Head, Part, State
+from calcli.core.state.swaps import SWAPPED_DEALS, Swaps, swap_edges
+from calcli.io.atomic import atomic_path
+
+ENDING = ".calcli"
+SCHEMA = "calcli.state/1"
+HEAD = "state.json"
+MADE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
+DAMAGE = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, zipfile.BadZipFile, EOFError)
+EXPECTED = "expected a state, as written by calcli evaluate --save-state"
+BINS = tuple(one.name for one in fields(Bins))
+
+
+def is_state(path: str | Path) -> bool:
+    """Tell whether a file is to be read as a state, by its ending."""
+    return str(path).endswith(ENDING)
+
+
+def save_state(state: State, path: str | Path) -> None:
+    """Write a state file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written there, or its name ends otherwise.
+    """
+    if not is_state(path):
+        raise InputError(f"{path}: expected the name of a state to end in {ENDING}")
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(to_bytes(state))
+
+
+def load_state(path: str | Path) -> State:
+    """Read a state file.
+
+    Raises
+    ------
+    InputError
+        If there is none, it is of another version, or damaged.
+    """
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file; {EXPECTED}")
+    return from_bytes(Path(path).read_bytes(), str(path))
+
+
+def to_bytes(state: State) -> bytes:
+    """Return a state as a file holds it."""
+    head = {
+        "schema": SCHEMA,
+        "calcli": __version__,
+        "head": asdict(state.head),
+        "facts": asdict(state.facts),
+        "parts": [asdict(part) for part in state.parts],
+        "bins": list(state.bins),
+        "deals": None if state.body.deals is None else _told(state.body.deals),
+        "cells": {name: cells.limit for name, cells in state.body.cells.items()},
+    }
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
+        file.writestr(zipfile.ZipInfo(HEAD, MADE), json.dumps(head, ensure_ascii=False))
+        for name, array in _arrays(state):
+            content = io.BytesIO()
+            np.save(content, _narrow(array), allow_pickle=False)
+            file.writestr(zipfile.ZipInfo(f"{name}.npy", MADE), content.getvalue())
+    return target.getvalue()
+
+
+def from_bytes(data: bytes, name: str = "state") -> State:
+    """Return the state that a file holds.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or of another version.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            head = json.loads(file.read(HEAD))
+            _require_version(head, name)
+            stored = [one for one in file.namelist() if one != HEAD]
+            arrays = {one.removesuffix(".npy"): _array(file.read(one)) for one in stored}
+        return _state(head, arrays)
+    except CalcliError:
+        raise
+    except DAMAGE as fault:
+        raise InputError(f"{name} is damaged or no state ({fault}); {EXPECTED}") from fault
+
+
+def _require_version(head: Any, name: str) -> None:
+    schema = head["schema"]
+    if schema == SCHEMA:
+        return
+    kind, _, version = str(schema).rpartition("/")
+    if kind == SCHEMA.rpartition("/")[0] and version.isdigit():
+        raise InputError(
+            f"{name} is written in version {version} of the format by calcli {head.get('calcli')}; this is "
+            f"calcli {__version__}, which reads version {SCHEMA.rpartition('/')[2]}"
+        )
+    raise ValueError(f"schema {schema!r}")
+
+
+def _array(content: bytes) -> Array:
+    return np.load(io.BytesIO(content), allow_pickle=False)
+
+
+def _narrow(array: Array) -> Array:
+    """Return integers of 0 or more in the smallest type that holds them."""
+    if array.dtype.kind not in "iu" or array.dtype == np.uint64 or not array.size or array.min() < 0:
+        return array
+    return array.astype(np.min_scalar_type(array.max()), copy=False)
+
+
+def _told(deals: Deals) -> dict[str, Any]:
+    return {
+        "rows": deals.rows,
+        "statistics": {
+            name: {"scale": own.scale, "infinite_weight": own.infinite_weight, "first": own.first}
+            for name, own in deals.statistics.items()
+        },
+    }
+
+
+def _arrays(state: State) -> Iterator[tuple[str, Array]]:
+    body = state.body
+    for m, bins in state.bins.items():
+        yield from ((f"bins/{m}/{name}", getattr(bins, name)) for name in BINS)
+    if body.deals is None:
+        yield "rows/labels", body.labels
+        if body.weights is not None:
+            yield "rows/weights", body.weights
+        yield from ((f"rows/columns/{name}", values) for name, values in body.columns.items())
+        return
+    deals = body.deals
+    for name in ("count", "digest", "weight", "squares", "classes", "by_class"):
+        if getattr(deals, name) is not None:
+            yield f"deals/{name}", getattr(deals, name)
+    for name, own in deals.statistics.items():
+        yield f"deals/sums/{name}", own.sums
+        if own.infinite.any():
+            yield f"deals/infinite/{name}", own.infinite
+    for lens, cells in body.cells.items():
+        yield from ((f"cells/{lens}/{name}", values) for name, values in cells.arrays().items())
+        swaps = body.swaps[lens].arrays()
+        yield from ((f"swaps/{lens}/{name}", values) for name, values in swaps.items())
+
+
+def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
+    head = {**told["head"], **{name: tuple(told["head"][name]) for name in ("classes", "metrics")}}
+    head["lenses"] = {name: tuple(pair) for name, pair in head["lenses"].items()}
+    known = Head(**head)
+    k = len(known.classes)
+    body = Body(k, known.weighted, known.lenses)
+    if told["deals"] is None:
+        body.labels = _shaped(arrays["rows/labels"], -1)
+        if known.weighted:
+            body.weights = _shaped(arrays["rows/weights"], len(body.labels))
+        columns = _under("rows/columns/", arrays)
+        body.columns = {name: _shaped(values, len(body.labels)) for name, values in columns.items()}
+        if len(body.labels) > UNIT_LIMIT or (body.labels >= k).any():
+            raise ValueError("labels out of range")
+    else:
+        body.deals = _deals(told["deals"], arrays, k)
+        for lens, limit in told["cells"].items():
+            body.cells[lens] = ScoreCells.of_arrays(int(limit), _under(f"cells/{lens}/", arrays))
+            swaps = _under(f"swaps/{lens}/", arrays)
+            shape = SWAPPED_DEALS, len(swap_edges()) - 1
+            body.swaps[lens] = Swaps.of_arrays(
+                {name: _wide(_shaped(own, *shape)) for name, own in swaps.items()}
+            )
+    bins = {}
+    for m in told["bins"]:
+        count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)
+        bins[m] = Bins(count.astype(np.int64), *(values.astype(np.float64) for values in sums))
+    parts = tuple(Part(**part) for part in told["parts"])
+    return State(known, parts, Facts(**told["facts"]), bins, body)
+
+
+def _deals(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> Deals:
+    sums, infinite = _under("deals/sums/", arrays), _under("deals/infinite/", arrays)
+    none = np.zeros(DEALS, np.int64)
+    statistics = {
+        name: Statistic(
+            _wide(_shaped(sums[name], DEALS)),
+            float(own["scale"]),
+            _wide(_shaped(infinite.get(name, none), DEALS)),
+            float(own["infinite_weight"]),
+            tuple(own["first"]),
+        )
+        for name, own in told["statistics"].items()
+    }
+    weight, squares = (arrays.get(f"deals/{name}") for name in ("weight", "squares"))
+    return Deals(
+        int(told["rows"]),
+        _wide(_shaped(arrays["deals/count"], DEALS)),
+        _shaped(arrays["deals/digest"], DEALS),
+        weight,
+        squares,
+        _wide(_shaped(arrays["deals/classes"], DEALS, k)),
+        _wide(_shaped(arrays["deals/by_class"], 2, k)),
+        statistics,
+    )
+
+
+def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {name.removeprefix(prefix): own for name, own in arrays.items() if name.startswith(prefix)}
+
+
+def _shaped(array: Array, *shape: int) -> Array:
+    if array.ndim != len(shape) or any(n not in (-1, own) for n, own in zip(shape, array.shape, strict=True)):
+        raise ValueError(f"an array of shape {array.shape}")
+    return array
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.int64) if array.dtype.kind in "iu" else array

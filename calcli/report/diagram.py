@@ -1,0 +1,78 @@
+"""A reliability diagram in characters, for terminals far from anything that shows pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calcli.core.curves.reliability import BAND, Reliability
+from calcli.core.estimators.consistency import Null
+from calcli.report.numbers import number, percent, spread
+from calcli.report.shown import Column, Mark, Table
+
+PLACES = 30  # characters from 0 to 1
+CHANCE, SCORE, OBSERVED, BOTH = "░", "|", "●", "◆"
+AXIS = "0" + "observed".center(PLACES - 2) + "1"
+WITH_BAND = f"{OBSERVED} observed; {CHANCE} where {BAND:.0%} of such bins would be if calibrated"
+WITHOUT_BAND = f"{OBSERVED} observed; {SCORE} mean score; {BOTH} both"
+GAP = "gap: observed minus mean score."
+
+
+def diagram_table(result: Reliability, title: str) -> Table:
+    """Return a line for each bin: where it lies, its share of the rows, what was observed, and its gap.
+
+    Parameters
+    ----------
+    result
+        The bins, with their values if calibrated where those were drawn.
+    title
+        Of the table.
+    """
+    banded = bool(np.isfinite(result.low).any())
+    share = result.bins.weight / result.bins.weight.sum()
+    rows: list[tuple[str, ...]] = []
+    marks: dict[tuple[int, int], Mark] = {}
+    for m, rows_of_bin in enumerate(result.bins.count):
+        where = f"{result.edges[m]:.2f} to {result.edges[m + 1]:.2f}"
+        if not rows_of_bin:
+            rows.append((where, "", "", ""))
+            continue
+        gap = result.frequency[m] - result.mean_score[m]
+        if not result.thin[m]:
+            marks[len(rows), 3] = "under" if gap > 0 else "over"
+        rows.append((where, percent(share[m]), _line(result, m), f"{gap:+.3f}"))
+    columns = (Column(_score(result.lens), "left"), Column("rows"), Column(AXIS, "left"), Column("gap"))
+    notes = (f"{WITH_BAND if banded else WITHOUT_BAND}; {GAP}", _errors(result))
+    return Table(title, columns, tuple(rows), notes, marks)
+
+
+def _score(lens: str) -> str:
+    return "confidence" if lens == "top-1" else lens
+
+
+def _line(result: Reliability, m: int) -> str:
+    """Return the axis of one bin: the band behind, and before it what was observed."""
+    signs = [" "] * PLACES
+    low, high = result.low[m], result.high[m]
+    observed, score = _place(result.frequency[m]), _place(result.mean_score[m])
+    if np.isfinite(low):
+        for place in range(_place(low), _place(high) + 1):
+            signs[place] = CHANCE
+    else:
+        signs[score] = SCORE
+    signs[observed] = BOTH if signs[observed] == SCORE else OBSERVED
+    return "".join(signs).rstrip()
+
+
+def _place(value: float) -> int:
+    return min(int(value * PLACES), PLACES - 1)
+
+
+def _errors(result: Reliability) -> str:
+    through = "" if result.lens == "top-1" else f":lens={result.lens}"
+    named = {f"ece{through}": result.binned, f"ks{through}": result.ks}
+    said = [f"{name} {number(one.value)}{_null(one.if_calibrated, one.value)}" for name, one in named.items()]
+    return f"{result.bins.count.sum():,} rows; {'; '.join(said)}."
+
+
+def _null(null: Null | None, value: float) -> str:
+    return f" (if calibrated {spread(null.mean, null.sd, value)})" if null else ""

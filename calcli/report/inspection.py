@@ -1,0 +1,76 @@
+"""How files are read, as shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calcli.core.data.predictions import Predictions
+from calcli.report.numbers import some
+from calcli.report.shown import Column, Shown, Table
+
+NAMED = Column("", "left")
+
+
+@dataclass(frozen=True)
+class InspectionReport(Shown):
+    """How files are read, and what else was considered.
+
+    Attributes
+    ----------
+    files
+        Predictions as they are understood.
+    """
+
+    files: Sequence[Predictions]
+
+    title = "How files are read"
+    schema = "calcli.inspection/1"
+
+    def tables(self) -> list[Table]:
+        """Return for each file what it is read as, and what else was considered."""
+        return [table for one in self.files for table in _tables(one)]
+
+    def content(self) -> dict[str, Any]:
+        """Return the same for each file, all names in full."""
+        return {"files": [_content(one) for one in self.files]}
+
+
+def _tables(one: Predictions) -> list[Table]:
+    origin, scores = one.provenance, one.scores
+    rows = [
+        ("read as", f"{origin.read_as}: {some(origin.taken)}"),
+        *(("doubt", doubt) for doubt in origin.doubts),
+        ("rows", f"{one.n_rows:,}"),
+        ("outcomes" if one.of_answers else "classes", f"{one.n_classes:,}: {some(one.classes)}"),
+        ("right by" if one.of_answers else "labels", origin.labels),
+        ("confidence" if one.of_answers else "scores", f"{one.kind}: {scores.kind_reason}"),
+        ("type", str(scores.dtype)),
+        *([("columns", f"kept beside them: {some(list(one.columns))}")] if one.columns else []),
+        *(("note", note) for note in origin.notes),
+    ]
+    tables = [Table(origin.path, (NAMED, NAMED), tuple(rows))]
+    if origin.considered:
+        heads = (NAMED, Column("why they are not the scores", "left"))
+        tables.append(Table("Also considered", heads, origin.considered))
+    return tables
+
+
+def _content(one: Predictions) -> dict[str, Any]:
+    origin, scores = one.provenance, one.scores
+    return {
+        "path": origin.path,
+        "read_as": origin.read_as,
+        "taken": origin.taken,
+        "rows": one.n_rows,
+        "classes": one.classes,
+        "labels": origin.labels,
+        "kind": one.kind,
+        "kind_reason": scores.kind_reason,
+        "dtype": str(scores.dtype),
+        "columns": tuple(one.columns),
+        "doubts": origin.doubts,
+        "notes": origin.notes,
+        "considered": [{"scores": what, "reason": why} for what, why in origin.considered],
+    }

@@ -1,0 +1,72 @@
+"""How files were read: the first lines of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from calcli.report.numbers import counted, percent, some
+from calcli.report.shown import Column, Table
+from calcli.report.summary import Result
+
+READ = "What was read"
+
+
+def reading_sentences(read: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return how each file was read, and the doubts.
+
+    Parameters
+    ----------
+    read
+        Names, and what there is to say about them.
+    """
+    return [f"{name}: {sentence}." for name, reading in read for sentence in reading]
+
+
+def reading_table(read: Iterable[tuple[str, Sequence[str]]]) -> list[Table]:
+    """Return these sentences as a table, if there are any."""
+    notes = tuple(reading_sentences(read))
+    return [Table(READ, notes=notes)] if notes else []
+
+
+def read_table(result: Result) -> Table:
+    """Return how a file was read, and what is remarkable about its scores."""
+    read = result.input
+    weighted = ", weighted" if read.weighted else ""
+    rows = [
+        ("read as", f"{read.read_as}: {some(read.taken)}"),
+        *(("doubt", doubt) for doubt in read.doubts),
+        ("rows", f"{read.rows:,}{weighted}"),
+        _outcomes(result),
+        *([("absent", some(read.absent_classes))] if read.absent_classes else []),
+        ("right by" if read.of_answers else "labels", read.labels),
+        ("confidence" if read.of_answers else "scores", f"{read.kind}: {read.kind_reason}"),
+        ("type", f"{read.dtype}, computed in {read.computed_in}"),
+    ]
+    if read.of_answers:
+        rows.append(("exact", f"{counted(read.zeros, 'row')} with a confidence of 0, {read.ones:,} with 1"))
+    elif read.kind == "logits":
+        rows.append(("exact", f"{counted(read.ones, 'row')} with a confidence of 1"))
+    else:
+        worst = f"{read.worst_row_sum:.7g}"
+        divided = "" if worst == "1" else "; each row is divided by its sum"
+        rows.append(("row sums", f"the farthest from 1 is {worst}{divided}"))
+        rows.append(("exact", f"{read.zeros:,} probabilities of 0, {counted(read.ones, 'row')} with a 1"))
+    if not read.of_answers:
+        rows.append(("ties", f"{counted(read.tied_rows, 'row')} with more than one most probable class"))
+    rows += [("note", note) for note in read.notes]
+    title = "standard input" if read.path == "-" else read.path
+    return Table(title, (Column("", "left"), Column("", "left")), tuple(rows))
+
+
+def _outcomes(result: Result) -> tuple[str, str]:
+    if result.input.of_answers:
+        return "answers", f"{percent(result.accuracy)} are right"
+    return "classes", f"{result.input.classes:,}, {_balance(result)}"
+
+
+def _balance(result: Result) -> str:
+    least, *_, most = sorted(result.per_class, key=lambda row: row.rows)
+    low, high = percent(least.rows / result.input.rows), percent(most.rows / result.input.rows)
+    if least.rows == most.rows:
+        return f"each {low} of the rows"
+    return f"{low} ({least.name}) to {high} ({most.name}) of the rows"

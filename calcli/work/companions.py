@@ -1,0 +1,59 @@
+"""Files that are read beside those that are evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.truth import require_use
+from calcli.core.language.errors import UsageError
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+
+
+def read_companions(
+    calibration_data: str | None,
+    calibration_labels: str | None,
+    posteriors: str | None,
+    options: ReadOptions,
+) -> Companions:
+    """Read the files that are needed beside those that are evaluated.
+
+    Parameters
+    ----------
+    calibration_data, calibration_labels
+        Predictions to train recalibrations on, and where their labels are if not beside them.
+    posteriors
+        True, or calibrated, posteriors of the rows that are evaluated.
+    options
+        How the evaluated files are read.
+
+    Raises
+    ------
+    InputError
+        If one cannot be read.
+    UsageError
+        If there are labels of calibration data, and no such data.
+    """
+    if calibration_labels is not None and calibration_data is None:
+        raise UsageError(f"--calibration-labels {calibration_labels} needs --calibration-data; give both")
+    calibration = None
+    if calibration_data is not None:
+        # other rows, other labels: a file of labels is that of the evaluated rows
+        named = None if (options.labels or "").endswith(".npy") else options.labels
+        others = replace(options, labels=calibration_labels or named, limit=None)
+        calibration = read(calibration_data, others)
+    return Companions(calibration, None if posteriors is None else read(posteriors, options))
+
+
+def refuse_idle(evaluation: Evaluation, companions: Companions | None) -> None:
+    """Raise a UsageError if posteriors were given that an evaluation cannot use."""
+    if companions is not None and companions.posteriors is not None:
+        calls = [found.call for found in evaluation.estimates.values()]
+        require_use(calls, evaluation.settings)
+        if evaluation.posteriors is None:
+            path = evaluation.predictions.provenance.path
+            raise UsageError(
+                f"--posteriors are of rows, and {path} is a state: it keeps sums; leave them out"
+            )

@@ -1,0 +1,121 @@
+"""Fitting in Python: learn a recalibration from what is in memory, and apply it to more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.record import recalibrate
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.language.declaring import documented
+from calcli.core.language.settings import FitSettings
+from calcli.io.options import ReadOptions
+from calcli.io.read import from_arrays
+from calcli.report.fit import FitReport
+from calcli.work.fit import fit_to, record_of_fit, save_fit
+from calcli.work.read import OF_TABLES, READ, as_array, is_file_or_table, predictions_of
+
+ROWS = 1 << 14  # recalibrated at once
+
+
+class Fitted(FitReport):
+    """What was learned; printed, it shows the tables of the command line."""
+
+    @property
+    def calibrator(self) -> Calibrator:
+        """The fitted calibrator."""
+        return self.fit.calibrator
+
+    def apply(self, data: Any) -> Doubles:
+        """Return recalibrated probabilities.
+
+        Parameters
+        ----------
+        data : array-like (N, K) or (N,), path, table or Predictions
+            Scores of the kind that was fitted to; or what `read` takes, with its labels.
+
+        Returns
+        -------
+        (N, K) probabilities in the order of the classes of the fit.
+
+        Raises
+        ------
+        InputError
+            If these are not scores of the same classes.
+        """
+        fitted = self.fit.predictions
+        if isinstance(data, Predictions) or is_file_or_table(data):
+            predictions = predictions_of(data, None, {})
+        else:
+            scores = as_array(data)
+            classes = None if fitted.of_answers else fitted.classes
+            nobody = np.zeros(len(scores), np.intp)  # has these labels, which play no part
+            predictions = from_arrays(scores, nobody, kind=fitted.kind, classes=classes)
+        if not fitted.of_answers:
+            require_classes(predictions, fitted.classes, fitted.provenance.path)
+        record = record_of_fit(self.fit)
+        record.refuse_kind(predictions.kind, predictions.provenance.path)
+        parts = predictions.scores.blocks(ROWS)
+        return np.exp(np.concatenate([recalibrate(record, part, predictions.kind) for part in parts]))
+
+    def save(self, path: str | Path) -> None:
+        """Write the calibrator's file, which `calcli apply` takes: JSON, or .npz by its ending.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        save_fit(self.fit, str(path))
+
+
+@documented(FitSettings)
+@documented(ReadOptions, *OF_TABLES)
+def fit(
+    data: Any = None,
+    labels: Any = None,
+    *,
+    method: str = "auto",
+    candidates: Sequence[str] | None = None,
+    lens: str | None = None,
+    **settings: Any,
+) -> Fitted:
+    """Learn a recalibration.
+
+    Parameters
+    ----------
+    data, labels
+        Predictions, as `evaluate` takes them.
+    method : str
+        A method expression, or `auto`, which chooses by cross-validation.
+    candidates : sequence of str, optional
+        Methods for `auto` to choose from.
+    lens : str, optional
+        What methods of one score act on, or `reduced`.
+    {ReadOptions}
+    {FitSettings}
+
+    Returns
+    -------
+    Fitted
+        What was learned and what it does, with `apply` and `save`.
+
+    Raises
+    ------
+    InputError
+        If these cannot be predictions, or are unsuitable for the method.
+    UsageError
+        If a method or setting is unknown, or does not fit.
+    """
+    reading = {name: settings.pop(name) for name in READ & settings.keys()}
+    if data is None:
+        data = reading.pop("scores", None)
+    predictions = predictions_of(data, labels, reading)
+    return Fitted(
+        fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **settings)
+    )

@@ -1,0 +1,28 @@
+"""Merging: states of parts become the state of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calcli.core.language.errors import UsageError
+from calcli.core.state.state import State, merge
+from calcli.io.states import is_state, load_state, save_state
+from calcli.report.merge import MergeReport
+
+
+def merge_files(files: Sequence[str], output: str) -> MergeReport:
+    """Put the states of files together, their rows numbered on in the order given.
+
+    Raises
+    ------
+    InputError
+        If one is no state, they are not alike, or hold the same rows.
+    """
+    others = [file for file in files if not is_state(file)]
+    if others:
+        raise UsageError(
+            f"{others[0]} is no state; make one with calcli evaluate {others[0]} --save-state NAME.calcli"
+        )
+    whole: State = merge(load_state(file) for file in files)
+    save_state(whole, output)
+    return MergeReport(output, whole)

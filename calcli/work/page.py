@@ -1,0 +1,102 @@
+"""Results as pages that people open: words, tables and figures in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.errors import UsageError
+from calcli.core.language.figures import FIGURES
+from calcli.figures import save, standard_drawings
+from calcli.figures.drawing import Drawing
+from calcli.figures.inline import inline_svg
+from calcli.io.atomic import atomic_path
+from calcli.report.page import Picture, page_text
+from calcli.report.shown import Format, Shown, render
+
+
+def picture(name: str, drawing: Drawing, system: str = "", number: int = 0) -> Picture:
+    """Return a figure as it stands on a page.
+
+    Parameters
+    ----------
+    name, drawing
+        What to call it on the page, and what was drawn.
+    system
+        Whose it is; "" for one of all systems.
+    number
+        Tells figures of one name on one page apart.
+    """
+    kind = FIGURES[drawing.name]
+    meaning = f"{kind.meaning[:1].upper()}{kind.meaning[1:]}."
+    svg = inline_svg(drawing.figure, f"{name}{number or ''}", drawing.caption)
+    return Picture(kind.title, drawing.caption or meaning, svg, system)
+
+
+FORMS: dict[str, Format] = {".json": "json", ".md": "markdown", ".csv": "csv", ".txt": "table"}
+
+
+def save_report(shown: Shown, path: str | Path, pictures: Sequence[Picture] = ()) -> None:
+    """Write results in the form that the ending of a name says; pictures are for pages.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    UsageError
+        If the ending is unknown.
+    """
+    ending = Path(path).suffix.lower()
+    if ending == ".html":
+        write_page(shown, path, pictures)
+        return
+    if ending not in FORMS:
+        raise UsageError(f"{path}: reports are written as .html, {', '.join(FORMS)}")
+    with atomic_path(path) as temporary:
+        temporary.write_text(render(shown, FORMS[ending]), encoding="utf-8")
+
+
+def standard_pictures(
+    evaluation: Evaluation, folder: Path | None = None, system: str = "", number: int = 0
+) -> tuple[list[Picture], dict[Path, str]]:
+    """Return the standard figures for a page, and the captions of those written into a folder, if any.
+
+    Parameters
+    ----------
+    evaluation
+        What they show.
+    folder
+        Where to write them as well.
+    system, number
+        As for `picture`.
+    """
+    found, captions = [], {}
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, drawing in standard_drawings(evaluation):
+        if folder:
+            path = folder / f"{name}.png"
+            save(drawing.figure, path, title=drawing.title, caption=drawing.caption)
+            captions[path] = drawing.caption
+        found.append(picture(name, drawing, system, number))
+    return found, captions
+
+
+def write_page(shown: Shown, path: str | Path, pictures: Sequence[Picture] = ()) -> None:
+    """Write results as a page of HTML that needs no other file.
+
+    Parameters
+    ----------
+    shown, pictures
+        What was found out, and its figures.
+    path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    with atomic_path(path) as temporary:
+        temporary.write_text(page_text(shown, pictures), encoding="utf-8")

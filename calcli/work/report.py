@@ -1,0 +1,104 @@
+"""What an evaluation gives to Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.language.expressions import parse_metric
+from calcli.report.evaluation import EvaluationReport
+from calcli.report.numbers import counted, number
+
+if TYPE_CHECKING:
+    import pandas
+
+    from calcli.figures import Drawing
+
+SHOWN = 4  # metrics in one line
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Report(EvaluationReport):
+    """What was found out about predictions; printed, it shows the tables of the command line.
+
+    Attributes
+    ----------
+    results
+        Metrics by expression, the verdict, classes, reliability bins and warnings; then those of slices.
+    settings
+        How they were computed.
+    evaluation
+        What they were taken from, for `calcli.figures.standard_set`.
+    """
+
+    evaluation: Evaluation
+
+    def to_frame(self, per_class: bool = False) -> pandas.DataFrame:
+        """Return a row for every number, as `calcli evaluate --format csv` has them.
+
+        Parameters
+        ----------
+        per_class
+            Whether to add the figures of each class.
+        """
+        from calcli.io.frames import to_frame
+
+        return to_frame(replace(self, per_class=per_class).records())
+
+    def __getitem__(self, metric: str) -> Estimate:
+        """Return the estimate of a metric on all rows, by the expression asked for or another spelling of it.
+
+        Raises
+        ------
+        KeyError
+            If it was not computed.
+        """
+        found = self.results[0].metrics
+        if metric in found:
+            return found[metric]
+        call = str(parse_metric(metric, self.settings.defaults))
+        if call not in self.results[0].estimates:
+            raise KeyError(f"{metric} was not computed; there are {', '.join(found)}")
+        return self.results[0].estimates[call]
+
+    def plot(self, figure: str = "reliability", **view: Any) -> Drawing:
+        """Return a figure, which a notebook shows.
+
+        Parameters
+        ----------
+        figure
+            A name that `calcli explain` lists.
+        **view
+            As for `calcli.figures.View`: lens, binning and so on.
+        """
+        from calcli.figures import View, draw
+
+        name = Path(self.results[0].input.path).name
+        return draw(figure, {name: self.evaluation}, View(**view))
+
+    def save(self, path: str | Path) -> None:
+        """Write the report: a page with figures as .html, else .json, .md or .csv.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        UsageError
+            If the ending is none of these.
+        """
+        from calcli.work.page import save_report, standard_pictures
+
+        drawn = standard_pictures(self.evaluation)[0] if Path(path).suffix == ".html" else ()
+        save_report(self, path, drawn)
+
+    def __repr__(self) -> str:
+        read = self.results[0].input
+        size = f"{counted(read.rows, 'row')}, {counted(read.classes, 'class')}"
+        if read.of_answers:
+            size = counted(read.rows, "answer")
+        metrics = self.results[0].metrics
+        values = [f"{name} {number(found.value)}" for name, found in list(metrics.items())[:SHOWN]]
+        values += [f"and {len(metrics) - SHOWN} more"] if len(metrics) > SHOWN else []
+        return f"<Report on {read.path}: {size}; {', '.join(values)}>"

@@ -1,0 +1,102 @@
+"""States in Python: what is left of predictions, to be sent, kept, merged and evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from calcli.core.evaluating.gathering import state_of
+from calcli.core.language.declaring import documented
+from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import Settings
+from calcli.core.state import state as states
+from calcli.core.state.remains import Remains, left_of
+from calcli.io.options import ReadOptions
+from calcli.io.settings import settings_of
+from calcli.io.states import from_bytes, to_bytes
+from calcli.work.read import OF_TABLES, READ, predictions_of
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class State(Remains):
+    """What one pass over predictions brings home; `evaluate`, `compare` and `check` take it for them."""
+
+    @classmethod
+    @documented(Settings)
+    @documented(ReadOptions, *OF_TABLES)
+    def of(
+        cls,
+        data: Any = None,
+        labels: Any = None,
+        **settings: Any,
+    ) -> Self:
+        """Return the state of predictions.
+
+        Parameters
+        ----------
+        data, labels
+            Predictions, as `evaluate` takes them.
+        {ReadOptions}
+        {Settings}
+
+        Raises
+        ------
+        InputError
+            If these cannot be predictions.
+        UsageError
+            If a setting is unknown, or asks for what a state cannot hold.
+        """
+        reading = {name: settings.pop(name) for name in READ & settings.keys()}
+        if data is None:
+            data = reading.pop("scores", None)
+        predictions = predictions_of(data, labels, reading)
+        if isinstance(predictions, Remains):
+            raise UsageError("this is a state already; merge() puts states together")
+        return cls._around(state_of(predictions, settings_of(settings)), predictions.provenance.path)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str = "state") -> Self:
+        """Return the state that `to_bytes` or a file of the command line holds.
+
+        Raises
+        ------
+        InputError
+            If it is damaged, or of another version.
+        """
+        return cls._around(from_bytes(data, name), name)
+
+    def to_bytes(self) -> bytes:
+        """Return the state as a file holds it."""
+        return to_bytes(self._own)
+
+    def merge(self, *others: Remains) -> Self:
+        """Return the state of these rows and, numbered on, those of others.
+
+        Raises
+        ------
+        InputError
+            If states are not alike, or hold the same rows.
+        UsageError
+            If something else is given.
+        """
+        for other in others:
+            if not isinstance(other, Remains):
+                raise UsageError(f"merge takes states, not {type(other).__name__}")
+        every = (one.state for one in (self, *others) if isinstance(one, Remains) and one.state)
+        return self._around(states.merge(every), "merged states")
+
+    @classmethod
+    def _around(cls, state: states.State, name: str) -> Self:
+        return cls(**vars(left_of(state, name)))
+
+    @property
+    def _own(self) -> states.State:
+        assert self.state is not None
+        return self.state
+
+    def __repr__(self) -> str:
+        return f"<State of {self.n_rows:,} rows of {self.n_classes:,} classes>"
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes, str]]:
+        return type(self).from_bytes, (self.to_bytes(), self.provenance.path)

@@ -1,0 +1,272 @@
+"""The cells of the study of intervals and tests: data whose truth is known, and what is computed of them.
+
+Rows are normally distributed about the corner of their class, so that their posteriors are known: systems
+that answer with these are calibrated. Intervals are studied of a system that is over-confident, except where
+predictions are near-perfect, tests of the calibrated one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from calcli.core.comparing.baseline import Baseline
+from calcli.core.comparing.checking import check
+from calcli.core.comparing.comparison import Difference, Plan, compare
+from calcli.core.comparing.policy import NoWorse, Policy, Rule
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.estimators.costs import parse_cost_word
+from calcli.core.estimators.evidence import Margin
+from calcli.core.estimators.interval import Interval
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
+
+KINDS = ("balanced", "rare class", "near-perfect", "weighted", "clustered")
+CLASSES = (2, 10, 100)
+SIZES = (50, 200, 500, 5_000, 50_000)
+COMPARED = ("compare", "check")
+COMPARED_CLASSES, COMPARED_SIZES = (2, 10), (500, 5_000)
+CORE_CLASSES, CORE_SIZES = (2, 10), (500, 200, 5_000)  # in the order in which they are done
+
+TRUTH_ROWS = {2: 2_000_000, 10: 1_000_000, 100: 200_000}
+DRAWS = 39  # p-values are multiples of 1/40, so that 5% is exact
+LEVEL = 0.95
+ERRORS = {2: 0.2, 10: 0.3, 100: 0.4}  # of the best decisions, unless predictions are near-perfect
+SURE = {2: 0.0026, 10: 0.0016, 100: 0.0016}  # then: about one in 500 rows
+OVERCONFIDENT = 1.3  # times the logits
+RARE = 0.02
+CLUSTERS, OF_CLUSTERS = 16, 0.2  # their number, and their share of the variance
+
+SCORES = (
+    "log_loss", "normalized_log_loss", "brier", "normalized_brier", "top1_brier", "accuracy", "error_rate",
+    "normalized_error_rate", "bayes_risk:costs=abstain", "normalized_bayes_risk:costs=abstain",
+    "mean_confidence", "mean_gap", "auroc", "binned_refinement_loss",
+    "binned_refinement_loss:score=log_loss", "corp_uncertainty", "corp_uncertainty:lens=top-1",
+    "calibration_loss:recalibrator=given", "relative_calibration_loss:recalibrator=given",
+    "expected_score:recalibrator=given", "score_divergence:recalibrator=given",
+    "unexplained:recalibrator=given",
+)  # fmt: skip
+OF_TWO = (
+    "beta_score:a=2", "normalized_beta_score:a=2", "cllr", "calibration_in_the_large",
+    "calibration_intercept", "calibration_slope",
+)  # fmt: skip
+OF_MANY = ("top5_accuracy",)
+DEFAULT = (
+    "log_loss", "normalized_log_loss", "brier", "normalized_brier", "accuracy", "normalized_error_rate",
+    "top5_accuracy", "auroc", "mean_confidence", "mean_gap",
+)  # fmt: skip
+TESTS = (
+    "ece", "ece_l2", "ece_l2:debiased=true", "mce", "ece:binning=equal-mass", "ece:lens=class-1", "ks",
+    "ks:lens=class-1", "smooth_ece", "kde_ece", "cw_ece", "cw_ece_l2", "ace",
+)  # fmt: skip
+SLOW_TESTS = ("skce", "expected_miscalibration:min_rows=100", "worst_miscalibration:min_rows=100")
+SLOW_ROWS = 500  # up to which these are studied
+COMPARED_METRICS = (
+    "log_loss", "normalized_log_loss", "brier", "accuracy", "normalized_error_rate", "auroc", "mean_gap",
+)  # fmt: skip
+COMPARED_ERRORS = ("ece", "ks")
+CHECKED = ("log_loss", "brier", "accuracy", "auroc", "ece", "ks")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is found on one data set.
+
+    Attributes
+    ----------
+    intervals
+        By metric: the interval, or why there is none.
+    p_values
+        By test.
+    """
+
+    intervals: dict[str, Interval | str]
+    p_values: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of data of one size.
+
+    Attributes
+    ----------
+    kind
+        One of `KINDS`, or "compare" or "check".
+    classes, rows
+        Their number.
+    """
+
+    kind: str
+    classes: int
+    rows: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.classes} classes, {self.rows} rows"
+
+    @property
+    def of_truth(self) -> str:
+        """What the true values depend on."""
+        return f"{self.kind}, {self.classes} classes"
+
+    def found(self, seed: int) -> Found:
+        """Return what is found on the data set of a seed."""
+        rng = np.random.default_rng([seed, KINDS.index(self.kind) if self.kind in KINDS else 9, self.classes])
+        if self.kind == "compare":
+            return _compared(self, rng)
+        if self.kind == "check":
+            return _checked(self, rng)
+        return _evaluated(self, rng)
+
+    def truth(self) -> dict[str, float]:
+        """Return the values on very many rows."""
+        rng = np.random.default_rng([99, self.classes])
+        rows = TRUTH_ROWS[self.classes]
+        if self.kind == "check":
+            return {}
+        if self.kind == "compare":
+            plain = Settings(COMPARED_METRICS, no_intervals=True, draws=0)
+            old, new, _ = systems(rows, self.classes, rng)
+            (found,) = compare([old, new], plain, Plan())
+            return {name: one.value for name, one in found.differences[0].items()}
+        system, truth = drawn(Cell(self.kind, self.classes, rows), rng, of_truth=True)
+        asked = settings(self, no_intervals=True)
+        found = evaluate(system, asked, companions=Companions(posteriors=truth))
+        return {name: one.value for name, one in found.estimates.items()}
+
+
+def every_cell() -> Iterator[Cell]:
+    """Yield all cells, those of the core first."""
+    core = [Cell(kind, k, n) for n in CORE_SIZES for kind in KINDS for k in CORE_CLASSES]
+    paired = [Cell(kind, k, n) for n in COMPARED_SIZES for kind in COMPARED for k in COMPARED_CLASSES]
+    rest = [Cell(kind, k, n) for n in SIZES for k in CLASSES for kind in KINDS]
+    yield from dict.fromkeys([*core[:20], *paired[:4], *core[20:], *paired[4:], *rest])
+
+
+def settings(cell: Cell, **more: Any) -> Settings:
+    """Return what is computed of the over-confident system of a cell."""
+    metrics = (*SCORES, *(OF_TWO if cell.classes == 2 else OF_MANY))
+    cluster = "cluster" if cell.kind == "clustered" and "no_intervals" not in more else None
+    costs = parse_cost_word("abstain:0.02" if cell.kind == "near-perfect" else "abstain:0.1")
+    assert costs is not None
+    return Settings(metrics, draws=0, cluster=cluster, costs=(costs,), **more)
+
+
+def drawn(cell: Cell, rng: np.random.Generator, of_truth: bool = False) -> tuple[Predictions, Predictions]:
+    """Return the system whose intervals are studied, and the true posteriors.
+
+    For the truth the rows are independent and of equal weight, which leaves all values as they are.
+    """
+    k, n = cell.classes, cell.rows
+    apart = _apart(SURE[k] if cell.kind == "near-perfect" else ERRORS[k], k)
+    prior = np.full(k, 1 / k)
+    if cell.kind == "rare class":
+        prior[:] = (1 - RARE) / (k - 1)
+        prior[1] = RARE
+    noise, columns, weights = rng.normal(size=(n, k)), {}, None
+    if cell.kind == "clustered" and not of_truth:
+        cluster = rng.integers(0, CLUSTERS, n)
+        shared = rng.normal(size=(CLUSTERS, k))[cluster]
+        noise = math.sqrt(1 - OF_CLUSTERS) * noise + math.sqrt(OF_CLUSTERS) * shared
+        columns = {"cluster": cluster}
+    if cell.kind == "weighted" and not of_truth:
+        weights = rng.exponential(size=n)
+    labels = rng.choice(k, n, p=prior)
+    noise[np.arange(n), labels] += apart
+    logits = apart * noise + np.log(prior)
+    factor = 1 if cell.kind == "near-perfect" else OVERCONFIDENT
+    names = tuple(map(str, range(k)))
+
+    def system(scores: np.ndarray) -> Predictions:
+        return Predictions(ArrayScores(scores, "logits"), labels, names, weights, columns)
+
+    return system(factor * logits), system(logits)
+
+
+@cache
+def _apart(error: float, classes: int) -> float:
+    """Return how far the classes must be apart, by their own rows, for an error of the best decisions."""
+    nodes, shares = np.polynomial.hermite_e.hermegauss(200)
+    below = np.array([[0.5 * math.erfc(-x / math.sqrt(2)) for x in nodes + a] for a in np.arange(0, 9, 0.01)])
+    errors = 1 - below ** (classes - 1) @ shares / shares.sum()
+    return float(np.interp(-error, -errors, np.arange(0, 9, 0.01)))
+
+
+def _evaluated(cell: Cell, rng: np.random.Generator) -> Found:
+    system, truth = drawn(cell, rng)
+    estimates = evaluate(system, settings(cell), companions=Companions(posteriors=truth)).estimates
+    intervals = {name: one.interval or one.no_interval for name, one in estimates.items()}
+    if cell.kind == "clustered":  # there is no test for dependent rows
+        return Found(intervals, {})
+    names = [*TESTS, *(SLOW_TESTS if cell.rows <= SLOW_ROWS and cell.kind != "weighted" else ())]
+    if cell.classes == 2:
+        names.append("spiegelhalter_z")
+    asked = Settings(tuple(names), draws=DRAWS, no_intervals=True, test=True, seed=int(rng.integers(1 << 30)))
+    tested = evaluate(truth, asked).estimates
+    nulls = {name: one.if_calibrated for name, one in tested.items()}
+    return Found(intervals, {name: null.p_value for name, null in nulls.items() if null is not None})
+
+
+def systems(rows: int, classes: int, rng: np.random.Generator) -> tuple[Predictions, ...]:
+    """Return a system, one that is noisier and over-confident, and one as good as the first."""
+    apart = _apart(ERRORS[classes], classes)
+    labels = rng.integers(0, classes, rows)
+    shared = math.sqrt(0.7) * rng.normal(size=(rows, classes))
+    shared[np.arange(rows), labels] += apart
+    found = []
+    for scale, factor in ((0.3, 1.0), (0.4, 1.3), (0.3, 1.0)):
+        seen = shared + math.sqrt(scale) * rng.normal(size=(rows, classes))
+        found.append(
+            Predictions(ArrayScores(factor * apart * seen, "logits"), labels, tuple(map(str, range(classes))))
+        )
+    return tuple(found)
+
+
+def _compared(cell: Cell, rng: np.random.Generator) -> Found:
+    old, new, equal = systems(cell.rows, cell.classes, rng)
+    seed = int(rng.integers(1 << 30))
+    (apart,) = compare([old, new], Settings(COMPARED_METRICS, draws=0), Plan())
+    (alike,) = compare(
+        [old, equal], Settings((*COMPARED_METRICS, *COMPARED_ERRORS), draws=DRAWS, seed=seed), Plan()
+    )
+
+    def ends(one: Difference) -> Interval | str:
+        return one.interval or one.no_interval
+
+    return Found(
+        {name: ends(one) for name, one in apart.differences[0].items()},
+        {name: one.p_value for name, one in alike.differences[0].items()},
+    )
+
+
+def _checked(cell: Cell, rng: np.random.Generator) -> Found:
+    """Return the p-values, doubled, of single rules that no metric gets worse: both are judged at 5%."""
+    old, _, equal = systems(cell.rows, cell.classes, rng)
+    seed = int(rng.integers(1 << 30))
+    found = {}
+    for name in CHECKED:
+        rule = Rule(parse_metric(name), NoWorse(Margin()))
+        policy = Policy((rule,), Settings(level=LEVEL, draws=DRAWS, seed=seed))
+        (outcome,) = check(equal, policy, Baseline(old, equal, paired=True)).outcomes
+        if outcome.p_value is not None:
+            found[name] = 2 * outcome.p_value
+    return Found({}, found)
+
+
+def as_numbers(found: Found) -> dict[str, Any]:
+    """Return what is found as JSON values."""
+    ends = {
+        n: [one.low, one.high] if isinstance(one, Interval) else one for n, one in found.intervals.items()
+    }
+    return {"intervals": ends, "p_values": found.p_values}
+
+
+def metrics_of(found: Sequence[Found]) -> list[str]:
+    """Return the metrics of some data sets, in order."""
+    return list(dict.fromkeys(name for one in found for name in one.intervals))

@@ -1,0 +1,127 @@
+"""States on the command line: saved, merged and evaluated in place of predictions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+NETWORK, CLASSES = "digits_network_test.npy", 10
+
+
+@pytest.fixture
+def state(run, sample, tmp_path):
+    path = tmp_path / "network.calcli"
+    done = run("evaluate", sample / NETWORK, "--save-state", path, "--metrics", "log_loss,accuracy,ece,ks")
+    assert done.status == 0
+    return path
+
+
+def metrics(done):
+    assert done.status == 0, done.err
+    return json.loads(done.out)["results"][0]["metrics"]
+
+
+def test_a_state_is_evaluated_like_its_predictions(run, sample, state):
+    asked = ("--metrics", "log_loss,accuracy,ece,ks", "-f", "json")
+    mine, others = (
+        metrics(run("evaluate", state, "-f", "json")),
+        metrics(run("evaluate", sample / NETWORK, *asked)),
+    )
+    assert mine.keys() == others.keys()
+    for name, found in others.items():
+        assert mine[name]["value"] == pytest.approx(found["value"], rel=1e-6), name
+
+
+def test_states_of_halves_are_merged(run, sample, tmp_path):
+    epochs = sorted((sample / "epochs").iterdir())[:2]
+    for number, file in enumerate(epochs):
+        done = run("evaluate", file, "--save-state", tmp_path / f"{number}.calcli", "-q")
+        assert done.status == 0, done.err
+    whole = tmp_path / "whole.calcli"
+    done = run("merge", tmp_path / "0.calcli", tmp_path / "1.calcli", "-o", whole)
+    assert done.status == 0, done.err
+    assert "2 data sets" in done.out
+    asked = ("--metrics", "log_loss,accuracy,ece,ks", "-f", "json")
+    merged, joined = (metrics(run("evaluate", *own, *asked)) for own in ([whole], [*epochs, "--concat"]))
+    for name, found in joined.items():
+        assert merged[name]["value"] == pytest.approx(found["value"], rel=1e-6), name
+
+
+def test_figures_and_checks_take_states(run, state, sample, tmp_path):
+    two = tmp_path / "two.calcli"
+    assert run("evaluate", sample / "cancer_bayes_test.csv", "--save-state", two, "-q").status == 0
+    for diagram in (state, two):
+        assert run("evaluate", diagram, "--diagram").status == 0
+    assert run("plot", state, "-o", tmp_path / "figures").status == 0
+    assert (tmp_path / "figures" / "reliability.png").exists()
+    policy = tmp_path / "p.toml"
+    policy.write_text('[[rules]]\nmetric = "log_loss"\nmax = 5\n\n[[rules]]\nmetric = "ece"\nmax = 0.0001\n')
+    done = run("check", state, "--policy", policy)
+    assert done.status == 1
+    assert "log_loss" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["merge", "{state}", "preds.parquet", "-o", "x.calcli"], "preds.parquet is no state"),
+        (["merge", "{state}", "{state}", "-o", "x.calcli"], "have the same"),
+        (["merge", "{state}", "-o", "x.npz"], "end in .calcli"),
+        (["evaluate", "{state}", "{state}", "--concat"], "calcli merge"),
+        (["evaluate", "{state}", "--metrics", "skce"], "made without the lens canonical"),
+        (["evaluate", "{state}", "--by", "country"], "country"),
+        (["evaluate", "{state}", "--labels", "y.npy"], "--labels"),
+        (["evaluate", "{state}", "--save-state", "copy.calcli"], "--save-state"),
+        (["evaluate", "{state}", "--cluster", "user"], "--cluster"),
+        (["fit", "{state}", "-m", "temperature", "-o", "cal.json"], "a state keeps sums"),
+        (["apply", "cal.json", "{state}", "-o", "out.csv"], ""),
+    ],
+)
+def test_what_a_state_is_not_for_is_refused(run, state, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    done = run(*(argument.format(state=state) for argument in arguments))
+    assert done.status == 2
+    assert words in done.err
+    assert "bug" not in done.err
+    assert {file.name for file in tmp_path.iterdir()} == {"network.calcli"}
+
+
+def test_states_are_compared_with_each_other_and_with_files(run, sample, tmp_path):
+    files = [sample / "epochs" / f"epoch_0{n}.parquet" for n in (1, 2)]
+    states = [tmp_path / f"{n}.calcli" for n in (1, 2)]
+    for file, path in zip(files, states, strict=True):
+        assert run("evaluate", file, "--save-state", path, "-q").status == 0
+    asked = ("--metrics", "log_loss,accuracy,ece", "-f", "json")
+    expected = json.loads(run("compare", *files, *asked, "--precision", "single").out)
+    for pair in (states, [states[0], files[1]], [files[0], states[1]]):
+        found = json.loads(run("compare", *pair, *asked).out)
+        assert found["paired"]
+        for name, other in expected["comparisons"][0]["differences"][0].items():
+            mine = found["comparisons"][0]["differences"][0][name]
+            assert mine["difference"] == pytest.approx(other["difference"], abs=1e-6), name
+    assert run("compare", *states).status == 0
+
+
+def test_a_gate_keeps_a_state_of_the_last_release(run, sample, tmp_path):
+    old, new = sample / "epochs" / "epoch_09.parquet", sample / "epochs" / "epoch_01.parquet"
+    baseline, policy = tmp_path / "main.calcli", tmp_path / "p.toml"
+    assert run("evaluate", old, "--save-state", baseline, "-q").status == 0
+    policy.write_text('[[rules]]\nmetric = "log_loss"\nmax_increase = 0.01\n')
+    done = run("check", new, "--baseline", baseline, "--policy", policy)
+    assert done.status == 1
+    assert "nothing was paired" not in done.out
+    assert "Unpaired" not in done.out
+    assert run("check", old, "--baseline", baseline, "--policy", policy).status == 0
+
+
+def test_states_of_other_rows_are_compared_unpaired_or_refused(run, sample, state, tmp_path):
+    other = tmp_path / "fewer.calcli"
+    assert run("evaluate", sample / NETWORK, "--limit", "500", "--save-state", other, "-q").status == 0
+    asked = ("--metrics", "log_loss,accuracy")
+    done = run("compare", state, other, *asked)
+    assert done.status == 0
+    assert "could not be paired" in done.out
+    done = run("compare", state, other, *asked, "--paired")
+    assert done.status == 2
+    assert "expected the same cases" in done.err

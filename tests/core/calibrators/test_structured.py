@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from calcli.core.calibrators.fit.structured import Penalty, StructuredLoss
+from calcli.core.calibrators.fit.training import prepare
+from calcli.core.calibrators.softmax import DPAffine
+from calcli.core.calibrators.structured import (
+    SMS,
+    SVS,
+    BentDP,
+    BentTemperature,
+    StructuredScaling,
+    bends_of,
+    rises,
+)
+from calcli.core.calibrators.temperature import Temperature, TemperatureMix
+from calcli.core.language.errors import InputError
+from tests.core.samples import drawn, log_loss
+
+PENALTIES = [
+    Penalty(0.01, 0.02, 0.03, 0.04),
+    Penalty(None, 0.02, 0.03, 0.04),
+    Penalty(0.01, None, None, None),
+    Penalty(0.1, None, 0.2, None),
+    Penalty(0.01, 0.02, 0.03, None),
+]
+
+
+def loss_at_random(penalty, classes=4):
+    """A loss, parameters, and which of them are free: the diagonal of the matrix is not."""
+    rng = np.random.default_rng(0)
+    logits, labels = drawn(200, classes)
+    rows = prepare(logits, labels, rng.random(200) + 0.1, normalize=True, keep_zeros=False)
+    loss = StructuredLoss(rows, [rows.scores, *bends_of(rows.scores, "both")], penalty, np.array([1.0, 0, 0]))
+    size = int(loss._ends[-1])
+    free = np.ones(size, np.bool_)
+    if penalty.matrix is not None:
+        free[-(classes**2) :] = ~np.eye(classes, dtype=np.bool_).ravel()
+    return loss, 0.2 * rng.standard_normal(size) * free, free
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_derivatives_are_those_of_finite_differences(penalty):
+    loss, theta, free = loss_at_random(penalty)
+    gradient = loss.evaluate(theta)[1]
+    numeric = optimize.approx_fprime(theta, lambda t: loss.evaluate(t)[0], 1e-7)
+    np.testing.assert_allclose(gradient[free], numeric[free], atol=1e-6)
+    loss.evaluate(theta)
+    v = np.random.default_rng(1).standard_normal(len(theta)) * free
+    product = loss.curve(v)
+    ahead, behind = (loss.evaluate(theta + side * 1e-6 * v)[1] for side in (1, -1))
+    np.testing.assert_allclose(product[free], ((ahead - behind) / 2e-6)[free], atol=1e-8)
+
+
+def test_vector_and_parts_are_the_same_parameters():
+    loss, theta, _ = loss_at_random(PENALTIES[0])
+    np.testing.assert_allclose(loss.pack(loss.parts(theta)), theta)
+
+
+def test_features_bend_where_they_should():
+    probs = np.array([[0.7, 0.2, 0.1], [1e-9, 1e-9, 1 - 2e-9]])
+    complement, softened = bends_of(np.log(probs), "both")
+    np.testing.assert_allclose(complement, -np.log1p(-probs), rtol=1e-6)
+    assert complement[1, 2] == pytest.approx(-np.log(2e-9), rel=1e-12)  # not from 1 - p, which has few digits
+    np.testing.assert_allclose(softened, np.log(probs + 0.01))
+    assert len(bends_of(np.log(probs[:, :2]), "both")) == 1
+    assert bends_of(np.log(probs), "none") == []
+
+
+def spelled_out(x, labels, rows, classes, *, matrix):
+    """The objective of Berta et al. 2025, its strengths K / n and K (K - 1) / n, as a function of (V, b)."""
+
+    def value(t):
+        v, b = np.diag(t[:classes]), t[classes : 2 * classes]
+        off = np.zeros((classes, classes))
+        if matrix:
+            off[~np.eye(classes, dtype=np.bool_)] = t[2 * classes :]
+        log_probs = special.log_softmax(x + x @ (v + off).T + b, axis=1)
+        cost = (
+            classes / rows * ((v**2).sum() + (b**2).sum()) + classes * (classes - 1) / rows * (off**2).sum()
+        )
+        return cost - log_probs[np.arange(len(labels)), labels].mean()
+
+    return value
+
+
+@pytest.mark.parametrize("method", [SVS, SMS])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_published_methods_reach_their_objective(method, classes):
+    logits, labels = drawn(300, classes)
+    fitted = method().fit(logits, labels)
+    first = TemperatureMix().fit(logits, labels)
+    objective = spelled_out(first.apply(logits), labels, 300, classes, matrix=method is SMS)
+    size = 2 * classes + (classes * (classes - 1) if method is SMS else 0)
+    oracle = optimize.minimize(objective, np.zeros(size), method="BFGS", options={"gtol": 1e-7})
+    own = [fitted.parameters["own"][0], fitted.parameters["intercept"]]
+    if method is SMS:
+        own.append(fitted.parameters["matrix"][~np.eye(classes, dtype=np.bool_)])
+    assert objective(np.concatenate(own)) == pytest.approx(oracle.fun, abs=1e-9)
+    assert fitted.notes == []
+
+
+@pytest.mark.parametrize("base", ["scaled", "centered", "mixed"])
+@pytest.mark.parametrize("form", ["diagonal", "matrix"])
+def test_no_scipy_search_does_better(base, form):
+    classes, n = 3, 200
+    logits, labels = drawn(n, classes)
+    fitted = StructuredScaling(base=base, form=form, penalties=(1.0,), off_diagonal_penalties=(3.0,)).fit(
+        logits, labels
+    )
+    dp = DPAffine().fit(logits, labels).parameters["alpha"]
+    log_q = special.log_softmax(logits, axis=1)
+    log_p = special.log_softmax(dp * log_q, axis=1)
+    p = np.exp(log_p)
+    x = {
+        "scaled": log_p,
+        "centered": log_q - log_q.mean(axis=1, keepdims=True),
+        "mixed": np.log(n / (n + 1) * p + 1 / (n + 1) / classes),
+    }[base]
+    features = np.array([x, -np.log1p(-p), np.log(p + 0.01)])
+    centre = np.array([dp if base == "centered" else 1, 0, 0])
+    diagonal = np.eye(classes, dtype=np.bool_)
+
+    def objective(t):
+        c, u, b = t[:3], t[3:12].reshape(3, 3), t[12:15]
+        m = np.zeros((3, 3))
+        if form == "matrix":
+            m[~diagonal] = t[15:]
+        z = np.einsum("j,jnk->nk", c, features) + np.einsum("jk,jnk->nk", u, features) + x @ m.T + b
+        cost = ((c - centre) ** 2).sum() / 2 + classes * ((u**2).sum() + (b**2).sum() + 3 * (m**2).sum())
+        return cost / n - special.log_softmax(z, axis=1)[np.arange(n), labels].mean()
+
+    found = fitted.parameters
+    own = [found["slopes"], found["own"].ravel(), found["intercept"]]
+    own += [found["matrix"][~diagonal]] if form == "matrix" else []
+    start = np.concatenate([centre, np.zeros(12 + 6 * (form == "matrix"))])
+    oracle = optimize.minimize(objective, start, method="BFGS", options={"gtol": 1e-7})
+    assert objective(np.concatenate(own)) == pytest.approx(oracle.fun, abs=1e-8)
+
+
+def test_strong_penalties_leave_slopes_for_all_classes():
+    logits, labels = drawn(400, 4)
+    strong = StructuredScaling(bends="none", penalties=(1e9,), off_diagonal_penalties=(1e9,))
+    temperature = Temperature().fit(logits, labels)
+    fitted = strong.fit(logits, labels)
+    weak_ridge = abs(log_loss(fitted, logits, labels) - log_loss(temperature, logits, labels))
+    assert weak_ridge < 1e-4
+    assert np.abs(fitted.parameters["matrix"]).max() < 1e-6
+
+
+def test_a_class_without_rows_and_separable_rows_have_finite_fits():
+    logits, labels = drawn(300, 4)
+    for method in (BentTemperature(), BentDP(), SMS(), StructuredScaling()):
+        absent = method.fit(logits[labels != 3], labels[labels != 3])
+        assert np.isfinite(absent.apply(logits)).all()
+        certain = method.fresh().fit(30 * np.eye(4)[labels], labels)
+        assert np.isfinite(certain.apply(logits)).all()
+
+
+def test_smoothed_labels_call_for_a_bend():
+    rng = np.random.default_rng(3)
+    truth = 3 * rng.standard_normal((4000, 5))
+    labels = (special.softmax(truth, axis=1).cumsum(axis=1) > rng.random((4000, 1))).argmax(axis=1)
+    smoothed = np.log(0.9 * special.softmax(truth, axis=1) + 0.1 / 5)
+    fit, test = slice(0, 2000), slice(2000, None)
+    plain = Temperature().fit(smoothed[fit], labels[fit])
+    bent = BentTemperature().fit(smoothed[fit], labels[fit])
+    assert (
+        log_loss(bent, smoothed[test], labels[test]) < log_loss(plain, smoothed[test], labels[test]) - 0.005
+    )
+
+
+def test_map_that_falls_is_seen():
+    assert rises(np.array([1.0, 0.2, 0.1]), 3)
+    assert not rises(np.array([1.0, -0.5, 0.0]), 3)  # falls where p is near 1
+    assert rises(np.array([1.0, 0.5]), 2)
+
+
+def test_chosen_strengths_are_among_those_given():
+    logits, labels = drawn(300, 3)
+    fitted = StructuredScaling(penalties=(1.0, 0.1), off_diagonal_penalties=(5.0, 0.5)).fit(logits, labels)
+    chosen = fitted.parameters["penalty"], fitted.parameters["off_diagonal_penalty"]
+    assert chosen[0] in (1.0, 0.1)
+    assert chosen[1] in (5.0, 0.5)
+    same = StructuredScaling(penalties=chosen[:1], off_diagonal_penalties=chosen[1:]).fit(logits, labels)
+    np.testing.assert_array_equal(fitted.apply(logits), same.apply(logits))
+
+
+def test_other_classes_are_refused():
+    logits, labels = drawn(100, 3)
+    with pytest.raises(InputError, match="fitted on 3 classes, the scores have 4"):
+        SMS().fit(logits, labels).apply(np.zeros((2, 4)))
+
+
+def test_mixed_temperature_is_its_formula():
+    logits, labels = drawn(100, 3)
+    temperature = Temperature().fit(logits, labels)
+    expected = 100 / 101 * np.exp(temperature.apply(logits)) + 1 / 101 / 3
+    np.testing.assert_allclose(TemperatureMix().fit(logits, labels).predict_proba(logits), expected)

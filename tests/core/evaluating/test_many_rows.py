@@ -1,0 +1,89 @@
+"""Runs from many rows keep sums, and tell what the rows tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.evaluating import gathering
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.stored import StoredMeasurements
+from calcli.core.language.settings import Settings
+from calcli.core.state import state as states
+
+SETTINGS = Settings(draws=99)
+
+
+@pytest.fixture(autouse=True)
+def _many_are_few(monkeypatch):
+    monkeypatch.setattr(gathering, "MANY_ROWS", 20_000)
+    monkeypatch.setattr("calcli.core.evaluating.usual.RECALIBRATION_LIMIT", 1)
+    monkeypatch.setattr("calcli.core.evaluating.usual.AUROC_LIMIT", 1)
+
+
+@pytest.fixture
+def summed(monkeypatch):
+    made = []
+
+    class Watched(StoredMeasurements):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(gathering, "StoredMeasurements", Watched)
+    return made
+
+
+def drawn(classes, dtype=np.float32):
+    rng = np.random.default_rng(0)
+    logits = (2 * rng.normal(size=(25_000, classes))).astype(dtype)
+    labels = (0.7 * logits + rng.gumbel(size=logits.shape)).argmax(1)
+    return Predictions(ArrayScores(logits, "logits"), labels, tuple(map(str, range(classes))))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_the_default_report_is_that_of_the_rows(classes, precision, summed):
+    rows, settings = drawn(classes), replace(SETTINGS, precision=precision)
+    found = evaluate(rows, settings)
+    assert len(summed) == 1
+    expected = evaluate(rows, replace(settings, rows="all"))
+    assert len(summed) == 1
+    assert found.estimates.keys() == expected.estimates.keys()
+    for name, estimate in expected.estimates.items():
+        own = found.estimates[name]
+        assert own.value == pytest.approx(estimate.value, abs=1e-7), name
+        if estimate.interval is not None:
+            assert own.interval.low == pytest.approx(estimate.interval.low, abs=1e-5), name
+        if estimate.if_calibrated is not None:
+            assert own.if_calibrated.p_value == pytest.approx(estimate.if_calibrated.p_value, abs=0.02), name
+        assert own.signature == estimate.signature
+    assert found.summary.per_class[0].rows == expected.summary.per_class[0].rows
+    counts = [[own.rows for own in one.summary.reliability] for one in (found, expected)]
+    assert counts[0] == counts[1]
+    assert found.predictions is rows
+
+
+def test_exact_scores_become_the_grid_beyond_their_limit(monkeypatch, summed):
+    monkeypatch.setattr(states, "CELLS_IN_RUN", 1_000)
+    rows = drawn(2)
+    found, expected = evaluate(rows, SETTINGS), evaluate(rows, replace(SETTINGS, rows="all"))
+    assert "cells:grid" in found.estimates["ks"].signature
+    for name, estimate in expected.estimates.items():
+        assert found.estimates[name].value == pytest.approx(estimate.value, abs=2e-4), name
+    assert found.estimates["ece"].value == pytest.approx(expected.estimates["ece"].value, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "metrics", ["skce:estimator=block", "calibration_slope", "corp_miscalibration", "ks:lens=class-1"]
+)
+def test_what_needs_rows_keeps_them(metrics, summed):
+    rows = drawn(2)
+    settings = replace(SETTINGS, metrics=("log_loss", metrics), draws=0)
+    found, expected = evaluate(rows, settings), evaluate(rows, replace(settings, rows="all"))
+    for name, estimate in expected.estimates.items():
+        assert found.estimates[name].value == pytest.approx(estimate.value, abs=1e-7), name
+    assert len(summed) == (metrics == "ks:lens=class-1")

@@ -1,0 +1,183 @@
+"""Errors under known posteriors: exact values, tests against them, true curves, rows that are resampled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from calcli.core.curves.needs import problem_of
+from calcli.core.curves.reliability import BAND, consistency_band, reliability, resampled_band
+from calcli.core.curves.truth import true_curve
+from calcli.core.data.simulation import simulate
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.evaluating.truth import require_use, true_error
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
+from calcli.core.problems.problem import ordered_problem
+
+METRICS = (
+    "ece:lens=class-0:bins=10",
+    "ks:lens=class-1",
+    "expected_miscalibration:distance=hellinger:min_rows=50",
+)
+
+
+def mixture(predict, rows, seed=0, **parameters):
+    """Return predictions of the mixture, and their true posteriors."""
+    drawn = simulate("mixture", parameters, rows, seed)
+    return predict(drawn.scores, drawn.labels, drawn.kind), predict(drawn.posteriors, drawn.labels)
+
+
+def test_labels_that_are_certain_have_one_error(predict):
+    """Posteriors of 0 and 1 leave nothing to chance: every draw has the error of these labels."""
+    rng = np.random.default_rng(0)
+    probs, certain = rng.dirichlet(np.ones(3), 200), np.eye(3)[rng.integers(0, 3, 200)]
+    metrics = ("ece", "ks:lens=marginal", "skce", "expected_miscalibration:min_rows=20", "cw_ece")
+    settings = Settings(metrics=metrics, draws=5, no_intervals=True, test=True)
+    posteriors = Companions(posteriors=predict(certain, np.zeros(200, int)))
+    found = evaluate(predict(probs, rng.integers(0, 3, 200)), settings, companions=posteriors)
+    own = evaluate(predict(probs, certain.argmax(1)), Settings(metrics=metrics, draws=0, no_intervals=True))
+    for name, estimate in found.estimates.items():
+        assert estimate.if_given.mean == pytest.approx(own.estimates[name].value)
+        assert estimate.if_given.sd == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("resample", [False, True])
+def test_true_posteriors_are_rejected_as_often_as_chance_says(predict, resample):
+    """While calibration, which is false, is always rejected (Vaicenavicius et al. 2019, section 4.2)."""
+    p_values, calibrated = [], []
+    for seed in range(60):
+        predictions, posteriors = mixture(predict, 150, seed, intercept=1.0, slope=1.0)
+        settings = Settings(
+            metrics=METRICS[:2],
+            draws=19,
+            no_intervals=True,
+            test=True,
+            resample_predictions=resample,
+            seed=seed,
+        )
+        found = evaluate(predictions, settings, companions=Companions(posteriors=posteriors)).estimates
+        p_values += [one.if_given.p_value for one in found.values()]
+        calibrated += [one.if_calibrated.p_value for one in found.values()]
+    assert max(calibrated) < 0.051
+    rejected = sum(p <= 0.2 for p in p_values)
+    assert stats.binomtest(rejected // 2, 60, 0.2).pvalue > 0.001  # two metrics of the same data are one test
+
+
+def test_true_values_stand_beside_estimates(predict):
+    predictions, posteriors = mixture(predict, 2000, intercept=1.0, slope=1.0)
+    found = evaluate(
+        predictions,
+        Settings(metrics=(*METRICS, "smooth_ece"), draws=0),
+        companions=Companions(posteriors=posteriors),
+    )
+    for name in METRICS:
+        assert found.estimates[str(parse_metric(name))].parts["true"] == pytest.approx(
+            true_error(parse_metric(name), predictions, found.posteriors, Settings())
+        )
+    assert "true" not in found.estimates["smooth_ece"].parts
+    gap = np.abs(found.posteriors[:, 0] - predictions_of(predictions)[:, 0])
+    assert found.estimates[str(parse_metric(METRICS[0]))].parts["true"] == pytest.approx(gap.mean())
+
+
+def predictions_of(predictions):
+    return special.softmax(predictions.scores.array, axis=1)
+
+
+def test_true_errors_of_regions_ranks_and_pairs(predict):
+    """Of predictions that differ in every row the calibration function is the row's own posterior."""
+    rng = np.random.default_rng(1)
+    probs, truth = rng.dirichlet(np.ones(4), 300), rng.dirichlet(np.ones(4), 300)
+    predictions, rows = predict(probs, np.zeros(300, int)), np.arange(300)
+
+    def true(metric):
+        groups = {"pairs": {"0": "a", "1": "b", "2": "a", "3": "b"}}
+        return true_error(parse_metric(metric), predictions, truth, Settings(groups=groups))
+
+    top, second = probs.argsort(1)[:, ::-1].T[:2]
+    gap = np.abs(probs - truth)
+    assert true("ece") == pytest.approx(gap[rows, top].mean())
+    own = top == 2
+    assert true("ece:lens=predicted-2") == pytest.approx(gap[own, 2].mean())
+    assert true("ece:lens=top-2") == pytest.approx(gap[rows, second].mean())
+    within = (probs - truth)[rows, top] + (probs - truth)[rows, second]
+    assert true("ece:lens=within-top-2") == pytest.approx(np.abs(within).mean())
+    assert true("ece:lens=marginal") == pytest.approx(gap.mean())
+    assert true("cw_ece") == pytest.approx(gap.mean())
+    assert true("mce:lens=class-2") == pytest.approx(gap[:, 2].max())
+    pairs = np.abs((probs - truth)[:, [0, 2]].sum(1))
+    assert true("ece:lens=pairs") == pytest.approx(pairs.mean())
+    inside = (probs[:, 1] >= 0.2) & (probs[:, 1] < 0.6)
+    assert true("ece:lens=class-1:region=0.2..0.6") == pytest.approx(gap[inside, 1].mean())
+    tv = gap.sum(1) / 2
+    vectors = "expected_miscalibration:region=class-1@0.2..0.6"
+    assert true(vectors) == pytest.approx(tv[inside].mean())
+    assert true("worst_miscalibration:distance=max") == pytest.approx(gap.max())
+    assert true("ece_given_vector") == pytest.approx(gap[rows, top].mean())
+    assert np.isnan(true("ece:lens=class-1:region=0.99999..1"))
+
+
+def test_kl_is_infinite_where_what_happens_was_predicted_with_0(predict):
+    predictions = predict([[1.0, 0.0], [0.5, 0.5]], [0, 1])
+    call = parse_metric("expected_miscalibration:distance=kl")
+    assert true_error(call, predictions, np.array([[0.9, 0.1], [0.5, 0.5]]), Settings()) == np.inf
+    value = true_error(call, predictions, np.array([[1.0, 0.0], [0.9, 0.1]]), Settings())
+    assert value == pytest.approx(special.rel_entr([0.9, 0.1], 0.5).sum() / 2)
+
+
+def test_posteriors_of_other_rows_or_no_use_are_refused(predict):
+    predictions, posteriors = mixture(predict, 50)
+    fewer = Companions(posteriors=predict(posteriors.scores.array[:40], np.zeros(40, int)))
+    with pytest.raises(InputError, match="has 40 rows; expected the 50"):
+        evaluate(predictions, Settings(metrics=("ece",)), companions=fewer)
+    calls = [parse_metric("log_loss"), parse_metric("smooth_ece")]
+    with pytest.raises(UsageError, match="nothing asked for makes use of them"):
+        require_use(calls, Settings())
+    require_use(calls, Settings(test=True))
+    require_use([parse_metric("calibration_loss:recalibrator=given")], Settings())
+
+
+def test_the_true_curve_of_the_mixture_is_the_posterior(predict):
+    predictions, posteriors = mixture(predict, 5000, intercept=1.0, slope=1.0)
+    found = evaluate(
+        predictions, Settings(metrics=("ece",), draws=0), companions=Companions(posteriors=posteriors)
+    )
+    curve = true_curve(found, "class-0", "all")
+    feature = special.logit(curve.score) - 1
+    np.testing.assert_allclose(curve.frequency, special.expit(-2 * feature), atol=0.01)
+    part = true_curve(found, "class-0", "0.2..0.4")
+    assert 0.2 <= part.score.min() < part.score.max() < 0.4
+    result = reliability(problem_of(found, "class-0"), "class-0", draws=0, truth=curve)
+    np.testing.assert_array_equal(result.tables()["truth"]["frequency"], curve.frequency)
+
+
+def test_bars_of_resampled_rows_of_equal_scores_are_binomial():
+    """The gap of a bin whose scores are equal has the same distribution however many rows are drawn."""
+    problem = ordered_problem(np.repeat([0.3, 0.7], 400), np.zeros(800, np.bool_))
+    cuts = problem.cuts("equal-width", 10)
+    low, high = resampled_band(problem, cuts, 4000, np.random.default_rng(0))
+    tails = (1 - BAND) / 2, (1 + BAND) / 2
+    for number, p in ((3, 0.3), (7, 0.7)):
+        assert [low[number], high[number]] == pytest.approx(stats.binom.ppf(tails, 400, p) / 400, abs=0.005)
+    assert np.isnan(low[[0, 5, 9]]).all()
+    fixed = consistency_band(problem, cuts, 4000, np.random.default_rng(0))
+    np.testing.assert_allclose(np.array([low, high]), np.array(fixed), atol=0.006)
+
+
+def test_pairs_of_a_row_are_drawn_together(predict):
+    rng = np.random.default_rng(2)
+    probs = rng.dirichlet(np.ones(3), 40)
+    found = evaluate(predict(probs, rng.integers(0, 3, 40)), Settings(metrics=("ece",), draws=0))
+    problem = problem_of(found, "marginal")
+    np.testing.assert_allclose(problem.score, np.sort(probs.ravel()))
+    drawn = problem.rows.drawn(500, rng)
+    assert (drawn.sum(1) == 40).all()  # one label a row
+    np.testing.assert_allclose(drawn.mean(0), problem.score, atol=0.1)
+    part = problem.within(0.2, 0.6)
+    assert part.rows.drawn(3, rng).shape == (3, len(part.score))
+    again = part.resampled(rng)
+    assert again.score.min() >= 0.2
+    assert again.score.max() < 0.6

@@ -1,0 +1,135 @@
+"""Folders of parts, safetensors, and files that are refused with the line that converts them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from calcli.work.apply import apply_file
+from calcli.work.fit import fit_file, save_fit
+from tests.io.layouts.trips import LABELS, NAMES, THREE, N, trip
+from tests.io.samples import refused, scores_of
+
+FRAME = pd.DataFrame(
+    {"id": range(N), "label": NAMES[LABELS]} | {f"prob_{name}": THREE[:, k] for k, name in enumerate(NAMES)}
+)
+bfloat16 = (THREE.astype(np.float32).view(np.uint32) + 0x8000) >> 16
+
+
+def safetensors(path, arrays):
+    """Write the format as its specification says, in the order of the arrays."""
+    head, raw, at = {"__metadata__": {"format": "pt"}}, b"", 0
+    for name, (kind, array) in arrays.items():
+        data = array.tobytes()
+        head[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [at, at + len(data)]}
+        raw, at = raw + data, at + len(data)
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + raw)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "array", "decimals"),
+    [
+        ("F32", np.log(THREE).astype("<f4"), 6),
+        ("F64", np.log(THREE), 12),
+        ("F16", np.log(THREE).astype("<f2"), 2),
+    ],
+)
+def test_safetensors(kind, array, decimals, tmp_path):
+    path = safetensors(tmp_path / "t.safetensors", {"labels": ("I64", LABELS), "logits": (kind, array)})
+    predictions = read(path)
+    np.testing.assert_array_almost_equal(scores_of(predictions), np.log(THREE), decimals)
+    assert predictions.labels.tolist() == LABELS.tolist()
+    if decimals > 3:
+        trip(path, THREE, LABELS, "arrays", target="out.safetensors")
+
+
+def test_bfloat16(tmp_path):
+    arrays = {"probs": ("BF16", bfloat16.astype("<u2")), "labels": ("I32", LABELS.astype("<i4"))}
+    predictions = read(safetensors(tmp_path / "t.safetensors", arrays))
+    np.testing.assert_allclose(scores_of(predictions), THREE, rtol=2**-8)
+
+
+def test_a_library_reads_what_is_written(tmp_path):
+    library = pytest.importorskip("safetensors.numpy")
+    path = safetensors(tmp_path / "t.safetensors", {"probs": ("F64", THREE), "labels": ("I64", LABELS)})
+    save_fit(fit_file(str(path), ReadOptions(), "temperature", folds=0).fit, tmp_path / "c.json")
+    apply_file(str(tmp_path / "c.json"), str(path), str(tmp_path / "o.safetensors"), ReadOptions())
+    written = library.load_file(tmp_path / "o.safetensors")
+    np.testing.assert_array_equal(written["probs"], scores_of(read(tmp_path / "o.safetensors")))
+
+
+@pytest.mark.parametrize("cut", [4, 20, 200, -1])
+def test_damaged_safetensors(cut, tmp_path):
+    path = safetensors(tmp_path / "t.safetensors", {"probs": ("F64", THREE), "labels": ("I64", LABELS)})
+    path.write_bytes(path.read_bytes()[:cut])
+    refused(path, "truncated or damaged")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.pt", "torch.load"),
+        ("a.pkl", "pickle.load"),
+        ("a.joblib", "joblib.load"),
+        ("a.h5", "h5py.File"),
+        ("a.eval", "samples_df"),
+    ],
+)
+def test_what_is_not_read_is_told_how_to_convert(name, line, tmp_path):
+    (tmp_path / name).write_bytes(b"x")
+    refused(tmp_path / name, f'convert it, with its own names: python -c ".*{line}')
+
+
+def test_folders_named_by_a_value(tmp_path):
+    for split, rows in (("split=test", slice(0, 40)), ("split=val", slice(40, N))):
+        (tmp_path / "t" / split).mkdir(parents=True)
+        FRAME[rows].to_parquet(tmp_path / "t" / split / "part-0.parquet")
+    predictions = read(tmp_path / "t")
+    assert predictions.column("split").tolist() == ["test"] * 40 + ["val"] * (N - 40)
+    np.testing.assert_array_equal(scores_of(predictions), THREE)
+    save_fit(fit_file(str(tmp_path / "t"), ReadOptions(), "temperature", folds=0).fit, tmp_path / "c.json")
+    apply_file(str(tmp_path / "c.json"), str(tmp_path / "t"), str(tmp_path / "o"), ReadOptions())
+    assert sorted(
+        file.relative_to(tmp_path / "o").as_posix() for file in (tmp_path / "o").rglob("*.parquet")
+    ) == [
+        "split=test/part-0.parquet",
+        "split=val/part-0.parquet",
+    ]
+    assert read(tmp_path / "o").column("split").tolist() == ["test"] * 40 + ["val"] * (N - 40)
+
+
+def test_data_sets_of_hugging_face(tmp_path):
+    """As `save_to_disk` writes one split (a stream), and a repository with several."""
+    (tmp_path / "disk").mkdir()
+    table = pa.table({"label": LABELS, "logits": pa.array(np.log(THREE).tolist(), pa.list_(pa.float32()))})
+    for n, part in enumerate((table[:25], table[25:])):
+        with (
+            pa.OSFile(str(tmp_path / f"disk/data-0000{n}-of-00002.arrow"), "wb") as sink,
+            pa.ipc.new_stream(sink, table.schema) as writer,
+        ):
+            writer.write_table(part)
+    for name in ("dataset_info.json", "state.json"):
+        (tmp_path / "disk" / name).write_text("{}")
+    trip(tmp_path / "disk", THREE, LABELS, "a list of scores in each row", target="")
+    (tmp_path / "repo" / "data").mkdir(parents=True)
+    FRAME.to_parquet(tmp_path / "repo/data/test-00000-of-00001.parquet")
+    trip(tmp_path / "repo", THREE, LABELS, "a column for each class", target="")
+    FRAME.to_parquet(tmp_path / "repo/data/train-00000-of-00001.parquet")
+    refused(
+        tmp_path / "repo",
+        r"holds several splits, test, train; evaluate one: calcli evaluate .*test-\* --concat",
+    )
+    (tmp_path / "disk").rename(tmp_path / "test")
+    (tmp_path / "both").mkdir()
+    (tmp_path / "test").rename(tmp_path / "both" / "test")
+    (tmp_path / "both" / "dataset_dict.json").write_text('{"splits": ["test"]}')
+    refused(tmp_path / "both", "a folder of data sets, test; evaluate one: calcli evaluate")

@@ -1,0 +1,165 @@
+"""Scores in structs, lists of structs and text, in files as the frameworks write them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calcli.io.read import read
+from tests.io.layouts.trips import LABELS, NAMES, RNG, THREE, TWO, N, trip
+from tests.io.samples import refused, scores_of
+
+ORDER = np.argsort(-THREE, axis=1)
+VECTOR = pa.struct(
+    [
+        ("type", pa.int8()),
+        ("size", pa.int32()),
+        ("indices", pa.list_(pa.int32())),
+        ("values", pa.list_(pa.float64())),
+    ]
+)
+
+
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def vector(row, sparse=False):
+    if not sparse:
+        return {"type": 1, "size": None, "indices": None, "values": row.tolist()}
+    (indices,) = row.nonzero()
+    return {"type": 0, "size": len(row), "indices": indices.tolist(), "values": row[indices].tolist()}
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_spark_vectors(sparse, tmp_path):
+    probs = THREE.copy()
+    if sparse:
+        probs[::3] = np.eye(3)[LABELS[::3]]
+    rows = [vector(row, sparse and n % 3 == 0) for n, row in enumerate(probs)]
+    table = {
+        "features": pa.array([vector(row) for row in RNG.normal(size=(N, 4))], VECTOR),
+        "label": LABELS.astype(float),
+        "rawPrediction": pa.array([vector(row) for row in np.log(THREE)], VECTOR),
+        "probability": pa.array(rows, VECTOR),
+        "prediction": probs.argmax(axis=1).astype(float),
+    }
+    path = tmp_path / "part-00000.parquet"
+    pq.write_table(pa.table(table), path)
+    trip(path, probs, LABELS, "Spark ML vectors", target="" if sparse else "out.parquet")
+
+
+def test_spark_vectors_as_json(tmp_path):
+    rows = [
+        {"label": float(k), "probability": {"type": 1, "values": p.tolist()}}
+        for k, p in zip(LABELS, THREE, strict=True)
+    ]
+    trip(lines(tmp_path / "t.jsonl", rows), THREE, LABELS, "Spark ML vectors")
+
+
+def test_a_sparse_vector_must_fit_its_size(tmp_path):
+    rows = [vector(row) for row in THREE]
+    rows[7] = {"type": 0, "size": 3, "indices": [0, 3], "values": [0.5, 0.5]}
+    pq.write_table(pa.table({"label": LABELS, "probability": pa.array(rows, VECTOR)}), tmp_path / "t.parquet")
+    refused(tmp_path / "t.parquet", "row 7 has a sparse vector with other indices than its size allows")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_lists_of_label_and_score(ending, tmp_path):
+    rows = [
+        {
+            "text": f"text {n}",
+            "label": NAMES[LABELS[n]],
+            "predictions": [{"label": NAMES[k], "score": THREE[n, k]} for k in ORDER[n]],
+        }
+        for n in range(N)
+    ]
+    path = tmp_path / f"t.{ending}"
+    lines(path, rows) if ending == "jsonl" else pd.DataFrame(rows).to_parquet(path)
+    predictions = trip(path, THREE, LABELS, "classes with their scores")
+    assert predictions.classes == ("ant", "bee", "cat")
+    assert list(predictions.columns) == ["text"]
+
+
+def test_bigquery(tmp_path):
+    probs = [[{"label": NAMES[k], "prob": THREE[n, k]} for k in ORDER[n]] for n in range(N)]
+    predicted = NAMES[ORDER[:, 0]]
+    table = {"predicted_species": predicted, "predicted_species_probs": probs, "species": NAMES[LABELS]}
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    trip(tmp_path / "t.parquet", THREE, LABELS, "classes with their scores")
+    table["predicted_species_probs"] = [{"list": [{"element": one} for one in row]} for row in probs]
+    pq.write_table(pa.table(table), tmp_path / "u.parquet")
+    trip(tmp_path / "u.parquet", THREE, LABELS, "classes with their scores", target="")
+
+
+def test_vertex(tmp_path):
+    rows = [
+        {
+            "instance": {"width": 1.5, "species": NAMES[LABELS[n]], "label": NAMES[LABELS[n]]},
+            "prediction": {"classes": NAMES.tolist(), "scores": THREE[n].tolist()},
+        }
+        for n in range(N)
+    ]
+    trip(lines(tmp_path / "t.jsonl", rows), THREE, LABELS, "classes with their scores")
+
+
+def test_objects_of_scores(tmp_path):
+    rows = [
+        {"label": NAMES[k], "probs": dict(zip(NAMES.tolist(), p.tolist(), strict=True))}
+        for k, p in zip(LABELS, THREE, strict=True)
+    ]
+    trip(lines(tmp_path / "t.jsonl", rows), THREE, LABELS, "objects of scores")
+
+
+TEXTS = {
+    "a list": lambda row: str(row.tolist()),
+    "commas": lambda row: ",".join(map(str, row)),
+    "blanks": lambda row: " ".join(map(str, row)),
+    "an array": lambda row: str(row),
+    "numbers of numpy": lambda row: str(list(row)),
+    "a tensor": lambda row: f"tensor({row.tolist()})",
+    "an object": lambda row: json.dumps(dict(zip("012", row.tolist(), strict=True))),
+    "pairs": lambda row: str([{"label": str(k), "score": row[k]} for k in np.argsort(-row)]),
+}
+
+
+@pytest.mark.parametrize("form", TEXTS)
+def test_text_in_cells(form, tmp_path):
+    cells = [TEXTS[form](row) for row in THREE]
+    pd.DataFrame({"id": range(N), "y_true": LABELS, "y_proba": cells}).to_csv(tmp_path / "t.csv", index=False)
+    found = trip(tmp_path / "t.csv", THREE, LABELS, "text in cells", target="out.csv")
+    assert "y_proba holds" in found.provenance.notes[0]
+
+
+def test_a_cell_that_is_not_like_the_others(tmp_path):
+    cells = [str(row.tolist()) for row in THREE]
+    cells[20] = "[0.1, oops, 0.9]"
+    pd.DataFrame({"label": LABELS, "probs": cells}).to_csv(tmp_path / "t.csv", index=False)
+    refused(tmp_path / "t.csv", 't.csv: row 20 has "oops" among the scores; expected numbers')
+    cells[20] = "[0.1 ... 0.9]"
+    pd.DataFrame({"label": LABELS, "probs": cells}).to_csv(tmp_path / "t.csv", index=False)
+    refused(tmp_path / "t.csv", "row 20 has scores of which some were left out as they were printed")
+
+
+def test_ranks_as_text(tmp_path):
+    table = {
+        "filename": "x.png",
+        "index": [str(row) for row in ORDER],
+        "prob": [str(THREE[n, ORDER[n]]) for n in range(N)],
+        "target": LABELS,
+    }
+    pd.DataFrame(table).to_csv(tmp_path / "t.csv", index=False)
+    np.testing.assert_allclose(scores_of(read(tmp_path / "t.csv")), THREE, atol=1e-7)
+
+
+def test_one_of_two_classes_as_percent_text(tmp_path):
+    cells = [f"{100 * p:.4f}%" for p in TWO[:, 1]]
+    labels = (LABELS > 0).astype(int)
+    pd.DataFrame({"label": labels, "probability": cells}).to_csv(tmp_path / "t.csv", index=False)
+    trip(tmp_path / "t.csv", TWO, labels, "text in cells", target="out.csv")

@@ -1,0 +1,101 @@
+"""What the values themselves say: ranks, percentages, rounded probabilities, what looks like no logits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calcli.io.options import ReadOptions
+from calcli.io.read import from_arrays, read
+from tests.io.layouts.trips import LABELS, NAMES, RNG, THREE, N, trip
+from tests.io.samples import refused, scores_of
+
+SORTED = -np.sort(-THREE, axis=1)
+
+
+def saved(path, table):
+    pd.DataFrame(table).to_csv(path, index=False)
+    return path
+
+
+def test_scores_that_descend_in_every_row_are_ranks(tmp_path):
+    np.savez(tmp_path / "t.npz", probs=SORTED, labels=LABELS)
+    refused(tmp_path / "t.npz", "the scores descend in every row, as if .*calcli evaluate .* --classes 0,1,2")
+    np.testing.assert_allclose(
+        scores_of(read(tmp_path / "t.npz", ReadOptions(classes=("0", "1", "2")))), SORTED
+    )
+    numbered = saved(tmp_path / "t.csv", {"label": LABELS} | {f"prob_{k}": SORTED[:, k] for k in range(3)})
+    refused(numbered, "descend in every row")
+    read(numbered, ReadOptions(scores="prob_*"))
+    pq.write_table(pa.table({"label": LABELS, "probs": SORTED.tolist()}), tmp_path / "t.parquet")
+    refused(tmp_path / "t.parquet", "descend in every row")
+
+
+def test_honest_orders_are_left_alone(tmp_path):
+    named = {"label": NAMES[LABELS]} | {f"prob_{name}": SORTED[:, k] for k, name in enumerate(NAMES)}
+    read(saved(tmp_path / "named.csv", named))
+    for scores in (SORTED[:19], np.full((N, 3), 1 / 3), np.vstack([SORTED, SORTED[:1, ::-1]])):
+        from_arrays(scores, np.zeros(len(scores), int))
+    from_arrays(-np.sort(-RNG.dirichlet(np.ones(2), N), axis=1), np.zeros(N, int))
+
+
+@pytest.mark.parametrize("options", [{}, {"kind": "percent"}])
+def test_percentages_by_name_and_as_said(options, tmp_path):
+    table = {"label": NAMES[LABELS]} | {f"prob_{name}": 100 * THREE[:, k] for k, name in enumerate(NAMES)}
+    path = saved(tmp_path / "t.csv", table)
+    found = trip(path, THREE, LABELS, "a column for each class", target="", **options)
+    assert "percentages" in found.scores.kind_reason
+    one = saved(tmp_path / "u.csv", {"y": LABELS > 0, "probability": 100 * (1 - THREE[:, 0])})
+    np.testing.assert_allclose(scores_of(read(one, ReadOptions(**options)))[:, 0], THREE[:, 0])
+
+
+def test_percentages_without_a_name_are_said_to_be_some(tmp_path):
+    path = saved(
+        tmp_path / "t.csv", {"label": NAMES[LABELS]} | {n: 100 * THREE[:, k] for k, n in enumerate(NAMES)}
+    )
+    refused(path, "the scores of a row sum to 100; .* --kind percent, or --kind logits")
+    np.testing.assert_allclose(scores_of(read(path, ReadOptions(kind="percent"))), THREE)
+
+
+def test_percentages_are_checked(tmp_path):
+    wrong = 100 * THREE
+    wrong[50, 1] += 20
+    table = {"label": NAMES[LABELS]} | {f"prob_{name}": wrong[:, k] for k, name in enumerate(NAMES)}
+    refused(saved(tmp_path / "t.csv", table), "row 50 has probabilities that sum to 1.2; expected 1")
+
+
+@pytest.mark.parametrize("decimals", [2, 3])
+def test_rounded_probabilities_are_told(decimals, tmp_path):
+    rounded = np.round(RNG.dirichlet(np.ones(10), 400), decimals)
+    kept = np.abs(rounded.sum(axis=1) - 1) <= 5 * 10.0**-decimals * np.sqrt(10 / 12)
+    predictions = from_arrays(rounded[kept], np.zeros(kept.sum(), int))
+    np.testing.assert_allclose(scores_of(predictions), rounded[kept])
+    assert predictions.scores.kind_reason.endswith(f"; rounded to {decimals} decimals")
+
+
+def test_bfloat16_is_recognized():
+    stored = (RNG.dirichlet(np.ones(4), 300).astype(np.float32).view(np.uint32) + 0x7FFF) & 0xFFFF0000
+    probs = stored.view(np.float32)
+    assert np.abs(probs.sum(axis=1) - 1).max() > 1e-3
+    predictions = from_arrays(probs, np.zeros(300, int))
+    scores_of(predictions)
+    assert predictions.scores.kind_reason.endswith("; rounded as bfloat16")
+
+
+def test_the_largest_scores_of_more_classes_are_not_taken_for_rounded_ones():
+    top = np.round(-np.sort(-RNG.dirichlet(np.ones(30), 200), axis=1)[:, :5], 2)[:, RNG.permutation(5)]
+    with pytest.raises(Exception, match="largest scores of more classes"):
+        scores_of(from_arrays(top, np.zeros(200, int)))
+
+
+def test_confidences_of_exactly_one_look_like_no_logits(tmp_path):
+    credit = saved(
+        tmp_path / "t.csv",
+        {"age": RNG.uniform(20, 70, N), "score": RNG.uniform(300, 850, N), "target": LABELS > 0},
+    )
+    (doubt,) = read(credit).provenance.doubts
+    assert "100% of the first confidences are exactly 1: these look like no logits" in doubt
+    assert not from_arrays(RNG.normal(size=(N, 3)) * 9, LABELS).provenance.doubts

@@ -1,0 +1,248 @@
+"""Files of a confidence and of what is right, as evaluations of language models write them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.options import ReadOptions
+from calcli.io.read import from_answers, read
+
+CONFIDENCE, RIGHT = [0.9, 0.3, 0.55, 1.0], [True, False, True, False]
+
+
+def written(path, columns):
+    """Write columns as JSON lines and return the path."""
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def confidence_of(predictions):
+    return np.concatenate([block[:, 1].copy() for block in predictions.scores.blocks(10)]).tolist()
+
+
+def check(predictions):
+    assert predictions.of_answers
+    assert confidence_of(predictions) == CONFIDENCE
+    assert predictions.labels.tolist() == [int(one) for one in RIGHT]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("confidence", "is_correct"),
+        ("conf", "acc"),
+        ("Model Confidence", "Matched"),
+        ("p_correct", "grade"),
+        ("p_true", "correct"),
+        ("verbalized_confidence", "exact_match"),
+        ("answer_certainty", "isCorrect"),
+        ("judge_score", "verdict"),
+        ("max_prob", "hit"),
+        ("confidence_score", "passed"),
+    ],
+)
+def test_usual_names_are_found(tmp_path, names):
+    columns = {"id": [7, 8, 9, 10], names[0]: CONFIDENCE, names[1]: RIGHT}
+    found = read(written(tmp_path / "log.jsonl", columns))
+    check(found)
+    assert list(found.columns) == ["id"]
+    assert found.provenance.labels == f'column "{names[1]}"'
+    assert found.provenance.taken == (names[0],)
+    assert found.reading[0].startswith(f"read as answers, right or wrong ({names[0]}), right by column")
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        [1, 0, 1, 0],
+        [1.0, 0.0, 1.0, 0.0],
+        ["true", "False", "TRUE", "false"],
+        ["C", "I", "C", "I"],
+        ["CORRECT", "INCORRECT", "correct", "incorrect"],
+        ["yes", "no", "yes", "no"],
+        ["right", "wrong", "right", "wrong"],
+        ["pass", "fail", "pass", "fail"],
+        ["1", "0", "1", "0"],
+    ],
+)
+def test_outcomes_in_many_words(tmp_path, right):
+    check(read(written(tmp_path / "log.jsonl", {"confidence": CONFIDENCE, "correct": right})))
+
+
+@pytest.mark.parametrize(
+    ("said", "true"),
+    [
+        (["cat", "dog", "owl", "cat"], ["cat", "cat", "owl", "dog"]),
+        ([3, 1, 2, 3], [3, 2, 2, 1]),
+        ([3, 1, 2, 3], ["3", "2", "2", "1"]),
+    ],
+)
+def test_answers_are_right_where_they_are_the_label(tmp_path, said, true):
+    columns = {"prediction": said, "confidence": CONFIDENCE, "label": true}
+    found = read(written(tmp_path / "log.jsonl", columns))
+    check(found)
+    assert {"prediction", "label"} <= set(found.columns)  # to slice by
+
+
+def test_the_formats_say_the_same(tmp_path):
+    table = pa.table({"confidence": CONFIDENCE, "correct": RIGHT})
+    pq.write_table(table, tmp_path / "a.parquet")
+    table.to_pandas().to_csv(tmp_path / "a.csv", index=False)
+    np.savez(tmp_path / "a.npz", confidence=CONFIDENCE, correct=RIGHT)
+    np.savez(tmp_path / "b.npz", conf=CONFIDENCE, y_pred=[3, 1, 2, 3], label=[3, 2, 2, 1])
+    for name in ("a.parquet", "a.csv", "a.npz", "b.npz"):
+        check(read(tmp_path / name))
+    check(from_answers(CONFIDENCE, RIGHT))
+
+
+def test_options_name_any_columns(tmp_path):
+    columns = {"p": CONFIDENCE, "q": [0.1] * 4, "ok": RIGHT, "label": [0, 1, 0, 1]}
+    file = written(tmp_path / "log.jsonl", columns)
+    check(read(file, ReadOptions(confidence="p", correct="ok")))
+
+
+def test_logarithms_and_log_odds_are_told(tmp_path):
+    columns = {"confidence": np.log([0.9, 0.3]).tolist(), "correct": [1, 0]}
+    found = read(written(tmp_path / "log.jsonl", columns), ReadOptions(kind="log-probs"))
+    np.testing.assert_allclose(np.exp(next(found.scores.blocks(2))), [[0.1, 0.9], [0.7, 0.3]])
+    columns["confidence"] = [np.log(0.9 / 0.1), np.log(0.3 / 0.7)]
+    found = read(written(tmp_path / "log.jsonl", columns), ReadOptions(kind="logits"))
+    odds = np.exp(next(found.scores.blocks(2)))
+    np.testing.assert_allclose(odds[:, 1] / odds.sum(1), [0.9, 0.3])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {
+            "prob_a": CONFIDENCE,
+            "prob_b": [0.1, 0.7, 0.45, 0.0],
+            "confidence": CONFIDENCE,
+            "label": list("abab"),
+        },
+        {"score": CONFIDENCE, "label": [0, 1, 0, 1]},
+        {"score": CONFIDENCE, "correct": [1, 0, 0, 1], "label": [0, 1, 0, 1]},
+    ],
+)
+def test_scores_of_classes_stay_what_they_are(tmp_path, columns):
+    assert not read(written(tmp_path / "log.jsonl", columns)).of_answers
+
+
+def refused(tmp_path, columns, error=InputError, **options):
+    with pytest.raises(error) as fault:
+        list(read(written(tmp_path / "log.jsonl", columns), ReadOptions(**options)).scores.blocks(10))
+    return str(fault.value).removeprefix(f"{tmp_path}/")
+
+
+def test_missing_values_are_counted(tmp_path):
+    columns = {"confidence": [0.9, None, 0.5, None], "correct": RIGHT}
+    said = refused(tmp_path, columns)
+    assert said.startswith(
+        "log.jsonl: the confidence, confidence, is missing in 2 of 4 rows, the first of them"
+    )
+    assert "--drop-missing" in said
+    said = refused(tmp_path, {"confidence": CONFIDENCE, "correct": [True, None, None, None]})
+    assert "is missing in 3 of 4 rows" in said
+
+
+def test_partial_credit_is_neither_right_nor_wrong(tmp_path):
+    said = refused(tmp_path, {"confidence": CONFIDENCE, "correct": [1, 0, 0.5, 0]})
+    assert "row 2" in said
+    assert "0.5" in said
+    assert "expected right or wrong" in said
+    said = refused(tmp_path, {"confidence": CONFIDENCE, "correct": ["C", "I", "P", "I"]})
+    assert "'P'" in said
+
+
+def test_several_columns_are_named(tmp_path):
+    columns = {"confidence": CONFIDENCE, "self_confidence": CONFIDENCE, "correct": RIGHT}
+    assert "choose one with --confidence" in refused(tmp_path, columns)
+    columns = {"confidence": CONFIDENCE, "acc": RIGHT, "exact_match": RIGHT}
+    assert "acc" in refused(tmp_path, columns)
+    assert "--correct" in refused(tmp_path, columns)
+    assert "has no column" in refused(tmp_path, columns, UsageError, confidence="sure")
+
+
+def test_both_readings_of_a_lone_confidence_are_told(tmp_path):
+    said = refused(tmp_path, {"confidence": CONFIDENCE, "label": [1, 0, 1, 0]})
+    assert "--confidence confidence --correct COLUMN" in said
+    assert "--scores confidence" in said
+    file = tmp_path / "log.jsonl"
+    check(read(file, ReadOptions(confidence="confidence", correct="label")))
+    assert not read(file, ReadOptions(scores="confidence")).of_answers
+    said = refused(tmp_path, {"confidence": CONFIDENCE, "fine": [1, 0, 1, 0]})
+    assert "--confidence confidence --correct COLUMN" in said
+
+
+def test_a_misspelled_column_is_told(tmp_path):
+    columns = {"confidence": CONFIDENCE, "is_correct": RIGHT}
+    assert "did you mean is_correct?" in refused(tmp_path, columns, UsageError, correct="is_corect")
+    assert "--weights" in refused(tmp_path, columns, UsageError, weights="w")
+
+
+def test_options_of_classes_do_not_go_with_those_of_answers(tmp_path):
+    columns = {"confidence": CONFIDENCE, "correct": RIGHT}
+    said = refused(tmp_path, columns, UsageError, confidence="confidence", positive="1")
+    assert "leave one out" in said
+
+
+def test_a_confidence_above_one_is_refused(tmp_path):
+    said = refused(tmp_path, {"confidence": [0.87, 0.3, 1.55, 0.99], "correct": RIGHT})
+    assert "1.55" in said
+
+
+def test_missing_values_are_left_out_and_counted(tmp_path):
+    columns = {
+        "id": [0, 1, 2, 3, 4, 5],
+        "confidence": [0.9, None, 0.3, 0.55, 0.4, 1.0],
+        "correct": [True, True, False, True, None, False],
+    }
+    found = read(written(tmp_path / "log.jsonl", columns), ReadOptions(drop_missing=True))
+    check(found)
+    assert found.columns["id"].tolist() == [0, 2, 3, 5]
+    assert "2 of 6 rows, in which something is missing, were left out, as asked" in found.provenance.notes
+    columns["confidence"][0] = 1.5
+    assert "row 0" in refused(tmp_path, columns, drop_missing=True)
+    columns["confidence"][:2] = [0.5, -1]  # the number of a row is the one it is stored under
+    columns["confidence"][4] = None
+    assert "row 1" in refused(tmp_path, columns, drop_missing=True)
+
+
+def test_rows_of_classes_are_left_out_as_well(tmp_path):
+    file = tmp_path / "scores.csv"
+    file.write_text("label,prob_a,prob_b,day\na,.9,.1,1\nb,,.5,2\n,.5,.5,3\nb,.2,.8,4\n")
+    with pytest.raises(InputError, match="--drop-missing"):
+        read(file)
+    found = read(file, ReadOptions(drop_missing=True))
+    assert found.labels.tolist() == [0, 1]
+    assert found.columns["day"].tolist() == [1, 4]
+    np.testing.assert_allclose(next(found.scores.blocks(9)), [[0.9, 0.1], [0.2, 0.8]])
+
+
+def test_nothing_left_out_is_told(tmp_path):
+    file = written(tmp_path / "log.jsonl", {"confidence": CONFIDENCE, "correct": RIGHT})
+    assert any(
+        "left out nothing" in note for note in read(file, ReadOptions(drop_missing=True)).provenance.notes
+    )
+    np.savez(tmp_path / "a.npz", confidence=CONFIDENCE, correct=RIGHT)
+    with pytest.raises(UsageError, match="--drop-missing is for tables"):
+        read(tmp_path / "a.npz", ReadOptions(drop_missing=True))
+    with pytest.raises(InputError, match=r"missing in 1 of 2 rows.*; remove such rows"):
+        from_answers([0.5, np.nan], [1, 0])
+
+
+def test_percentages_are_confidences(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("model_confidence,ok\n90%,1\n30%,0\n55%,1\n100%,0\n")
+    check(read(file))
+    file.write_text("model_confidence,ok\n90,1\n30,0\n55,1\n100,0\n")
+    check(read(file))
+    file.write_text("model_confidence,ok\n90%,1\n,0\n30%,0\n55%,1\n100%,0\n")
+    check(read(file, ReadOptions(drop_missing=True)))

@@ -1,0 +1,188 @@
+"""Pages of HTML: complete, escaped, and in need of nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calcli
+from calcli.cli.main import status_of
+from calcli.report.page import page_text
+from calcli.report.shown import Column, Headline, Shown, Table
+
+NETWORK = "sample_data/digits_network_test.npy"
+EMPTY = {"meta", "input", "br", "rect", "path", "use", "line", "image", "link", "img"}
+
+
+class Page(HTMLParser):
+    """What a browser would find: elements with their attributes, and the text of each kind."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in EMPTY or tag == "rect":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if self.open:
+            self.texts.setdefault(self.open[-1], []).append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [found for kind, found in self.elements if kind == tag]
+
+
+class Named(Shown):
+    """A table of one name."""
+
+    title = "Names"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def tables(self) -> list[Table]:
+        columns = (Column("", "left"), Column(self.name))
+        return [Table(self.name, columns, ((self.name, "1"),), (self.name,), {(0, 1): "best"})]
+
+    def content(self) -> dict[str, str]:
+        return {"name": self.name}
+
+    def headline(self) -> Headline:
+        return Headline(self.name, self.name, systems=(self.name, "other"))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    assert status_of(["evaluate", NETWORK, "-q", "--per-class", "--html", str(path)]) == 0
+    return path
+
+
+def test_a_page_needs_nothing_else(page: Path) -> None:
+    found = Page(page.read_text(encoding="utf-8"))
+    links = [value for _, attributes in found.elements for key, value in attributes.items() if "href" in key]
+    ids = [attributes["id"] for _, attributes in found.elements if "id" in attributes]
+    assert links
+    assert all(link and link[1:] in ids for link in links if link and not link.startswith("data:"))
+    assert all(link and link.startswith(("#", "data:image/")) for link in links)
+    assert not any("src" in attributes for _, attributes in found.elements)
+    assert len(ids) == len(set(ids))
+
+
+def test_the_policy_of_a_page_allows_its_own_script_alone(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    script = text[text.index("<script>") + 8 : text.index("</script>")]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = Page(text).all("meta")[1]["content"]
+    assert policy is not None
+    assert policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';")
+
+
+def test_a_page_shows_every_cell_and_note_of_the_tables(page: Path) -> None:
+    data = calcli.read(NETWORK)
+    report = calcli.evaluate(data)
+    found = Page(page.read_text(encoding="utf-8"))
+    shown = {word for texts in found.texts.values() for text in texts for word in text.split()}
+    for table in report.tables():
+        for cell in (cell for row in table.rows for cell in row):
+            assert set(cell.split()) <= shown
+    assert sum(tag == "section" for tag, _ in found.elements) == len(report.tables()) + 2  # classes, figures
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<script>alert(1)</script>",
+        '"><img src=x onerror=alert(1)>',
+        "</style><b>",
+        "a\x1b[31m\nb",
+        "&lt;",
+        "$x$",
+    ],
+)
+def test_names_stay_text(name: str) -> None:
+    text = page_text(Named(name))
+    found = Page(text)
+    kinds = {tag for tag, _ in found.elements}
+    assert not kinds & {"img", "b"}
+    assert len(found.all("script")) == 1
+    assert not re.search("[\x00-\x08\x0b-\x1f]", text)
+    if "\n" not in name:
+        assert name in found.texts["h2"]
+
+
+def test_figures_tell_the_numbers_of_the_report(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["evaluate", NETWORK, "-q", "-f", "json"]) == 0
+    bins = json.loads(capsys.readouterr().out)["results"][0]["reliability"]
+    told = [text for text in Page(page.read_text(encoding="utf-8")).texts["title"] if "mean score" in text]
+    for one in bins:
+        if one["rows"]:
+            words = (
+                f"{one['rows']:,} rows\nmean score {one['confidence']:.4f}, frequency {one['accuracy']:.4f}"
+            )
+            assert any(text.endswith(words) for text in told)
+
+
+@pytest.mark.parametrize(("classes", "megabytes"), [(10, 1), (1000, 3)])
+def test_pages_stay_small(tmp_path: Path, classes: int, megabytes: int) -> None:
+    draws = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", draws.normal(size=(3000, classes)))
+    np.save(tmp_path / "x_labels.npy", draws.integers(classes, size=3000))
+    path = tmp_path / "x.html"
+    few = ["--draws", "9"]
+    assert (
+        status_of(["evaluate", str(tmp_path / "x.npy"), "-q", "--per-class", "--html", str(path), *few]) == 0
+    )
+    assert path.stat().st_size < megabytes * 1e6
+
+
+def test_every_command_writes_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    release = ["sample_data/release_1.parquet", "sample_data/release_2.parquet"]
+    policy = tmp_path / "p.toml"
+    policy.write_text('[[rules]]\nmetric = "accuracy"\nmin = 0.01\n', encoding="utf-8")
+    few = []
+    for number, call in enumerate(
+        [
+            ["compare", *release, *few],
+            ["check", release[0], "-p", str(policy)],
+            ["fit", release[0], "-m", "temperature"],
+            ["benchmark", "--cal", release[0], "--test", release[1], "--methods", "temperature"],
+            ["plot", *release, "--draws", "9"],
+        ]
+    ):
+        path = tmp_path / f"{number}.html"
+        assert status_of([*call, "-q", "--html", str(path)]) == 0
+        assert Page(path.read_text(encoding="utf-8")).texts["h1"]
+    assert (
+        status_of(["check", release[0], "-q", "-p", str(policy), "--write", f"html={tmp_path / 'w.html'}"])
+        == 0
+    )
+    assert (tmp_path / "w.html").read_bytes() == (tmp_path / "1.html").read_bytes()
+
+
+def test_a_page_on_standard_output_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["evaluate", NETWORK, "--html", "-"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "--html" in shown.err
+    assert status_of(["plot", NETWORK]) == 2
+    assert "--html FILE" in capsys.readouterr().err

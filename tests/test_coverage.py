@@ -1,0 +1,91 @@
+"""The study of intervals and tests: what the guide shows of it, and whether it is still true."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from calcli.core.estimators.interval import Interval
+from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
+from tests.benchmarks.coverage import PAGE, RESULTS, Results, _count, differing, exceeding, missed, refreshed
+
+CHEAP = 500  # rows up to which a cell is done again, of the fewest classes
+STUDY = Results()
+CELLS = {name: cell for name, cell in STUDY.cells.items() if cell["rows"] <= CHEAP and cell["classes"] <= 10}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_the_study_is_of_what_is_computed(name):
+    """Else these cells are to be run again, for the metrics and tests that are named."""
+    known = CELLS[name]
+    cell = Cell(known["kind"], known["classes"], known["rows"])
+    assert differing(cell, known["fixed"], 1e-9) == []
+
+
+def test_the_guide_shows_what_was_found():
+    text = PAGE.read_text(encoding="utf-8")
+    assert refreshed(text, STUDY) == text
+
+
+def test_no_cell_misses_more_than_is_promised():
+    assert exceeding(missed(STUDY.cells), 0.07) == []
+
+
+def test_cells_go_on_where_they_ended(tmp_path, monkeypatch):
+    cell = Cell("clustered", 2, 50)
+    results = Results(tmp_path / "found.json")
+    results.found["truths"][cell.of_truth] = dict.fromkeys(cell.found(0).intervals, 0.5)
+    monkeypatch.setattr("tests.benchmarks.coverage.STEP", 2)
+    results.run(cell, 3)
+    again = Results(tmp_path / "found.json")
+    again.run(cell, 6)
+    whole = Results(tmp_path / "whole.json")
+    whole.found["truths"] = results.found["truths"]
+    whole.run(cell, 6)
+    assert again.cells == whole.cells == json.loads((tmp_path / "whole.json").read_text())["cells"]
+    assert differing(cell, whole.cells[str(cell)]["fixed"], 1e-9) == []
+    last = whole.cells[str(cell)]["fixed"][4]["intervals"]
+    shown = next(name for name, one in last.items() if isinstance(one, list))
+    last[shown][0] += 1e-6
+    assert differing(cell, whole.cells[str(cell)]["fixed"], 1e-9) == [shown]
+
+
+def test_what_is_counted():
+    own = {"whole": 0, "intervals": {}, "tests": {}}
+    truth = {"log_loss": 0.5}
+    for one in (Interval(0.4, 0.6, 0.95), Interval(0.6, 0.7, 0.95), Interval(0.3, 0.4, 0.95), "few"):
+        _count(own, Found({"log_loss": one}, {"ece": 0.05, "ks": 0.2}), truth)
+    assert own["intervals"] == {"log_loss": [4, 3, 1, 1]}
+    assert own["tests"] == {"ece": [4, 4], "ks": [4, 0]}
+    assert own["whole"] == 3
+
+
+def test_exceeding_is_corrected_for_the_number_of_cells():
+    one = {"a": (24, 200)}
+    assert stats.binom.sf(23, 200, 0.07) < 0.01 < 100 * stats.binom.sf(23, 200, 0.07)
+    assert exceeding(one, 0.07) == ["a"]
+    assert exceeding(one | {str(k): (10, 200) for k in range(99)}, 0.07) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [2, 10])
+def test_true_posteriors_are_calibrated_and_as_wrong_as_they_are_meant_to_be(kind, classes):
+    _, truth = drawn(Cell(kind, classes, 40_000), np.random.default_rng(0), of_truth=True)
+    logits = truth.scores.array
+    probs = np.exp(logits - logits.max(1, keepdims=True))
+    probs /= probs.sum(1, keepdims=True)
+    wrong = probs.argmax(1) != truth.labels
+    assert abs(wrong.mean() - (1 - probs.max(1)).mean()) < 4 * np.sqrt(wrong.var() / 40_000)
+    if kind != "rare class":
+        meant = (SURE if kind == "near-perfect" else ERRORS)[classes]
+        assert wrong.mean() == pytest.approx(meant, abs=4 * np.sqrt(meant / 40_000))
+
+
+def test_the_core_comes_first():
+    cells = list(every_cell())
+    assert len(cells) == len(set(cells)) == 5 * 3 * 5 + 2 * 2 * 2
+    assert all(cell.classes <= 10 and cell.rows <= 5_000 for cell in cells[:38])
+    assert RESULTS.exists()
