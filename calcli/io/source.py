@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.predictions import Kind
+from calcli.core.data.predictions import Held, Kind
 from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels
 from calcli.io.options import ReadOptions
@@ -39,25 +39,8 @@ class StoredScores(Protocol):
 
 
 @dataclass(frozen=True)
-class HeldScores:
-    """Scores in memory."""
-
-    array: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.array.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the scores."""
-        return self.array.dtype
-
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield views of at most `rows` rows."""
-        for start in range(0, len(self.array), rows):
-            yield self.array[start : start + rows]
+class HeldScores(Held):
+    """Scores in memory, unchecked."""
 
     def head(self, rows: int) -> Array:
         """Return the first rows."""

@@ -37,7 +37,7 @@ from calcli.report.evaluation import EvaluationReport
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, relative_names, short_names, summarize
 from calcli.work.companions import refuse_idle
-from calcli.work.read import OF_TABLES, READ, predictions_of
+from calcli.work.read import OF_TABLES, predictions_of, split_reading
 from calcli.work.report import Report
 
 if TYPE_CHECKING:
@@ -91,10 +91,7 @@ def evaluate(
     UsageError
         If a setting is unknown or does not fit them.
     """
-    reading = {name: settings.pop(name) for name in READ & settings.keys()}
-    if data is None:
-        data = reading.pop("scores", None)
-    predictions = predictions_of(data, labels, reading)
+    predictions, settings = split_reading(data, labels, settings)
     if calibration_data is not None:
         settings = {"training": "held-out", **settings}
     beside = (

@@ -18,7 +18,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import from_arrays
 from calcli.report.fit import FitReport
 from calcli.work.fit import fit_to, record_of_fit, save_fit
-from calcli.work.read import OF_TABLES, READ, as_array, is_file_or_table, predictions_of
+from calcli.work.read import OF_TABLES, as_array, is_file_or_table, predictions_of, split_reading
 
 ROWS = 1 << 14  # recalibrated at once
 
@@ -112,10 +112,7 @@ def fit(
     UsageError
         If a method or setting is unknown, or does not fit.
     """
-    reading = {name: settings.pop(name) for name in READ & settings.keys()}
-    if data is None:
-        data = reading.pop("scores", None)
-    predictions = predictions_of(data, labels, reading)
+    predictions, settings = split_reading(data, labels, settings)
     return Fitted(
         fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **settings)
     )

@@ -87,6 +87,15 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
     return from_arrays(as_array(data), as_array(labels), classes=names, weights=weights, **options)
 
 
+def split_reading(data: Any, labels: Any, keywords: Mapping[str, Any]) -> tuple[Predictions, dict[str, Any]]:
+    """Return predictions, read as the keywords say, and the other keywords; see `predictions_of`."""
+    reading = {name: value for name, value in keywords.items() if name in READ}
+    if data is None:
+        data = reading.pop("scores", None)
+    others = {name: value for name, value in keywords.items() if name not in READ}
+    return predictions_of(data, labels, reading), others
+
+
 def is_file_or_table(data: Any) -> bool:
     """Tell whether predictions are in a file or a table, which have columns and labels."""
     return isinstance(data, str | Path) or _is_table(data)

@@ -15,7 +15,7 @@ from calcli.core.state.remains import Remains, left_of
 from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.io.states import from_bytes, to_bytes
-from calcli.work.read import OF_TABLES, READ, predictions_of
+from calcli.work.read import OF_TABLES, split_reading
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -47,10 +47,7 @@ class State(Remains):
         UsageError
             If a setting is unknown, or asks for what a state cannot hold.
         """
-        reading = {name: settings.pop(name) for name in READ & settings.keys()}
-        if data is None:
-            data = reading.pop("scores", None)
-        predictions = predictions_of(data, labels, reading)
+        predictions, settings = split_reading(data, labels, settings)
         if isinstance(predictions, Remains):
             raise UsageError("this is a state already; merge() puts states together")
         return cls._around(state_of(predictions, settings_of(settings)), predictions.provenance.path)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from calcli.core.data.arrays import Floats
-from calcli.core.data.predictions import Kind, Predictions, Scores
+from calcli.core.data.predictions import DerivedScores, Kind, Predictions
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 
@@ -17,39 +16,15 @@ REST, OTHERS = "rest", "others"
 
 
 @dataclass(frozen=True)
-class MergedScores:
-    """Scores of the rest, put together, and of one class.
+class MergedScores(DerivedScores):
+    """Scores of the rest, put together, and of the class number `own`."""
 
-    Attributes
-    ----------
-    source
-        The scores of all classes.
-    own
-        Which of them is the one class.
-    """
-
-    source: Scores
     own: int
-
-    @property
-    def kind(self) -> Kind:
-        """What the scores are: what they were."""
-        return self.source.kind
-
-    @property
-    def kind_reason(self) -> str:
-        """Why the scores of all classes are taken for that."""
-        return self.source.kind_reason
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and classes."""
         return self.source.shape[0], 2
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the scores as they were stored."""
-        return self.source.dtype
 
     def blocks(self, rows: int) -> Iterator[Floats]:
         """Yield blocks of the score of the rest, of summed probability, and that of the class."""

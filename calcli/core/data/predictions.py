@@ -45,27 +45,60 @@ class Scores(Protocol):
 
 
 @dataclass(frozen=True)
-class ArrayScores:
-    """Scores that are in memory."""
+class Held:
+    """An (N, K) table in memory, block by block."""
 
-    array: Floats
-    kind: Kind
-    kind_reason: str = "given"
+    array: Array
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and classes."""
+        """Rows and columns."""
         return self.array.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the scores."""
+        """Type of the values."""
         return self.array.dtype
 
-    def blocks(self, rows: int) -> Iterator[Floats]:
+    def blocks(self, rows: int) -> Iterator[Array]:
         """Yield views of at most `rows` rows."""
         for start in range(0, len(self.array), rows):
             yield self.array[start : start + rows]
+
+
+@dataclass(frozen=True)
+class ArrayScores(Held):
+    """Scores in memory."""
+
+    kind: Kind
+    kind_reason: str = "given"
+
+
+@dataclass(frozen=True)
+class DerivedScores:
+    """Scores made of others, block by block; what a subclass does not say is as it was in these."""
+
+    source: Scores
+
+    @property
+    def kind(self) -> Kind:
+        """What the scores are."""
+        return self.source.kind
+
+    @property
+    def kind_reason(self) -> str:
+        """Why they are taken for that."""
+        return self.source.kind_reason
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self.source.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores as they were stored."""
+        return self.source.dtype
 
 
 @dataclass(frozen=True)

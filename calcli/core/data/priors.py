@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
-from calcli.core.data.predictions import Kind, Predictions, Scores
+from calcli.core.data.predictions import DerivedScores, Kind, Predictions
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.settings import ClassPriors
 
@@ -56,18 +55,15 @@ class Priors:
 
 
 @dataclass(frozen=True)
-class ShiftedScores:
+class ShiftedScores(DerivedScores):
     """Log-posteriors, up to a constant a row, with numbers added to each class.
 
     Attributes
     ----------
-    source
-        The scores as they are.
     shift
         (K,) what to add to the logarithms; -inf for a class that becomes impossible.
     """
 
-    source: Scores
     shift: NDArray[np.float64]
 
     @property
@@ -79,16 +75,6 @@ class ShiftedScores:
     def kind_reason(self) -> str:
         """What they were."""
         return f"{self.source.kind} moved to these priors"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and classes."""
-        return self.source.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the scores as they were stored."""
-        return self.source.dtype
 
     def blocks(self, rows: int) -> Iterator[Floats]:
         """Yield blocks of shifted log-posteriors."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats, Positions
 from calcli.core.data.blocks import blocks
-from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Scores, read_through
+from calcli.core.data.predictions import ArrayScores, DerivedScores, Predictions, Scores, read_through
 from calcli.core.language.errors import InputError
 
 PREDICTED = "predicted-class"  # what to slice by in place of a column
@@ -46,36 +46,20 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class ChosenScores:
+class ChosenScores(DerivedScores):
     """Some rows of other scores, still read block by block."""
 
-    scores: Scores
     chosen: NDArray[np.bool_]
-
-    @property
-    def kind(self) -> Kind:
-        """What all the scores are."""
-        return self.scores.kind
-
-    @property
-    def kind_reason(self) -> str:
-        """Why they are taken for that."""
-        return self.scores.kind_reason
 
     @property
     def shape(self) -> tuple[int, int]:
         """Chosen rows and classes."""
-        return int(np.count_nonzero(self.chosen)), self.scores.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the scores as they were stored."""
-        return self.scores.dtype
+        return int(np.count_nonzero(self.chosen)), self.source.shape[1]
 
     def blocks(self, rows: int) -> Iterator[Floats]:
         """Yield the chosen rows of each block."""
         start = 0
-        for block in self.scores.blocks(rows):
+        for block in self.source.blocks(rows):
             chosen = self.chosen[start : start + len(block)]
             start += len(block)
             if chosen.any():
