@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from calcli.core.calibrators.arguments import LOG_PROBS
 from calcli.core.calibrators.base import Calibrator, Parameter
 from calcli.core.calibrators.methods import calibrator_class
 from calcli.core.calibrators.record import CalibratorRecord
@@ -114,6 +115,8 @@ def _document(record: CalibratorRecord) -> dict[str, Any]:
 
 def _method(calibrator: Calibrator) -> dict[str, Any]:
     settings = calibrator.get_params()
+    if calibrator.scores_are == LOG_PROBS:  # as ever; what applies a file knows what its scores are
+        del settings["scores_are"]
     if "calibrator" in settings:
         settings["calibrator"] = _method(settings["calibrator"])
     return {"method": calibrator.name, "settings": settings}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from calcli.core.calibrators.arguments import named_classes
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import Predictions
@@ -225,7 +226,7 @@ def record_of_fit(fit: Fit) -> CalibratorRecord:
 def save(
     calibrator: Calibrator,
     path: str | Path,
-    classes: Iterable[object],
+    classes: Iterable[object] | None = None,
     priors: Sequence[float] = (),
 ) -> None:
     """Write a calibrator file, as `calcli fit -o` does.
@@ -236,8 +237,9 @@ def save(
         A fitted one.
     path : str or Path
         JSON, or .npz by its ending.
-    classes : iterable
-        The name of each class in the order of the scores; `range(10)` will do. `calcli apply` matches them.
+    classes : iterable, optional
+        The name of each class in the order of the scores, which `calcli apply` matches; `range(10)` will do.
+        Default: `calibrator.classes_`.
     priors : sequence of float
         None, or the K class frequencies in the rows of the fit, for `calcli apply --shift-to-priors`.
 
@@ -248,9 +250,9 @@ def save(
     UsageError
         If the calibrator is not fitted, or there is not one prior per class.
     """
-    names = tuple(map(str, classes))
     if not calibrator.parameters:
-        raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, labels) first")
+        raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, y) first")
+    names = tuple(map(str, calibrator.classes_ if classes is None else classes))
     if len(priors) not in (0, len(names)):
         raise UsageError(f"{len(priors)} priors are given for {len(names)} classes; expected one per class")
     record = CalibratorRecord(calibrator, names, _takes_raw(calibrator), tuple(map(float, priors)), {})
@@ -268,14 +270,16 @@ def load(path: str | Path) -> Calibrator:
     Returns
     -------
     Calibrator
-        Fitted, ready for `predict_proba`.
+        Fitted, ready for `predict_proba`; its `classes_` are the names in the file.
 
     Raises
     ------
     InputError
         If there is no such file, or it is damaged or of an unknown version.
     """
-    return calibrators.load_calibrator(path).calibrator
+    record = calibrators.load_calibrator(path)
+    record.calibrator.classes_ = named_classes(record.classes)
+    return record.calibrator
 
 
 def _takes_raw(calibrator: Calibrator) -> bool:

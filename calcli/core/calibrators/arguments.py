@@ -2,78 +2,182 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
 
+ScoresAre = Literal["log-probs", "probs"]
+LOG_PROBS: ScoresAre = "log-probs"
+PROBS: ScoresAre = "probs"
+LOG_ODDS = "expected log-odds; scores_are='probs' in the constructor takes probabilities"
+FEW = 5  # names told
 SUM_TOLERANCE = 1e-4  # so near to 1 are the sums of probabilities, even in single precision
 
 
-def checked_scores(scores: ArrayLike) -> Array:
-    """Return (N, K) scores as an array.
+def checked_scores(scores: ArrayLike, scores_are: ScoresAre = LOG_PROBS, *, fitting: bool = False) -> Array:
+    """Return scores as (N, K) logits or log-probabilities.
+
+    Parameters
+    ----------
+    scores : array-like (N, K), or (N,) or (N, 1) of two classes
+        One score a row is that of the second class: its probability, or its log-odds.
+    scores_are : {"log-probs", "probs"}
+        What they are; "log-probs" are logits as well.
+    fitting : bool
+        Whether single scores that all lie between 0 and 1 are refused as log-odds; of a few rows they may.
 
     Raises
     ------
     InputError
-        If they are not numbers, a row each, with two classes or more; one is nan or inf; all of a row are
-        -inf; or they are probabilities throughout, which would pass for logits without a word.
+        If they are not numbers, a row each; one is nan or inf; all of a row are -inf; probabilities are
+        none, or what should be logits are probabilities throughout, which would pass without a word.
     """
     table: Array = np.asarray(scores)
-    if table.ndim == 1:
-        raise InputError(
-            f"the scores are of shape {table.shape}; expected a column per class, for two classes 0 and the "
-            "log-odds, or log(1 - p) and log(p)"
-        )
-    if table.ndim != 2 or table.dtype.kind not in "iufb" or table.shape[0] < 1 or table.shape[1] < 2:
+    single = table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)
+    if table.ndim not in (1, 2) or table.dtype.kind not in "iufb" or not table.size:
         raise InputError(
             f"the scores are of shape {table.shape} and type {table.dtype}; expected numbers, a row "
-            "per case and a column per class"
+            "per case and a column per class, or for two classes a score per case"
         )
     if not table.max() < np.inf:  # nan is not below either
-        row, k = np.argwhere(~(table < np.inf))[0]
-        raise InputError(f"the score of class {k} in row {row} is {table[row, k]}; expected a number or -inf")
+        row, k = np.argwhere(~(table.reshape(len(table), -1) < np.inf))[0]
+        raise InputError(
+            f"the score of class {k + single} in row {row} is {table.reshape(len(table), -1)[row, k]}; "
+            "expected a number or -inf"
+        )
+    if single:
+        second = table.reshape(-1).astype(np.float64)
+        if scores_are == PROBS:
+            table = np.column_stack([1 - second, second])
+        else:
+            if fitting and _between(second):
+                raise InputError(f"the scores lie between 0 and 1, as probabilities do; {LOG_ODDS}")
+            if second.min() == -np.inf:
+                raise InputError(f"the log-odds of row {second.argmin()} are -inf; expected a finite number")
+            table = np.column_stack([np.zeros(len(second)), second])
+    if scores_are == PROBS:
+        _refuse_no_probabilities(table)
+        with np.errstate(divide="ignore"):
+            return np.log(table, dtype=np.float64)
     if table.min() == -np.inf and (nothing := np.isneginf(table).all(axis=1)).any():
         raise InputError(f"all scores of row {nothing.argmax()} are -inf; expected at least one finite score")
     if are_probabilities(table):
         raise InputError(
             "the scores are probabilities, from 0 to 1 and with rows that sum to 1; expected logits or "
-            "log-probabilities, such as numpy.log of them"
+            "log-probabilities; scores_are='probs' in the constructor takes probabilities"
         )
     return table
 
 
+def _between(values: Array) -> bool:
+    return bool(values.min() >= 0 and values.max() <= 1 and ((values > 0) & (values < 1)).any())
+
+
+def _refuse_no_probabilities(table: Array) -> None:
+    outside = (table < 0) | (table > 1)
+    if outside.any():
+        row, k = np.argwhere(outside)[0]
+        raise InputError(
+            f"scores_are='probs', but the score of class {k} in row {row} is {table[row, k]:g}; expected "
+            "probabilities, from 0 to 1, or scores_are='log-probs' for logits and log-probabilities"
+        )
+    sums = table.sum(axis=1, dtype=np.float64)
+    if (far := np.abs(sums - 1) > SUM_TOLERANCE).any():
+        raise InputError(
+            f"scores_are='probs', but row {far.argmax()} sums to {sums[far.argmax()]:g}; expected "
+            "probabilities that sum to 1"
+        )
+
+
 def are_probabilities(scores: Array) -> bool:
     """Return whether all scores, (N, K), are from 0 to 1, not only 0 and 1, and all rows sum to 1."""
-    if scores.min() < 0 or scores.max() > 1 or not ((scores > 0) & (scores < 1)).any():
-        return False
-    return bool(np.abs(scores.sum(axis=1, dtype=np.float64) - 1).max() < SUM_TOLERANCE)
+    return _between(scores) and bool(np.abs(scores.sum(axis=1, dtype=np.float64) - 1).max() < SUM_TOLERANCE)
 
 
-def checked_labels(labels: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.integer[Any]]:
-    """Return (N,) labels of scores of that shape as an array.
+def either(name: str, value: ArrayLike | None, other: str, same: ArrayLike | None) -> ArrayLike | None:
+    """Return an argument that has two names, given by one of them."""
+    if value is not None and same is not None:
+        raise UsageError(f"{name} and {other} are the same argument; expected one of them")
+    return same if value is None else value
+
+
+def numbered_labels(
+    labels: ArrayLike, shape: tuple[int, ...], classes: Sequence[object] | None = None
+) -> tuple[NDArray[np.integer[Any]], Array]:
+    """Return the (N,) columns of the labels, of scores of that shape, and the (K,) names of the columns.
+
+    Integers from 0 to K - 1 are columns. Other integers, and text, are names: as many as there are columns,
+    which they name in ascending order, as scikit-learn does; or `classes` are the names, in their order.
 
     Raises
     ------
     InputError
-        If they are not integers from 0 to K - 1, one a row.
+        If there is not a label for each row, or they are not names of these columns.
     """
-    rows, classes = shape
-    values: Array = np.asarray(labels)
-    if values.shape != (rows,) or values.dtype.kind not in "iub":
+    rows, width = shape
+    values = _plain(np.asarray(labels))
+    if values.shape != (rows,) or values.dtype.kind not in "iubUST":
         raise InputError(
             f"the labels are of shape {values.shape} and type {values.dtype}; expected {rows} integers, the "
-            "column of the true class in each row"
+            "column of the true class in each row, or names of the classes"
         )
+    if classes is not None:
+        return _columns_named(values, classes, width)
+    if values.dtype.kind == "b" and width == 2:
+        return values.view(np.uint8), np.array([False, True])
     if values.dtype.kind == "b":
         values = values.view(np.uint8)
-    if values.min() < 0 or values.max() >= classes:
-        row = int(((values < 0) | (values >= classes)).argmax())
-        raise InputError(f"the label of row {row} is {values[row]}; expected 0 to {classes - 1}")
-    return values
+    if values.dtype.kind in "iu" and values.min() >= 0 and values.max() < width:
+        return values, np.arange(width)
+    names, columns = np.unique(values, return_inverse=True)
+    if len(names) == width:
+        return columns, names
+    if values.dtype.kind in "iu":
+        row = int(((values < 0) | (values >= width)).argmax())
+        raise InputError(f"the label of row {row} is {values[row]}; expected 0 to {width - 1}")
+    raise InputError(
+        f"the labels name {len(names)} classes, {shortened(names.tolist())}, and the scores have {width} "
+        "columns; expected as many, or classes= with the names in the order of the columns"
+    )
+
+
+def _plain(values: Array) -> Array:
+    """Return an array of objects as one of integers or of text, if they are all one or the other."""
+    if values.dtype.kind != "O" or values.ndim != 1:
+        return values
+    kinds = {type(value) for value in values}
+    if kinds <= {str, np.str_}:
+        return values.astype(str)
+    return values.astype(np.int64) if all(issubclass(kind, (int, np.integer)) for kind in kinds) else values
+
+
+def _columns_named(
+    values: Array, classes: Sequence[object], width: int
+) -> tuple[NDArray[np.integer[Any]], Array]:
+    names: Array = np.asarray(classes)
+    columns = {name: k for k, name in enumerate(names.tolist())}
+    if names.shape != (width,) or len(columns) != width:
+        raise InputError(f"classes= has {names.size} names; expected {width}, one for each column")
+    distinct, inverse = np.unique(values, return_inverse=True)
+    if unknown := [name for name in distinct.tolist() if name not in columns]:
+        raise InputError(f"the label {unknown[0]!r} is none of the classes=, {shortened(names.tolist())}")
+    return np.array([columns[name] for name in distinct.tolist()])[inverse], names
+
+
+def named_classes(names: Sequence[str]) -> Array:
+    """Return the (K,) `classes_` of a calibrator of classes of these names; numbers if they count them."""
+    numbered = list(names) == [str(k) for k in range(len(names))]
+    return np.arange(len(names)) if numbered else np.array(names)
+
+
+def shortened(names: Sequence[object]) -> str:
+    """List the first few of many names."""
+    return ", ".join(map(repr, names[:FEW])) + (", ..." if len(names) > FEW else "")
 
 
 def checked_weights(weights: ArrayLike | None, rows: int) -> Floats | None:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calcli.core.calibrators.arguments import checked_labels, checked_scores, checked_weights
+from calcli.core.calibrators.arguments import (
+    LOG_PROBS,
+    PROBS,
+    ScoresAre,
+    checked_scores,
+    checked_weights,
+    either,
+    numbered_labels,
+)
 from calcli.core.calibrators.fit.training import Parameter as Parameter
 from calcli.core.calibrators.fit.training import Parameters as Parameters
 from calcli.core.data.arrays import Array
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.methods import METHODS
 
-SHOWN = 6  # a fitted array longer than this is shown by its shape only
+SHOWN = 6  # a fitted array longer than this is shown by its shape only; no more parameters are shown
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,6 +37,11 @@ class Calibrator(ABC):
     calls `log_softmax` on them first. ``cls(**settings)`` with `parameters` assigned is the fitted calibrator
     again, to the last bit.
 
+    Parameters
+    ----------
+    scores_are : {"log-probs", "probs"}
+        What `fit`, `predict_proba` and `predict` take: logits or log-probabilities, or probabilities.
+
     Attributes
     ----------
     name : str
@@ -35,38 +50,69 @@ class Calibrator(ABC):
         All that the fit learned; empty before it.
     notes : list of str
         What the fit wants said: safeguards used, convergence not reached. A sentence each.
+    classes_ : array (K,)
+        The classes in the order of the columns, once fitted.
     """
 
     name: ClassVar[str]
 
+    _estimator_type: ClassVar[str] = "classifier"  # what scikit-learn takes it for
+
+    scores_are: ScoresAre = LOG_PROBS
     parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
     notes: list[str] = field(default_factory=list, init=False)
+    classes_: Array = field(init=False)
 
     def __post_init__(self) -> None:
         """Refuse settings that the registry does not allow."""
+        if self.scores_are not in get_args(ScoresAre):
+            raise UsageError(f"scores_are must be 'log-probs' or 'probs'; got {self.scores_are!r}")
         entry = METHODS.get(getattr(self, "name", ""))
         for name, value in self.get_params().items():
             if entry and name in entry.arguments:
                 entry.check(name, value)
+        self._refuse_kinds()
+
+    def _refuse_kinds(self) -> None:
+        """Refuse what the calibrators within, if there are any, say of the scores against this one."""
+        inner: Any = self
+        while isinstance(inner := getattr(inner, "calibrator", None), Calibrator):
+            if inner.scores_are != LOG_PROBS:
+                raise UsageError(
+                    f"scores_are is for {type(self).__name__}, not for the {type(inner).__name__} within; "
+                    "expected it there"
+                )
+        raw = any(
+            value == "raw" for name, value in self.get_params(deep=True).items() if name.endswith("input")
+        )
+        if raw and self.scores_are == PROBS:
+            raise UsageError("input='raw' takes raw logits; expected scores_are='log-probs'")
 
     def fit(
         self,
         scores: ArrayLike,
-        labels: ArrayLike,
-        weights: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         *,
+        classes: Sequence[object] | None = None,
         start: Parameters | None = None,
+        labels: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
     ) -> Self:
         """Learn `parameters`.
 
         Parameters
         ----------
-        scores : array-like (N, K)
-            Logits or log-probabilities; -inf is a probability of exactly 0.
-        labels : array-like of int (N,)
-            The true class of each row, 0 to K - 1.
-        weights : array-like (N,), optional
-            Weights of the rows, 0 or more; 2 is the same as the row twice. Default: all 1.
+        scores : array-like (N, K), or (N,) of two classes
+            What `scores_are` says: logits or log-probabilities, of which -inf is a probability of exactly 0,
+            or probabilities. One score a row is that of the second class, its log-odds or probability.
+        y, labels : array-like (N,)
+            The true class of each row, by either name: its column, 0 to K - 1, or its name. As many names as
+            there are columns name them in ascending order.
+        sample_weight, weights : array-like (N,), optional
+            Weights of the rows, by either name, 0 or more; 2 is the same as the row twice. Default: all 1.
+        classes : sequence, optional
+            Names in the order of the columns, where these are not ascending, or some have no row.
         start : mapping, optional
             Parameters of a fit to similar data, from which an iterative method starts.
 
@@ -78,10 +124,19 @@ class Calibrator(ABC):
         Raises
         ------
         InputError
-            If these are not rows of numbers, each with a label and a weight.
+            If these are not rows of such numbers, each with a label and a weight.
+        UsageError
+            If an argument is missing, or given by both names.
         """
-        table = checked_scores(scores)
-        self.learn(table, checked_labels(labels, table.shape), checked_weights(weights, len(table)), start)
+        y = either("y", y, "labels", labels)
+        if y is None:
+            raise UsageError("the labels are missing; expected fit(scores, y)")
+        sample_weight = either("sample_weight", sample_weight, "weights", weights)
+        self._refuse_kinds()
+        table = checked_scores(scores, self.scores_are, fitting=True)
+        columns, names = numbered_labels(y, table.shape, classes)
+        self.learn(table, columns, checked_weights(sample_weight, len(table)), start)
+        self.classes_ = names
         return self
 
     @abstractmethod
@@ -105,16 +160,47 @@ class Calibrator(ABC):
         """
 
     def predict_proba(self, scores: ArrayLike) -> NDArray[np.float64]:
-        """Return the recalibrated probabilities, (N, K), of logits or log-probabilities, (N, K).
+        """Return the recalibrated probabilities, (N, K).
+
+        Parameters
+        ----------
+        scores : array-like (N, K), or (N,) of two classes
+            As for `fit`.
 
         Raises
         ------
         InputError
-            If the scores are not rows of numbers.
+            If the scores are not such rows of numbers, or not of as many classes as those of the fit.
         UsageError
             If the calibrator has not been fitted.
         """
-        return np.exp(self.apply(checked_scores(scores)))
+        return np.exp(self.apply(self._taken(scores)))
+
+    def predict(self, scores: ArrayLike) -> Array:
+        """Return the most probable class of each row, (N,), of `classes_`; see `predict_proba`."""
+        most = self.apply(self._taken(scores)).argmax(axis=1)
+        return most if not hasattr(self, "classes_") else self.classes_[most]
+
+    def _taken(self, scores: ArrayLike) -> Array:
+        table = checked_scores(scores, self.scores_are)
+        if hasattr(self, "classes_") and table.shape[1] != len(self.classes_):
+            raise InputError(
+                f"the scores have {table.shape[1]} columns; expected {len(self.classes_)}, as in the fit"
+            )
+        return table
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return bool(self.parameters)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn, which asks and therefore is loaded, that this is a classifier."""
+        known: Any = sys.modules["sklearn.utils"]
+        return known.Tags(
+            estimator_type="classifier",
+            target_tags=known.TargetTags(required=True),
+            classifier_tags=known.ClassifierTags(),
+            input_tags=known.InputTags(one_d_array=True),
+        )
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""
@@ -171,13 +257,16 @@ class Calibrator(ABC):
             If the calibrator has not been fitted.
         """
         if not self.parameters:
-            raise UsageError(f"{type(self).__name__} has not been fitted; call fit(scores, labels) first")
+            raise UsageError(f"{type(self).__name__} has not been fitted; call fit(scores, y) first")
         return self.parameters[name]
 
     def __repr__(self) -> str:
-        settings = ", ".join(f"{key}={value!r}" for key, value in self.get_params().items())
-        fitted = ", ".join(f"{key}={_shown(value)}" for key, value in self.parameters.items())
-        return f"{type(self).__name__}({settings})" + (f" fitted: {fitted}" if fitted else "")
+        usual = {f.name: f.default for f in fields(self) if f.init}
+        changed = [f"{key}={value!r}" for key, value in self.get_params().items() if value != usual[key]]
+        found = [f"{key}={_shown(value)}" for key, value in self.parameters.items()]
+        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        fitted = f" fitted: {', '.join(found[:SHOWN] + more)}" if found else ""
+        return f"{type(self).__name__}({', '.join(changed)}){fitted}"
 
 
 def _shown(value: Parameter) -> str:

@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.arguments import are_probabilities
+from calcli.core.calibrators.arguments import are_probabilities, named_classes
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
@@ -175,6 +175,7 @@ def fit(
     if done is not None:
         cross_validated, gain = done.values, paired_difference(losses_before, done.losses, rows.weights)
     calibrator = rows.fit(made(call))
+    calibrator.classes_ = named_classes(predictions.classes)
     step()
     log_probs = calibrator.apply(rows.scores)
     after = _values(_evaluated(recalibrated(predictions, log_probs)))

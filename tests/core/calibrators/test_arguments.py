@@ -33,17 +33,26 @@ def test_truth_values_are_labels():
 @pytest.mark.parametrize(
     ("scores", "labels", "weights", "message"),
     [
-        ([1.0, 2.0], [0, 1], None, r"scores are of shape \(2,\); .* 0 and the log-odds, or log\(1 - p\)"),
-        ([[0.2, 0.8], [1, 0]], [0, 1], None, "are probabilities, .*; expected logits or log-probabilities"),
-        (np.float32([[0.2, 0.3, 0.5]]), [0], None, "such as numpy.log of them"),
+        ([0.2, 0.8], [0, 1], None, "lie between 0 and 1, as probabilities do; expected log-odds"),
+        ([-np.inf, 2.0], [0, 1], None, "log-odds of row 0 are -inf"),
+        (
+            [[0.2, 0.8], [1, 0]],
+            [0, 1],
+            None,
+            "are probabilities, .*; expected logits or log-probabilities; scores_are='probs'",
+        ),
+        (np.float32([[0.2, 0.3, 0.5]]), [0], None, "constructor takes probabilities"),
         (np.empty((0, 2)), [], None, r"scores are of shape \(0, 2\)"),
-        ([[1.0], [2.0]], [0, 0], None, r"scores are of shape \(2, 1\)"),
+        (np.zeros((2, 2, 2)), [0, 0], None, r"scores are of shape \(2, 2, 2\)"),
         ([["a", "b"]], [0], None, "scores are of shape .* and type <U1; expected numbers"),
         ([[1.0, np.nan]], [0], None, "class 1 in row 0 is nan; expected a number or -inf"),
         ([[1.0, 2.0], [np.inf, 0.0]], [0, 1], None, "class 0 in row 1 is inf"),
         (SCORES, [0, 1], None, r"labels are of shape \(2,\) .* expected 4 integers"),
         (SCORES, [0.0, 1, 1, 0], None, "labels are of shape .* float64; expected 4 integers"),
-        (SCORES, [1, 2, 2, 1], None, "label of row 1 is 2; expected 0 to 1"),
+        (SCORES, [0, 2, 2, 1], None, "label of row 1 is 2; expected 0 to 1"),
+        (SCORES, [2, 2, 2, 2], None, "label of row 0 is 2; expected 0 to 1"),
+        (SCORES, ["a", "b", "c", "a"], None, "name 3 classes, 'a', 'b', 'c', and the scores have 2 columns"),
+        (SCORES, ["a", "b", None, "a"], None, "labels are of shape .* object; expected 4 integers"),
         (SCORES, [0, -1, 1, 0], None, "label of row 1 is -1"),
         (SCORES, LABELS, [1.0], r"weights are of shape \(1,\)"),
         (SCORES, LABELS, [1, -1, 1, 1], "at least 0"),
@@ -86,7 +95,9 @@ def test_settings_are_changed_by_name():
     wrapped = PerPredictedClass(calibrator=Histogram(bins=7))
     assert wrapped.set_params(min_rows=2, calibrator__bins=3) is wrapped
     assert (wrapped.min_rows, wrapped.calibrator.bins) == (2, 3)
-    with pytest.raises(UsageError, match="no setting bins; it has: calibrator, min_rows, calibrator__"):
+    with pytest.raises(
+        UsageError, match="no setting bins; it has: scores_are, calibrator, min_rows, calibrator__"
+    ):
         wrapped.set_params(bins=3)
     with pytest.raises(UsageError, match="min_rows must be a whole number"):
         wrapped.set_params(min_rows=0)

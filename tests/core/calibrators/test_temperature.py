@@ -171,12 +171,12 @@ def test_ensemble_finds_the_mixture_the_labels_were_drawn_from():
 
 
 def test_settings_and_repr():
-    assert Temperature().get_params() == {"score": "log_loss"}
+    assert Temperature().get_params() == {"scores_are": "log-probs", "score": "log_loss"}
     logits, labels = drawn(50, 3)
     fitted = Temperature().fit(logits, labels)
-    assert repr(Temperature()) == "Temperature(score='log_loss')"
+    assert repr(Temperature(score="brier")) == "Temperature(score='brier')"
     learned = fitted.parameters["temperature"]
-    assert repr(fitted).startswith(f"Temperature(score='log_loss') fitted: temperature={learned:.3f}")
+    assert repr(fitted).startswith(f"Temperature() fitted: temperature={learned:.3f}")
 
 
 def test_no_scipy_search_does_better_than_the_joint_ensemble():
