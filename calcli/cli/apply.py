@@ -48,6 +48,12 @@ def apply(
             help="Add the decisions of least expected cost, as in evaluate --costs: a word or a file.",
         ),
     ] = None,
+    rewrite_prediction: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Write this column of predicted classes anew, to fit the scores."
+        ),
+    ] = None,
     labels: Annotated[
         str | None, typer.Option(metavar="FILE", help="Labels of .npy scores, to be written beside them.")
     ] = None,
@@ -80,6 +86,7 @@ def apply(
                 kind=as_,
                 priors=shift_to_priors,
                 decide=decide,
+                rewrite_prediction=rewrite_prediction,
                 watcher=watcher,
             )
         except BrokenPipeError:  # a reader that has seen enough

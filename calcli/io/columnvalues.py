@@ -30,8 +30,8 @@ def column_values(table: Table, name: str) -> Array:
     return column.to_numpy()
 
 
-def labels_in(table: Table, name: str) -> Labels:
-    """Return a column of labels.
+def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
+    """Return a column of labels; numbers are positions in `names`, if there are any.
 
     Raises
     ------
@@ -49,7 +49,9 @@ def labels_in(table: Table, name: str) -> Labels:
     if holds == "other":
         raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
     if holds != "text":
-        return labels_from_array(column_values(table, name), place)
+        found = labels_from_array(column_values(table, name), place)
+        within = len(found) and 0 <= found.codes.min() <= found.codes.max() < len(names)
+        return Labels(found.codes, names) if within else found
     column = table.column(name)
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()

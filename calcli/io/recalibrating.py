@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -28,6 +28,7 @@ from calcli.io.kinds import judge_kind
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
+from calcli.io.predicted import PredictedColumn, predicted_columns, refuse_rewriting
 from calcli.io.ranked import RankedScores
 from calcli.io.read import STDIN, spooled
 from calcli.io.source import Contents, Source
@@ -51,12 +52,15 @@ class Wanted:
         Of the decisions that are written beside them, or None.
     log_probs
         (N, K) what the scores of all rows become; None for what the calibrator makes of them.
+    rewrite_prediction
+        The column of predicted classes that is written anew, or None.
     """
 
     kind: Kind = "probs"
     shift: Floats | None = None
     costs: CostMatrix | None = None
     log_probs: Doubles | None = None
+    rewrite_prediction: str | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,8 @@ def recalibrate_file(
         watch = watcher("rows", passage.source.scores.shape[0] or None)
 
         def write() -> Written:
-            parts = _recalibrated(record, passage, wanted)
+            watched = [PredictedColumn(one, one == wanted.rewrite_prediction) for one in passage.predicted]
+            parts = _recalibrated(record, passage, wanted, watched)
             first = next(
                 parts, None
             )  # before anything is written: a fault in it leaves standard output empty
@@ -131,7 +136,8 @@ def recalibrate_file(
                     writer.write(part.beside, part.scores)
                     rows, changed = rows + len(part.scores), changed + part.changed_rows
                     watch(rows)
-            return Written(rows, None if record.of_answers else changed, (*passage.notes, *beside))
+            fits = tuple(note for column in watched for note in column.notes)
+            return Written(rows, None if record.of_answers else changed, (*passage.notes, *beside, *fits))
 
         return write() if target == "-" else read_through(write)  # what has been piped cannot be taken back
 
@@ -195,6 +201,8 @@ class _Passage:
         The scores, if they are to be written by rank as they are stored.
     own
         The class that all others are put together against; None for none.
+    predicted
+        Names of columns that may hold predicted classes.
     """
 
     source: Source
@@ -203,6 +211,7 @@ class _Passage:
     notes: tuple[str, ...]
     by_rank: RankedScores | None = None
     own: int | None = None
+    predicted: Sequence[str] = ()
 
 
 @contextmanager
@@ -267,10 +276,24 @@ def _prepared(
         others = others.empty_table().select([]).schema
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
+    predicted = _predicted(record, others.names, options, wanted, name)
     others = _with_decisions(others, names, wanted, form, name)
     scores = CheckedScores.of(source.scores, judged, classes, source.place, options.renormalize)
     frame = Frame(others, before, names, array, listing, contents.delimiter)
-    return _Passage(source, scores, frame, notes, by_rank, own)
+    return _Passage(source, scores, frame, notes, by_rank, own, predicted)
+
+
+def _predicted(
+    record: CalibratorRecord, kept: Sequence[str], options: ReadOptions, wanted: Wanted, name: str
+) -> Sequence[str]:
+    """Return the names of columns that may hold predicted classes."""
+    if record.of_answers:
+        refuse_rewriting(wanted.rewrite_prediction, "answers, right or wrong, have no predicted class")
+    elif options.against_rest is not None:
+        refuse_rewriting(wanted.rewrite_prediction, "of one class against the rest, none of all is predicted")
+    else:
+        return predicted_columns(kept, wanted.rewrite_prediction, name)
+    return ()
 
 
 def _with_decisions(others: Any, names: tuple[str, ...], wanted: Wanted, form: Format, name: str) -> Any:
@@ -309,7 +332,9 @@ class _Part(NamedTuple):
     changed_rows: int
 
 
-def _recalibrated(record: CalibratorRecord, passage: _Passage, wanted: Wanted) -> Iterator[_Part]:
+def _recalibrated(
+    record: CalibratorRecord, passage: _Passage, wanted: Wanted, watched: Sequence[PredictedColumn]
+) -> Iterator[_Part]:
     """Yield the parts of the result, in the order of the rows."""
     checked, name = passage.scores, passage.source.place.name
     stored_as = checked.classes
@@ -340,7 +365,12 @@ def _recalibrated(record: CalibratorRecord, passage: _Passage, wanted: Wanted) -
         if wanted.costs is not None:
             beside = _decided(beside, log_probs, wanted.costs, passage.frame.others)
         rows += len(scores)
-        changed = int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
+        codes = scores.argmax(axis=1), log_probs.argmax(axis=1)
+        for column in watched:
+            at = beside.schema.get_field_index(column.name)
+            new = column.pass_on(beside.column(at), record.classes, stored_as, codes)
+            beside = beside.set_column(at, beside.schema.field(at), new)
+        changed = int(np.count_nonzero(codes[0] != codes[1]))
         yield _Part(beside, written, changed)
 
 

@@ -96,7 +96,8 @@ class LazyColumns(Mapping[str, Array]):
     limit: int | None = None
 
     def __getitem__(self, name: str) -> Array:
-        return self.readers[name]()[: self.limit]
+        values = self.readers[name]()
+        return values[: self.limit] if values.ndim else values
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.readers)

@@ -23,6 +23,7 @@ from calcli.io.layouts.answers import (
     require_column,
     rights_of,
 )
+from calcli.io.layouts.classlabels import class_labels, names_for
 from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
 from calcli.io.layouts.unpacking import Unpacked
@@ -115,22 +116,26 @@ class Table(Contents):
         ranked = scores if isinstance(scores, RankedScores) else None
         packed = self.packed.get(roles.scores[0])
         taken = {*scores.names, roles.label}
+        classes = roles.classes
+        if ranked or (packed and packed.classes):
+            classes = ranked.classes if ranked else packed.classes if packed else None
+        named = None if options.classes else names_for(schema, roles.label, max(2, scores.shape[1]))
+        if named and (classes is None or all(name.isdigit() for name in classes)):
+            classes = named
+        said = class_labels(schema).get(roles.label or "", ())
+        names = said if classes and not options.classes and set(said) <= set(classes) else ()
         columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
         notes = [packed.note] if packed and packed.note else []
         return TableSource(
             table=self,
             place=place,
             scores=scores,
-            classes=ranked.classes
-            if ranked
-            else packed.classes
-            if packed and packed.classes
-            else roles.classes,
+            classes=classes,
             kind=roles.kind,
             kind_reason=roles.kind_reason,
             by_rank=ranked is not None,
             percent=packed is not None and packed.percent,
-            labels=None if roles.label is None else labels_in(self, roles.label),
+            labels=None if roles.label is None else labels_in(self, roles.label, names),
             labels_from=f'column "{roles.label}"',
             weights=None if options.weights is None else column_values(self, options.weights),
             columns=LazyColumns(columns),

@@ -21,6 +21,7 @@ from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.atomic import atomic_path
 from calcli.io.formats import BY_NAME, Format, named_format
+from calcli.io.layouts.classlabels import metadata_with
 
 PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits": "logit_"}
 ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}
@@ -61,8 +62,11 @@ class Frame:
         if decoded:
             kept = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in kept]
         new = [pa.field(name, pa.float64()) for name in self.names]
-        return pa.schema(
-            [*kept[: self.at], *new, *kept[self.at :]], None if decoded else self.others.metadata
+        found = pa.schema([*kept[: self.at], *new, *kept[self.at :]])
+        return (
+            found
+            if decoded
+            else found.with_metadata(metadata_with(self.others.metadata, found.names, self.names))
         )
 
     def batch(self, beside: Any, scores: Doubles, schema: Any) -> Any:

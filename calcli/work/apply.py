@@ -26,6 +26,7 @@ def apply_file(
     kind: Kind = "probs",
     priors: str | None = None,
     decide: str | None = None,
+    rewrite_prediction: str | None = None,
     watcher: Watcher = unwatched,
 ) -> Written:
     """Write a file, or a folder of parts, with the recalibrated scores of another.
@@ -44,6 +45,8 @@ def apply_file(
         Class priors to move to, as text; None for those of the fit.
     decide
         Costs by word or file, of the decisions that are written as well.
+    rewrite_prediction
+        A column of predicted classes that is written anew.
     watcher
         Starts a progress bar.
 
@@ -63,7 +66,8 @@ def apply_file(
         with naming("--decide"):
             costs = _costs(decide, record)
     recalibrated = recalibrate_folder if Path(file).is_dir() else recalibrate_file
-    return recalibrated(record, file, output, options, Wanted(kind, shift, costs), watcher)
+    wanted = Wanted(kind, shift, costs, rewrite_prediction=rewrite_prediction)
+    return recalibrated(record, file, output, options, wanted, watcher)
 
 
 def _costs(text: str, record: CalibratorRecord) -> CostMatrix:

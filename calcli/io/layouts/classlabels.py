@@ -1,0 +1,61 @@
+"""Names of classes that Hugging Face's datasets keep in the metadata of a schema, for labels in numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+KEY = b"huggingface"
+
+
+def class_labels(schema: Any) -> dict[str, tuple[str, ...]]:
+    """Return the names of the classes of each column whose numbers are positions in a list of names."""
+    features = _features(_said(schema.metadata))
+    found = {}
+    for column, said in features.items():
+        names = said.get("names") if isinstance(said, dict) and said.get("_type") == "ClassLabel" else None
+        if isinstance(names, list) and column in schema.names:
+            found[column] = tuple(map(str, names))
+    return found
+
+
+def names_for(schema: Any, label: str | None, classes: int) -> tuple[str, ...] | None:
+    """Return the names of so many classes: those of the labels, or where there are none, the only ones."""
+    found = [names for column, names in class_labels(schema).items() if label in (None, column)]
+    return found[0] if len(found) == 1 and len(found[0]) == classes else None
+
+
+def metadata_with(metadata: Any, names: Sequence[str], new: Sequence[str]) -> Any:
+    """Return metadata of a schema for other columns: new ones hold numbers, and those that went are not told.
+
+    Parameters
+    ----------
+    metadata
+        As it was.
+    names, new
+        The columns there are, and which of them are new.
+    """
+    said = _said(metadata)
+    features = _features(said)
+    if not features:
+        return metadata
+    number = {"dtype": "float64", "_type": "Value"}
+    said["info"]["features"] = {
+        name: number if name in new else features[name] for name in names if name in new or name in features
+    }
+    return {**metadata, KEY: json.dumps(said).encode()}
+
+
+def _said(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    try:
+        found = json.loads((metadata or {}).get(KEY, b"{}"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _features(said: Mapping[str, Any]) -> dict[str, Any]:
+    info = said.get("info")
+    features = info.get("features") if isinstance(info, dict) else None
+    return features if isinstance(features, dict) else {}

@@ -1,0 +1,156 @@
+"""Columns of predicted classes: whether they still fit recalibrated scores, and new ones where asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.layouts.answers import require_column
+from calcli.io.places import listed
+
+NAMED = re.compile(r"(?i)pred|y_?hat|guess|scored.?label|response|argmax|winner")
+
+Codes = NDArray[np.intp]
+
+
+@dataclass
+class PredictedColumn:
+    """A column with a predicted class in each row.
+
+    Attributes
+    ----------
+    name
+        Of the column.
+    renew
+        Whether the user wants it to be written anew.
+    kept
+        Whether it is watched at all: what it holds are classes.
+    values
+        For each class, in the order of the calibrator, what the column calls it.
+    rows, misfits_before, misfits
+        How many rows it was seen in; and of these, in how many it was another class than that of the greatest
+        score as it was stored, and as it is now.
+    """
+
+    name: str
+    renew: bool
+    kept: bool = True
+    values: list[Any] = field(default_factory=list)
+    rows: int = 0
+    misfits_before: int = 0
+    misfits: int = 0
+
+    def pass_on(
+        self, column: Any, classes: Sequence[str], stored: Sequence[str], codes: Sequence[Codes]
+    ) -> Any:
+        """Return a part of the column, anew if asked, and count where it does not fit.
+
+        Parameters
+        ----------
+        column
+            A pyarrow.Array.
+        classes, stored
+            Names of the classes, in the order of the calibrator and in that of the file.
+        codes
+            The predicted classes, positions in `classes`: of the scores as stored, and recalibrated.
+
+        Raises
+        ------
+        InputError
+            If it is to be written anew, and does not hold classes.
+        """
+        if not self.kept:
+            return column
+        found = column.to_pylist()
+        held = [_text(value) for value in found]
+        if not self.values:
+            self.kept = self._learn(found, held, classes, stored)
+            if not self.kept:
+                return column
+        number = {_text(value): k for k, value in enumerate(self.values)}
+        said = np.array([number.get(text, -1) for text in held])
+        before, after = codes
+        self.rows += len(said)
+        self.misfits_before += int(np.count_nonzero(said != before))
+        self.misfits += int(np.count_nonzero(said != after))
+        if not self.renew:
+            return column
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        new = pa.array([self.values[code] for code in after.tolist()]).cast(kind)
+        return new.dictionary_encode().cast(column.type) if kind != column.type else new
+
+    def _learn(
+        self, found: Sequence[Any], held: Sequence[str], classes: Sequence[str], stored: Sequence[str]
+    ) -> bool:
+        """Find out what the column calls each class: by its name, or by its position in the file."""
+        there = set(held)
+        positions = {str(n): classes.index(name) for n, name in enumerate(stored)}
+        for number in ({name: k for k, name in enumerate(classes)}, positions):
+            if there <= set(number):
+                texts = {k: text for text, k in number.items()}
+                seen = dict(zip(held, found, strict=True))
+                like = type(found[0])
+                self.values = [seen.get(texts[k], like(texts[k])) for k in range(len(classes))]
+                return True
+        if self.renew:
+            odd = sorted(there - set(classes))
+            raise InputError(
+                f"the column {self.name} holds {listed(odd)}, not only the classes "
+                f"{listed(tuple(classes))}; name a column of predicted classes with --rewrite-prediction"
+            )
+        return False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there is to say about it, a sentence for the user."""
+        if not self.kept or not self.rows:
+            return ()
+        if self.renew:
+            return (f"the column {self.name} was written anew; it changed in {self.misfits:,} rows",)
+        if self.misfits <= self.misfits_before or self.misfits_before > self.rows / 2:
+            return ()
+        return (
+            f"the column {self.name} no longer fits the scores: in {self.misfits:,} of {self.rows:,} rows "
+            f"it is not the most probable class; --rewrite-prediction {self.name} renews it",
+        )
+
+
+def predicted_columns(names: Sequence[str], wanted: str | None, where: str) -> list[str]:
+    """Return which of the columns that are kept may hold predictions.
+
+    Parameters
+    ----------
+    names
+        Of the columns.
+    wanted
+        The one that is to be written anew, if any.
+    where
+        Name of the file, for messages.
+
+    Raises
+    ------
+    UsageError
+        If there is no such column.
+    """
+    if wanted is not None:
+        require_column(wanted, names, where, "--rewrite-prediction")
+    return [name for name in names if name == wanted or NAMED.search(name)]
+
+
+def refuse_rewriting(wanted: str | None, reason: str) -> None:
+    """Raise a UsageError if a column is to be written anew where there is no predicted class."""
+    if wanted is not None:
+        raise UsageError(f"--rewrite-prediction {wanted}: {reason}; leave it out")
+
+
+def _text(value: Any) -> str:
+    """Return what a class is called, numbers in one form whatever their type."""
+    text = str(int(value)) if isinstance(value, bool) else str(value)
+    return re.sub(r"^(-?\d+)\.0$", r"\1", text)
