@@ -66,7 +66,8 @@ def simulate(
         ),
     ] = "-",
     posteriors: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also write the true posteriors there.")
+        str | None,
+        typer.Option(metavar="FILE", help="Also write the true posteriors there, with the same labels."),
     ] = None,
     rows: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Number of rows; 10,000 by default.")

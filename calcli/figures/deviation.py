@@ -101,7 +101,9 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
             axes.set_ylabel(text.gap)
             below.set_ylabel("Share of rows")
     truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
-    figure.legend(handles=[*_key(text), *truth], loc="outside upper center", ncols=3)
+    figure.legend(
+        handles=[*_key(text), *truth], loc="outside upper center", ncols=2 if len(stacks) == 1 else 3
+    )
     return figure
 
 

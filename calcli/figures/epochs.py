@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
@@ -27,6 +28,7 @@ CAPTION = (
     "model; a star is at what another set chose."
 )
 THIN, HEAVY = 0.7, 1.8  # lines of runs, and of their mean
+LETTERS = 17  # of 7 points in an inch
 MOST_MARKS = 5  # that fit in a line of words
 RING: Look = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "markeredgewidth": 1.4}
 STAR: Look = {"marker": "*", "markersize": 9, "markeredgecolor": "white", "markeredgewidth": 0.5}
@@ -82,7 +84,8 @@ def epochs(
     for column in range(columns):
         grid[(len(shown) - 1 - column) // columns, column].tick_params(labelbottom=True)
     every = [course for several in found.courses.values() for course in several]
-    figure.supxlabel(_below(every, smoothing, selected, numbered=found.numbered), fontsize=7)
+    below = _below(every, smoothing, selected, numbered=found.numbered)
+    figure.supxlabel(textwrap.fill(below, int(LETTERS * figure.get_figwidth())), fontsize=7)
     if names := [name for name in found.names if name]:
         alone = all(len(panel) == 1 for panel in shown)
         _legend(figure, names, colored=alone)

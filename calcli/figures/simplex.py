@@ -151,14 +151,14 @@ def _triangle(axes: Axes, result: Simplex) -> None:
     axes.plot(*outline.T, color=MUTED, linewidth=0.8)
     lines = [border @ CORNERS for border in result.borders]
     axes.add_collection(LineCollection(lines, colors=GRID, linewidths=0.6, zorder=0))
-    said = f"n = {result.count.sum():,}, {result.binned}; dot: predicted, head: observed"
+    said = f"n = {result.count.sum():,}, {result.binned}\ndot: predicted, head: observed"
     axes.text(0.5, -0.1, said, ha="center", va="top", fontsize=6, color=MUTED)
     places = (("left", "top", (0, -5)), ("right", "top", (0, -5)), ("center", "bottom", (0, 4)))
     for name, corner, (ha, va, offset) in zip(result.names, CORNERS, places, strict=True):
         axes.annotate(
             short(name, 18), corner, offset, textcoords="offset points", ha=ha, va=va, fontsize=7, color=INK
         )
-    axes.set(xlim=(-0.03, 1.03), ylim=(-0.15, CORNERS[2, 1] + 0.09), aspect="equal")
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.2, CORNERS[2, 1] + 0.09), aspect="equal")
     axes.axis("off")
 
 

@@ -38,8 +38,10 @@ def write_simulation(simulation: Simulation, target: str, posteriors: str | None
     InputError
         If a file cannot be written.
     UsageError
-        If both are the same, or answers have no place for names.
+        If one file is to hold two things, or answers have no place for names.
     """
+    for place in set(_places(target)) & set(_places(posteriors or "-")):
+        raise UsageError(f"{place} would hold both labels and probabilities; expected another name")
     with ExitStack() as files:  # all or none
         written = _write(files, simulation, simulation.scores, simulation.kind, target)
         if posteriors is not None:
@@ -61,6 +63,13 @@ def _write(
         labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels == 1)], names=["correct"])
         frame, scores = Frame(labels.schema, 0, ("confidence",), "confidence", ()), scores[:, 1:]
     files.enter_context(open_writer(target, form, frame)).write(labels, scores)
-    if form.name != "npy":
-        return () if target == "-" else (target,)
+    return _places(target)
+
+
+def _places(target: str) -> tuple[str, ...]:
+    """Return the files that scores with their labels go to."""
+    if target == "-":
+        return ()
+    if output_format(target, "csv").name != "npy":
+        return (target,)
     return target, str(labels_file(Path(target)))

@@ -13,6 +13,7 @@ from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate, Input
 from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY, Unread, glance_table
+from calcli.report.decisions import decision_records, decision_table
 from calcli.report.diagram import diagram_table
 from calcli.report.estimates import ends, estimates_table, if_calibrated, of_section, tested_p
 from calcli.report.hashing import sha256
@@ -20,7 +21,7 @@ from calcli.report.markdown import markdown_text
 from calcli.report.numbers import counted, number, p_value
 from calcli.report.posteriors import flat_given, under_given
 from calcli.report.reading import read_table, reading_sentences
-from calcli.report.recalibration import decision_table, loss_table, parts_of_scores, parts_table
+from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
 from calcli.report.shown import Column, Headline, Number, Shown, Table, csv_text, render, table_of
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
@@ -176,12 +177,16 @@ class EvaluationReport(Shown):
         return reading_sentences((read.path, read.reading) for read in wholes)
 
     def write(self, folder: Path, captions: Mapping[Path, str]) -> None:
-        """Write report.json and report.md into a folder; the page shows figures in it, by their captions."""
+        """Write report.json and report.md into a folder, and tables of what they have no place for.
+
+        report.md shows the figures in it, by their captions.
+        """
         (folder / "report.json").write_text(render(self, "json"), encoding="utf-8")
         figures = {file.relative_to(folder).as_posix(): text for file, text in captions.items()}
-        bins = list(bins_records(self.results))
-        if bins:
-            (folder / "vector_bins.csv").write_text(csv_text(bins), encoding="utf-8")
+        tables = {"vector_bins": bins_records, "decisions": decision_records}
+        for name, records_of in tables.items():
+            if records := list(records_of(self.results)):
+                (folder / f"{name}.csv").write_text(csv_text(records), encoding="utf-8")
         page = markdown_text(self.tables(), self.title, figures)
         (folder / "report.md").write_text(page, encoding="utf-8")
 

@@ -1,11 +1,11 @@
-"""What recalibration would win back, the parts of scores, and decisions: tables and plain sentences."""
+"""What recalibration would win back, and the parts of scores: tables and plain sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, isinf
 
-from calcli.core.evaluating.results import Decision, Estimate
+from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression, nested_method
 from calcli.core.language.metrics import GIVEN, PAV
@@ -29,8 +29,6 @@ ADVICE = (
     "judge it; without such data, go by the cross-validated results of the fit."
 )
 CHANCE = 2  # standard errors within which a gain may be chance
-MOST_DECISIONS = 12
-FEW_CLASSES = 4  # of which a column fits for each
 
 
 def recalibration_sentences(metrics: Mapping[str, Estimate], classes: int = 2) -> tuple[str, ...]:
@@ -156,31 +154,3 @@ def _share_ends(estimate: Estimate) -> str:
 
 def _made_of(estimate: Estimate) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in estimate.parts.items())
-
-
-def decision_table(
-    name: str, decisions: Sequence[Decision], classes: Sequence[str] = (), threshold: float | None = None
-) -> Table:
-    """Return the decisions taken under some costs, the most frequent first, and of few classes for which."""
-    taken = sorted((row for row in decisions if row.rows), key=lambda row: -row.rows)
-    named = classes if len(classes) <= FEW_CLASSES else ()
-    rows = tuple(
-        (row.name, f"{row.rows:,}", percent(row.share), number(row.mean_cost), *_of_classes(row, named))
-        for row in taken[:MOST_DECISIONS]
-    )
-    rest = len(taken) - len(rows)
-    notes = [f"{rest:,} more decisions were taken; JSON has them all."] if rest else []
-    if named:
-        notes.append("of a class: the share of its rows for which the decision was taken.")
-    if threshold is not None:
-        second = decisions[1].name
-        notes.append(f"{second} is decided where the probability of {classes[1]} is above {threshold:.4g}.")
-    heads = ["rows", "share", "mean cost", *(f"of {name}" for name in named)]
-    return Table(
-        f"Decisions under {name}", (Column("decision", "left"), *map(Column, heads)), rows, tuple(notes)
-    )
-
-
-def _of_classes(decision: Decision, classes: Sequence[str]) -> list[str]:
-    shares = [decision.by_class[name].share if name in decision.by_class else 0.0 for name in classes]
-    return [percent(share) for share in shares]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from calcli.report.decisions import decisions_side_by_side
 from calcli.report.estimates import cell, half_width
 from calcli.report.numbers import some
 from calcli.report.posteriors import given_side_by_side
@@ -13,7 +14,7 @@ from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, error_notes
 
 
 def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[Table]:
-    """Return what was read, the scores and the errors of several results, a row each.
+    """Return what was read, the scores, the decisions and the errors of several results, a row each.
 
     Parameters
     ----------
@@ -26,6 +27,7 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     tables = [
         _reads(results, names),
         _by_metric(results, names, False, QUALITY, half_width(estimates)),
+        *decisions_side_by_side(results, names),
         _by_metric(results, names, True, DIAGNOSIS, error_notes(estimates, TESTED)),
         given_side_by_side(results, names),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 
@@ -279,3 +280,44 @@ def test_options_that_no_metric_uses_are_told(run, sample):
     labels = run(*plain, "--calibration-labels", "x.npy")
     assert (labels.status, labels.out) == (2, "")
     assert "--calibration-labels x.npy needs --calibration-data; give both" in labels.err
+
+
+@pytest.fixture
+def judged(sample, tmp_path, run):
+    """Return what is printed of two files under costs, and the records in the report folder."""
+    files = [sample / f"cancer_bayes_{part}.csv" for part in ("test", "calibration")]
+    asked = ("--costs", "abstain:0.1", "--metrics", "bayes_risk", "--no-intervals")
+    done = run("evaluate", *files, *asked, "-o", tmp_path / "report")
+    assert done.status == 0
+    with (tmp_path / "report" / "decisions.csv").open(newline="") as lines:
+        return done.out, list(csv.DictReader(lines)), files
+
+
+def test_records_of_decisions_are_those_of_the_least_expected_cost(judged):
+    _, records, files = judged
+    for file in files:
+        read = pd.read_csv(file)
+        probs = read[["prob_benign", "prob_malignant"]].to_numpy()
+        costs = np.array([[0, 1, 0.1], [1, 0, 0.1]])
+        taken = np.array(["benign", "malignant", "abstain"])[(probs @ costs).argmin(1)]
+        counts = pd.crosstab(taken, read["label"])
+        found = [one for one in records if one["path"] == str(file)]
+        for one in found:
+            column = counts.loc[one["decision"]]
+            rows, of = (
+                (column[one["class"]], counts[one["class"]].sum())
+                if one["class"]
+                else (column.sum(), len(read))
+            )
+            assert int(one["rows"]) == rows
+            assert float(one["share"]) == pytest.approx(rows / of)
+        assert len(found) == counts.size + len(counts)
+
+
+def test_decisions_of_several_files_stand_side_by_side(judged):
+    text = judged[0].split("Decisions under abstain")[1].splitlines()
+    assert text[1].split() == ["benign", "malignant", "abstain"]
+    assert [line.split()[1:] for line in text[3:5]] == [
+        ["61.3%", "33.5%", "5.2%"],
+        ["62.0%", "34.5%", "3.5%"],
+    ]

@@ -120,6 +120,10 @@ def test_seeds_decide(run):
         (["table-2", "--exact", "--rows", "3"], "--exact has 20 rows; leave out --rows"),
         (["cal", "-o", "x.txt"], 'x.txt: the ending ".txt" is not known'),
         (["cal", "--posteriors", "-"], "--posteriors and --output are both -; expected two places"),
+        (
+            ["cal", "-o", "no/x.npy", "--posteriors", "no/x_labels.npy"],
+            "no/x_labels.npy would hold both labels and probabilities; expected another name",
+        ),
         (["dog"], "'dog' is not one of"),
     ],
 )

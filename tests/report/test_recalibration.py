@@ -11,11 +11,11 @@ import pytest
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.estimators.costs import CostWord
 from calcli.core.estimators.interval import Interval
-from calcli.core.evaluating.results import Decision, Estimate
+from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.report.evaluation import EvaluationReport
-from calcli.report.recalibration import decision_table, loss_table, parts_table, recalibration_sentences
+from calcli.report.recalibration import loss_table, parts_table, recalibration_sentences
 from calcli.report.wording import PARTS
 from tests.report.conftest import tables_of
 
@@ -158,15 +158,6 @@ def test_an_undefined_loss_has_no_numbers():
     undefined = {str(call): Estimate(call, float("nan"), "")}
     assert loss_table(undefined, []).rows == (("log_loss", "dp", "-", "-", "-", "-"),)
     assert recalibration_sentences(undefined) == ()
-
-
-def test_decisions_the_most_frequent_first():
-    rows = [Decision(f"d{i}", i, i / 120, 0.5) for i in range(16)]
-    table = decision_table("mine", rows)
-    assert table.title == "Decisions under mine"
-    assert table.rows[0] == ("d15", "15", "12.5%", "0.5000")
-    assert len(table.rows) == 12
-    assert table.notes == ("3 more decisions were taken; JSON has them all.",)
 
 
 def test_parts_are_read_with_what_they_are_made_of():
