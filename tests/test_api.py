@@ -115,8 +115,8 @@ def test_decisions_and_recalibration_are_those_of_the_command(capsys):
     ("call", "message"),
     [
         (lambda: calcli.evaluate([[0.5, 0.5]]), "labels are missing"),
-        (lambda: calcli.evaluate([[0.5, 0.5]], [0], bin=3), "unknown option bin; expected some of metrics"),
-        (lambda: calcli.read(CANCER, label="y"), "unknown option label; expected some of labels"),
+        (lambda: calcli.evaluate([[0.5, 0.5]], [0], bin=3), "unknown argument bin; expected some of metrics"),
+        (lambda: calcli.read(CANCER, label="y"), "unknown argument label; expected some of labels"),
         (lambda: calcli.evaluate(calcli.read(CANCER), [0, 1]), "labels and classes of their own"),
         (lambda: calcli.evaluate([[0.5, 0.5]], [0], metrics="ecee"), "did you mean 'ece'"),
         (lambda: calcli.compare(np.eye(2), np.eye(2)), "labels are missing"),

@@ -73,7 +73,7 @@ def test_one_sentence_refuses_a_value_wherever_it_is_written(capsys, name, value
         ("edges", {"mine": [0, 2]}, "^edges mine=0,2: expected numbers that ascend"),
         ("shift_to_priors", True, "^shift_to_priors moves to the priors of priors; give them as well"),
         ("recalibrator", "dpp", "recalibrator must be one of"),
-        ("bin", 3, "unknown option bin; expected some of metrics, bins"),
+        ("bin", 3, "unknown argument bin; expected some of metrics, bins"),
     ],
 )
 def test_wrong_settings_are_told(name, value, message):
@@ -88,7 +88,7 @@ def test_wrong_settings_are_told(name, value, message):
         ("kind", "odds", "kind is 'odds'; expected one of \"auto\""),
         ("classes", [1, 2], "classes is \\[1, 2\\]; expected a list of text"),
         ("renormalize", "yes", "renormalize is 'yes'; expected true or false"),
-        ("label", "y", "unknown option label; expected some of labels"),
+        ("label", "y", "unknown argument label; expected some of labels"),
     ],
 )
 def test_wrong_options_of_reading_are_told(name, value, message):

@@ -104,6 +104,9 @@ class Drawing:
     title: str = ""
     caption: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Drawing of {self.name}: {self.title}>"
+
     def _repr_png_(self) -> bytes:
         """Return what a notebook shows."""
         image = BytesIO()

@@ -13,6 +13,7 @@ from calcli.core.comparing.policy import Checked, Policy
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import CalcliError
+from calcli.core.language.spelling import of_python
 from calcli.io.atomic import atomic_path
 from calcli.io.options import ReadOptions
 from calcli.io.policy import parse_policy, read_policy
@@ -23,6 +24,7 @@ from calcli.report.shown import Format, render
 from calcli.work.read import predictions_of
 
 
+@of_python
 def check(
     data: Any,
     policy: str | Path | Mapping[str, Any],

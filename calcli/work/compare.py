@@ -16,6 +16,7 @@ from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
+from calcli.core.language.spelling import of_python
 from calcli.core.state.remains import Remains
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
@@ -24,6 +25,7 @@ from calcli.report.comparison import ComparisonReport, SeedsReport
 from calcli.work.read import predictions_of
 
 
+@of_python
 @documented(Settings)
 def compare(
     baseline: Any,
@@ -74,7 +76,9 @@ def compare(
     """
     if not candidates:
         raise UsageError("compare takes a baseline and at least one candidate")
-    plan = Plan(paired is not False and not allow_other_classes, margins, rank_by, by)
+    with naming("margins"):
+        wanted = parse_margins([f"{metric}={margin}" for metric, margin in (margins or {}).items()])
+    plan = Plan(paired is not False and not allow_other_classes, wanted, rank_by, by)
     systems = [predictions_of(system, None, {}) for system in (baseline, *candidates)]
     if not allow_other_classes:
         require_same_classes(systems)

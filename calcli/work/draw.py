@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
+from calcli.core.language.declaring import items
 from calcli.core.language.figures import find_figure
+from calcli.core.language.spelling import of_python
 from calcli.figures import Drawing, View, draw
+from calcli.io.calibrators import load_calibrator
 from calcli.work.evaluate import evaluate
 
+VIEWED = {field.name for field in fields(View)} - {"draws", "metrics"}  # which evaluations have as well
 
+
+@of_python
 def plot(
-    data: Any, labels: Any = None, *, figure: str = "reliability", view: View | None = None, **settings: Any
+    data: Any,
+    labels: Any = None,
+    *,
+    figure: str = "reliability",
+    calibrator: Any = None,
+    view: View | None = None,
+    **settings: Any,
 ) -> Drawing:
     """Draw a figure.
 
@@ -23,10 +36,12 @@ def plot(
         Predictions, as `evaluate` takes them; or several by name, side by side on the same scales.
     figure : str
         A name that `calcli explain` lists.
+    calibrator : path or sequence of them, optional
+        Calibrator files, for the figure calibration-map.
     view : View, optional
-        Lens, binning and so on.
+        How to look at it, where the keywords of `View` are not given by themselves.
     **settings
-        As for `evaluate`.
+        As for `evaluate` and for `calcli.figures.View`: lens, by and so on.
 
     Returns
     -------
@@ -36,15 +51,22 @@ def plot(
     Raises
     ------
     InputError
-        If these cannot be predictions.
+        If these cannot be predictions, or a calibrator cannot be read.
     UsageError
         If the figure or a setting is unknown, or does not fit.
     """
     systems = data if isinstance(data, Mapping) and labels is None else {_name(data): data}
+    looks = {name: settings.pop(name) for name in VIEWED & settings.keys()}
+    looks |= {name: settings[name] for name in ("draws", "metrics") if name in settings}
+    looks |= {"metrics": items(looks["metrics"])} if isinstance(looks.get("metrics"), str) else {}
+    looks |= {"by": (looks["by"],)} if isinstance(looks.get("by"), str) else {}
+    if calibrator is not None:
+        files = [calibrator] if isinstance(calibrator, str | Path) else calibrator
+        looks["calibrators"] = {Path(file).name: load_calibrator(file) for file in files}
     if metrics := find_figure(figure).metrics:
         settings = {"metrics": metrics, **settings}
     evaluations = {name: evaluate(one, labels, **settings).evaluation for name, one in systems.items()}
-    return draw(figure, evaluations, view)
+    return draw(figure, evaluations, replace(view or View(), **looks))
 
 
 def _name(data: Any) -> str:

@@ -26,6 +26,7 @@ from calcli.core.language.expressions import parse_metric
 from calcli.core.language.figures import FIGURES, USUAL
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
+from calcli.core.language.spelling import of_python
 from calcli.core.state.remains import Remains
 from calcli.io.atomic import filled_folder
 from calcli.io.options import ReadOptions
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from calcli.report.page import Picture
 
 
+@of_python
 @documented(Settings)
 @documented(ReadOptions, *OF_TABLES)
 def evaluate(

@@ -17,6 +17,7 @@ from calcli.core.language.expressions import MethodExpression, nearest_name, par
 from calcli.core.language.methods import METHODS, SETS
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import FitSettings
+from calcli.core.language.spelling import of_python
 from calcli.core.recalibrating.candidates import POOL, candidates_for
 from calcli.core.recalibrating.fitting import (
     Fit,
@@ -223,6 +224,7 @@ def record_of_fit(fit: Fit) -> CalibratorRecord:
     return record_of(fit, sha256(fit.predictions.provenance.files))
 
 
+@of_python
 def save(
     calibrator: Calibrator,
     path: str | Path,
@@ -259,6 +261,7 @@ def save(
     calibrators.save_calibrator(record, path)
 
 
+@of_python
 def load(path: str | Path) -> Calibrator:
     """Read the calibrator in a file that `save` or `calcli fit -o` wrote.
 

@@ -13,7 +13,9 @@ from calcli.core.calibrators.record import recalibrate
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.language.declaring import documented
+from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
+from calcli.core.language.spelling import of_python
 from calcli.io.options import ReadOptions
 from calcli.io.read import from_arrays
 from calcli.report.fit import FitReport
@@ -31,6 +33,10 @@ class Fitted(FitReport):
         """The fitted calibrator."""
         return self.fit.calibrator
 
+    def __repr__(self) -> str:
+        return f"<Fitted {self.fit.call} on {self.fit.predictions.provenance.path}>"
+
+    @of_python
     def apply(self, data: Any) -> Doubles:
         """Return recalibrated probabilities.
 
@@ -53,6 +59,10 @@ class Fitted(FitReport):
             predictions = predictions_of(data, None, {})
         else:
             scores = as_array(data)
+            if scores.ndim > 1 and scores.shape[-1] not in (1, fitted.n_classes):
+                raise InputError(
+                    f"the scores have {scores.shape[-1]} columns; expected {fitted.n_classes}, as in the fit"
+                )
             classes = None if fitted.of_answers else fitted.classes
             nobody = np.zeros(len(scores), np.intp)  # has these labels, which play no part
             predictions = from_arrays(scores, nobody, kind=fitted.kind, classes=classes)
@@ -74,6 +84,7 @@ class Fitted(FitReport):
         save_fit(self.fit, str(path))
 
 
+@of_python
 @documented(FitSettings)
 @documented(ReadOptions, *OF_TABLES)
 def fit(

@@ -9,6 +9,7 @@ from typing import Any
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.errors import UsageError
+from calcli.core.language.spelling import of_python
 from calcli.io.options import ReadOptions, read_options
 from calcli.io.read import from_answers, from_arrays
 from calcli.io.read import read as read_file
@@ -19,6 +20,7 @@ OF_TABLES = (
 )  # fmt: skip
 
 
+@of_python
 @documented(ReadOptions)
 def read(data: Any, **options: Any) -> Predictions:
     """Read predictions: a file, a folder of parts, standard input as `-`, or a table.

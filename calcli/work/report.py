@@ -76,7 +76,7 @@ class Report(EvaluationReport):
         from calcli.figures import View, draw
 
         name = Path(self.results[0].input.path).name
-        return draw(figure, {name: self.evaluation}, View(**view))
+        return draw(figure, {name: self.evaluation}, View(**{"draws": self.settings.draws} | view))
 
     def save(self, path: str | Path) -> None:
         """Write the report: a page with figures as .html, else .json, .md or .csv.

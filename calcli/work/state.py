@@ -10,6 +10,7 @@ from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
+from calcli.core.language.spelling import of_python
 from calcli.core.state import state as states
 from calcli.core.state.remains import Remains, left_of
 from calcli.io.options import ReadOptions
@@ -23,6 +24,7 @@ class State(Remains):
     """What one pass over predictions brings home; `evaluate`, `compare` and `check` take it for them."""
 
     @classmethod
+    @of_python
     @documented(Settings)
     @documented(ReadOptions, *OF_TABLES)
     def of(

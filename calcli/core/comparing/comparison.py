@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -64,7 +64,7 @@ class Difference:
     corrected_p: float
     margin: float
     verdict: Verdict
-    signature: str
+    signature: str = field(repr=False)
     no_interval: str = ""
 
     @property
@@ -120,11 +120,11 @@ class Comparison:
     """
 
     part: Slice | None
-    summaries: tuple[Summary, ...]
+    summaries: tuple[Summary, ...] = field(repr=False)
     differences: tuple[Mapping[str, Difference], ...]
-    ranking: tuple[Ranked, ...]
+    ranking: tuple[Ranked, ...] = field(repr=False)
     ranked_by: MetricExpression
-    accuracy_cost: Difference | None
+    accuracy_cost: Difference | None = field(repr=False)
     most_accurate: int
 
 

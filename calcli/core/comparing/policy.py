@@ -259,6 +259,9 @@ class Outcome:
     signature: str = ""
     few: bool = False
 
+    def __repr__(self) -> str:
+        return f"<Outcome {self.result}: {self.reason}>"
+
     @property
     def result(self) -> Literal["passed", "warning", "failed", "not judged"]:
         """What it means for the check; of what could not be judged, only too few rows may be a warning."""

@@ -171,6 +171,10 @@ class Predictions:
     provenance: Provenance = Provenance("arrays", "arrays")
     priors: Floats | None = None
 
+    def __repr__(self) -> str:
+        size = f"{self.n_rows:,} rows" + ("" if self.of_answers else f", {self.n_classes:,} classes")
+        return f"<{type(self).__name__} of {self.provenance.path}: {size}; {self.kind}>"
+
     @property
     def kind(self) -> Kind:
         """What the scores are."""

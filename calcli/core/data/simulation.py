@@ -76,6 +76,10 @@ class Simulation(NamedTuple):
     posteriors: Doubles
     of_answers: bool = False
 
+    def __repr__(self) -> str:
+        rows, classes = self.scores.shape
+        return f"<Simulation of {rows:,} rows, {classes:,} classes; {self.kind}>"
+
 
 def gaussian_classes(
     system: System,
@@ -332,6 +336,8 @@ def _check(system: str, parameters: Mapping[str, Any], spelled: Callable[[str], 
         if name not in known:
             takes = f"which takes {', '.join(map(spelled, known))}" if known else "which has no parameters"
             raise UsageError(f"{called} is not for {system}, {takes}; leave it out")
+        if name == "classes" and not (isinstance(value, (int, np.integer)) and value >= 2):
+            raise UsageError(f"{called} is {value}; expected a whole number of at least 2")
         if name in ("prior", "wrong_prior") and not 0 < value < 1:
             raise UsageError(f"{called} is {value:g}; expected a number between 0 and 1")
         if name in ("variance", "scale") and not 0 < value < np.inf:

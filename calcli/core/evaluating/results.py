@@ -16,6 +16,8 @@ from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 
+SHOWN = 4  # metrics in one line
+
 
 @dataclass(frozen=True)
 class VectorBins:
@@ -317,6 +319,12 @@ class Summary:
     clipped_rows: int
     slice: Slice | None = None
 
+    def __repr__(self) -> str:
+        part = "" if self.slice is None else f", {self.slice}"
+        found = [f"{name} {one.value:.4g}" for name, one in list(self.metrics.items())[:SHOWN]]
+        found += [f"and {len(self.metrics) - SHOWN} more"] if len(self.metrics) > SHOWN else []
+        return f"<{type(self).__name__} on {self.input.path}{part}: {', '.join(found)}>"
+
     @property
     def metrics(self) -> dict[str, Estimate]:
         """Metric values by the expression that was asked for."""
@@ -347,6 +355,9 @@ class Evaluation:
     problems: dict[str, Problem]
     class_bins: Bins
     posteriors: Doubles | None = None
+
+    def __repr__(self) -> str:
+        return repr(self.summary).replace(type(self.summary).__name__, type(self).__name__, 1)
 
     @property
     def settings(self) -> Settings:

@@ -251,7 +251,8 @@ def checked(owner: type[Any], given: Mapping[str, Any], spelling: Spelling) -> d
     known = declared(owner)
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise UsageError(f"unknown option {', '.join(unknown)}; expected some of {', '.join(known)}")
+        what = "argument" if spelling == "keyword" else spelling
+        raise UsageError(f"unknown {what} {', '.join(unknown)}; expected some of {', '.join(known)}")
     return {name: known[name].checked(value, spelling) for name, value in given.items()}
 
 

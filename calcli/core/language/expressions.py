@@ -50,6 +50,9 @@ class Expression(Generic[AnyEntry]):
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
         return ":".join(self._parts())
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     @property
     def nested(self) -> str:
         """The same as it stands in an argument; a method within it comes last, as all that follows is its."""

@@ -94,6 +94,9 @@ class Fit:
     candidates: tuple[Candidate, ...]
     sureness: Sureness | None = None
 
+    def __repr__(self) -> str:
+        return f"<Fit of {self.call} to {self.predictions.provenance.path}>"
+
     @property
     def class_rows(self) -> NDArray[np.intp]:
         """(K,) how many rows each class has, those of weight 0 left out."""

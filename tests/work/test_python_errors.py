@@ -1,0 +1,87 @@
+"""What is wrong with a call in Python is said of its arguments, not of options; reprs are short."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calcli
+from calcli.core.language.errors import CalcliError
+from calcli.core.language.spelling import in_arguments
+
+RNG = np.random.default_rng(0)
+PROBS = RNG.dirichlet(np.ones(3), 60)
+LABELS = RNG.integers(0, 3, 60)
+FRAME = pd.DataFrame(PROBS, columns=["p_a", "p_b", "p_c"]).assign(
+    y=np.array(list("abc"))[LABELS], patient=np.arange(60) // 2, country=np.array(["DE", "FR"])[LABELS % 2]
+)
+RULE = {"rules": [{"metric": "log_loss", "max_increase": "2%"}]}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("leave out --priors, or say --kind logits if", 'leave out priors=, or say kind="logits" if'),
+        ("--key id: a state keeps no key", 'key="id": a state keeps no key'),
+        ("match them with --key COLUMN.", "match them with key=COLUMN."),
+        ("--folds 1 leaves no rows", "folds=1 leaves no rows"),
+        ("compare with --unpaired", "compare with paired=False"),
+        ("--test draws outcomes, but --cluster p says", 'test=True draws outcomes, but cluster="p" says'),
+        ("put them together with --class-groups", "put them together with groups="),
+        ("calcli evaluate 'a b.csv' --scores p,q; calcli evaluate x --scores r", 'scores="p,q"; scores="r"'),
+        ("--candidates is for -m auto", 'candidates= is for method="auto"'),
+        ("names with --classes=-1,1", 'names with classes="-1,1"'),
+        ("an interval -- well; a top-m one; 2--3", "an interval -- well; a top-m one; 2--3"),
+    ],
+)
+def test_options_become_arguments(sentence, said):
+    assert in_arguments(sentence).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: calcli.evaluate(FRAME, cluster="patient", test=True), 'but cluster="patient" says'),
+        (lambda: calcli.evaluate(FRAME, metrics="cllr"), "see against_rest="),
+        (lambda: calcli.evaluate(PROBS * 1.5, LABELS, kind="probs"), 'or say kind="logits"'),
+        (lambda: calcli.evaluate(FRAME.assign(label=FRAME.y)), 'label_column="y"; label_column="label"'),
+        (lambda: calcli.fit(FRAME, method="platt", candidates=["dp"]), 'candidates= is for method="auto"'),
+        (lambda: calcli.fit(FRAME, raw=True), "raw=True needs logits"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(PROBS[:, :2]), "2 columns; expected 3"),
+        (lambda: calcli.compare(FRAME, FRAME.iloc[:40]), "compare different test sets with paired=False"),
+        (lambda: calcli.compare(FRAME, FRAME, margins={"accuracy": -1}), "'accuracy=-1' is not a margin"),
+        (lambda: calcli.check(FRAME, RULE, baseline=FRAME, key="id"), 'key="id": DataFrame has no'),
+        (lambda: calcli.plot(FRAME, figure="slices"), "a column to slice by: by=COLUMN"),
+        (lambda: calcli.plot(FRAME, figure="deviation", draws=0), "give draws=999"),
+        (lambda: calcli.plot(FRAME, figure="divergence"), "see against_rest="),
+        (lambda: calcli.State.of(FRAME, cluster="patient"), "cluster= does not go into a state"),
+        (lambda: calcli.simulate("mcs", classes=1), "classes is 1; expected a whole number of at least 2"),
+        (lambda: calcli.load("no.json"), "no such file"),
+    ],
+)
+def test_wrong_calls_speak_of_arguments(call, said):
+    with pytest.raises(CalcliError) as fault:
+        call()
+    assert said in str(fault.value)
+    assert " --" not in str(fault.value)
+
+
+def test_figures_take_what_a_view_takes():
+    drawn = calcli.plot(FRAME, figure="slices", by="country", metrics="accuracy", draws=19)
+    assert {"country=DE", "country=FR"} <= {str(value) for value in drawn.tables["DataFrame"]["slice"]}
+    assert calcli.plot(FRAME, figure="ks", lens="class-1", draws=19).tables
+
+
+def test_reprs_are_a_line():
+    report = calcli.evaluate(FRAME, metrics="accuracy,ece", draws=19)
+    compared = calcli.compare(FRAME, FRAME, metrics="accuracy", draws=0)
+    checked = calcli.check(FRAME, {"rules": [{"metric": "accuracy", "min": 0.1}]})
+    fitted = calcli.fit(FRAME, method="dp", folds=0)
+    shown = [
+        report, report.results[0], report["ece"], report.evaluation, report.plot(), compared, checked, fitted,
+        fitted.fit, fitted.calibrator, checked.checked.outcomes[0], calcli.read(FRAME),
+        calcli.State.of(FRAME),
+        compared.comparisons[0].differences[0]["accuracy"], calcli.simulate("mcs", rows=50), calcli.SMS(),
+    ]  # fmt: skip
+    assert [one for one in shown if len(repr(one)) > 300 or "\n" in repr(one)] == []
