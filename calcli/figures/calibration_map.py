@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from calcli.core.curves.calibration_maps import BINS, SPREAD, CalibrationMap, from_log_odds, log_odds
+from calcli.core.curves.calibration_maps import BINS, SPREAD, CalibrationMap
 from calcli.core.curves.calibration_maps import calibration_map as map_of
+from calcli.core.curves.log_odds import from_log_odds, log_odds
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import require_classes

@@ -113,6 +113,10 @@ class Drawing:
         save(self.figure, image, "png")
         return image.getvalue()
 
+    def save(self, path: Path) -> list[str]:
+        """Write the figure with its title and caption; see `calcli.figures.save`."""
+        return save(self.figure, path, title=self.title, caption=self.caption)
+
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for each row of the tables; `name` says which table it is of."""
         for name, columns in self.tables.items():
@@ -227,7 +231,7 @@ def standard_set(evaluation: Evaluation, folder: str | Path) -> dict[Path, str]:
     captions = {}
     for name, drawing in standard_drawings(evaluation):
         path = Path(folder) / f"{name}.png"
-        save(drawing.figure, path, title=drawing.title, caption=drawing.caption)
+        drawing.save(path)
         captions[path] = drawing.caption
     return captions
 

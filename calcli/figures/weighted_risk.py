@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from calcli.core.curves.needs import problem_of
-from calcli.core.curves.risk import WeightedRisk, weighted_risk
+from calcli.core.curves.risk import WeightedRiskCurve, weighted_risk
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.naming import titles
@@ -50,7 +50,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 @styled
-def weighted_risks(results: Mapping[str, WeightedRisk]) -> Figure:
+def weighted_risks(results: Mapping[str, WeightedRiskCurve]) -> Figure:
     """Draw Bayes risks weighted by W(a) over a_1 (Ferrer & Ramos 2024, fig. 1).
 
     Deciding wrongly costs 1 / a_1 where the first class is true, 1 / (1 - a_1) where the second one is. Left

@@ -63,8 +63,7 @@ def places_note(shape: tuple[int, ...], axis: int) -> tuple[str, ...]:
     """Return what there is to say of an array with several places a sample."""
     if len(shape) < 3:
         return ()
-    samples = _samples(shape, axis)
-    places = int(np.prod(shape, dtype=object)) // max(1, shape[axis] * samples)
+    samples, places = _samples(shape, axis)
     return (
         f"shape {shape}: axis {axis} has the {shape[axis]:,} classes; each of {samples:,} samples has "
         f"{places:,} places, which depend on each other: --cluster {SAMPLE} takes those of a sample together",
@@ -75,13 +74,14 @@ def sample_column(shape: tuple[int, ...], axis: int) -> dict[str, partial[Array]
     """Return the column that says of each place which sample it is of, if samples have several."""
     if len(shape) < 3:
         return {}
-    samples = _samples(shape, axis)
-    places = int(np.prod(shape, dtype=object)) // max(1, shape[axis] * samples)
+    samples, places = _samples(shape, axis)
     return {SAMPLE: partial(_sample_of_each, samples, places)}
 
 
-def _samples(shape: tuple[int, ...], axis: int) -> int:
-    return shape[0] if axis else shape[1]
+def _samples(shape: tuple[int, ...], axis: int) -> tuple[int, int]:
+    """Return how many samples there are, and how many places each has."""
+    samples = shape[0] if axis else shape[1]
+    return samples, int(np.prod(shape, dtype=object)) // max(1, shape[axis] * samples)
 
 
 def _sample_of_each(samples: int, places: int) -> Array:

@@ -8,7 +8,7 @@ from pathlib import Path
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES
-from calcli.figures import save, standard_drawings
+from calcli.figures import standard_drawings
 from calcli.figures.drawing import Drawing
 from calcli.figures.inline import inline_svg
 from calcli.io.atomic import atomic_path
@@ -77,7 +77,7 @@ def standard_pictures(
     for name, drawing in standard_drawings(evaluation):
         if folder:
             path = folder / f"{name}.png"
-            save(drawing.figure, path, title=drawing.title, caption=drawing.caption)
+            drawing.save(path)
             captions[path] = drawing.caption
         found.append(picture(name, drawing, system, number))
     return found, captions

@@ -28,7 +28,7 @@ from calcli.core.language.figures import (
 from calcli.core.language.metrics import GIVEN
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
-from calcli.figures import Drawing, View, draw, save
+from calcli.figures import Drawing, View, draw
 from calcli.io.atomic import filled_folder
 from calcli.io.calibrators import load_calibrator
 from calcli.io.options import ReadOptions
@@ -287,7 +287,7 @@ def _write(
     name: str, drawing: Drawing, folder: Path, format: str, remark: Callable[[str], None], *, data: bool
 ) -> list[str]:
     written = [f"{name}.{format}"]
-    missing = save(drawing.figure, folder / written[0], title=drawing.title, caption=drawing.caption)
+    missing = drawing.save(folder / written[0])
     if missing:
         remark(f"{written[0]}: a box stands for each character that the font lacks: {' '.join(missing)}")
     if data:

@@ -1,4 +1,4 @@
-"""Checks of arrays that are handed to a calibrator."""
+"""Checks of arrays that are handed to a calibrator, and what fits make of their rows first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.folds import stratified_folds
+from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import InputError, UsageError
 
 ScoresAre = Literal["log-probs", "probs"]
@@ -196,3 +198,28 @@ def checked_weights(weights: ArrayLike | None, rows: int) -> Floats | None:
     if not (np.isfinite(values).all() and values.min() >= 0 and values.any()):
         raise InputError("the weights must be finite numbers of at least 0, and not all 0")
     return values
+
+
+def weighted_rows(
+    scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None
+) -> tuple[Array, NDArray[np.integer[Any]], Array | None]:
+    """Return rows without those of weight 0."""
+    if weights is None:
+        return scores, labels, None
+    counted = weights > 0
+    return scores[counted], labels[counted], weights[counted]
+
+
+def inner_folds(
+    name: str, labels: NDArray[np.integer[Any]], folds: int, seed: int, mend: str = ""
+) -> NDArray[np.intp]:
+    """Return the fold of each row in the cross-validation by which a method chooses its settings.
+
+    Raises
+    ------
+    InputError
+        If there are fewer rows than folds; what to do about it is `mend`.
+    """
+    if len(labels) < folds:
+        raise InputError(f"{name} needs a row for each of its {folds} folds, there are {len(labels)}{mend}")
+    return stratified_folds(labels, folds, generator(seed, Stream.FITS))

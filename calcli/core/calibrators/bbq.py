@@ -27,14 +27,7 @@ class BBQ(OneDimensional):
 
     Parameters
     ----------
-    lens : str
-        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
-        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
-        "top-wise", as class-wise, with a map for each rank in place of each class.
-    keep_top : bool
-        Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
-    ranks : int
-        With "top-wise", how many ranks have a map; 0 is all of them.
+    {lens}
 
     References
     ----------

@@ -34,14 +34,7 @@ class Histogram(OneDimensional):
         (hits + m * overall) / (count + m), the m-estimate of Cestnik 1990, which Zadrozny & Elkan use for
         calibration. The overall frequency has Jeffreys' prior of the same weight, so that no score gets a
         probability of 0 or 1 even if the event never happened. 0 is the plain frequency.
-    lens : str
-        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
-        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
-        "top-wise", as class-wise, with a map for each rank in place of each class.
-    keep_top : bool
-        Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
-    ranks : int
-        With "top-wise", how many ranks have a map; 0 is all of them.
+    {lens}
 
     Notes
     -----
@@ -94,14 +87,7 @@ class ScalingBinning(OneDimensional):
     ----------
     bins : int
         Number of bins, 1 or more; fewer where many scores are equal.
-    lens : str
-        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
-        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
-        "top-wise", as class-wise, with a map for each rank in place of each class.
-    keep_top : bool
-        Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
-    ranks : int
-        With "top-wise", how many ranks have a map; 0 is all of them.
+    {lens}
 
     References
     ----------

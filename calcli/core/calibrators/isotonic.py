@@ -9,7 +9,7 @@ import numpy as np
 
 from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional, interpolated
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.problems.pav import Blocks, pav, pool
 
 Interpolation = Literal["linear", "steps"]
@@ -28,14 +28,7 @@ class Isotonic(OneDimensional):
         1 row in all, is the weight of Jeffreys' prior; 0 is the plain fit.
     interpolation : {"linear", "steps"}
         Between the blocks, a straight line, or the block below. Below the first and above the last, constant.
-    lens : str
-        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
-        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
-        "top-wise", as class-wise, with a map for each rank in place of each class.
-    keep_top : bool
-        Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
-    ranks : int
-        With "top-wise", how many ranks have a map; 0 is all of them.
+    {lens}
 
     References
     ----------
@@ -53,9 +46,7 @@ class Isotonic(OneDimensional):
         blocks = smooth_ends(pav(event.prob, outcome, weight), self.smoothing)
         if self.interpolation == "steps":
             return {"scores": blocks.lower.astype(np.float64), "values": blocks.value}
-        corners = np.column_stack([blocks.lower, blocks.upper]).astype(np.float64).ravel()
-        distinct = np.append(True, corners[1:] > corners[:-1])
-        return {"scores": corners[distinct], "values": np.repeat(blocks.value, 2)[distinct]}
+        return _corners(blocks.lower, blocks.upper, blocks.value)
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the value of the fitted function at each score."""
@@ -76,14 +67,7 @@ class CenteredIsotonic(OneDimensional):
     ----------
     smoothing : float
         Rows added against the order, as for `Isotonic`; the paper has 0.
-    lens : str
-        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
-        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
-        "top-wise", as class-wise, with a map for each rank in place of each class.
-    keep_top : bool
-        Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
-    ranks : int
-        With "top-wise", how many ranks have a map; 0 is all of them.
+    {lens}
 
     References
     ----------
@@ -105,13 +89,18 @@ class CenteredIsotonic(OneDimensional):
         center = np.bincount(place, prob if weight is None else prob * weight, len(mass)) / mass
         certain = np.isin(blocks.value, (0.0, 1.0))
         low, high = np.where(certain, (blocks.lower, blocks.upper), center)
-        corners = np.column_stack([low, high]).ravel().astype(np.float64)
-        distinct = np.append(True, corners[1:] > corners[:-1])
-        return {"scores": corners[distinct], "values": np.repeat(blocks.value, 2)[distinct]}
+        return _corners(low, high, blocks.value)
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the value of the fitted function at each score."""
         return Event.of_probability(interpolated(event.prob, parameters["scores"], parameters["values"]))
+
+
+def _corners(low: Array, high: Array, value: Doubles) -> MapParameters:
+    """Return the ends of blocks with their values, equal ends once."""
+    corners = np.column_stack([low, high]).astype(np.float64).ravel()
+    distinct = np.append(True, corners[1:] > corners[:-1])
+    return {"scores": corners[distinct], "values": np.repeat(value, 2)[distinct]}
 
 
 def smooth_ends(blocks: Blocks, rows: float) -> Blocks:

@@ -187,14 +187,7 @@ class Platt(Logistic):
     input : {"log-probs", "raw"}
         With "raw" each class against the rest, also of two, has a map of its own logit in place of its
         log-odds (van de Waterlaat 2021, section 6.4).
-    lens : str
-        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
-        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
-        "top-wise", as class-wise, with a map for each rank in place of each class.
-    keep_top : bool
-        Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
-    ranks : int
-        With "top-wise", how many ranks have a map; 0 is all of them.
+    {lens}
     score : {"log_loss", "brier", "ece", "ece_l2"}
         What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
         calibration error is that of each map by itself, in a box which a note tells; see `Temperature`.
@@ -256,14 +249,7 @@ class Beta(Logistic):
         the log-odds.
     constrained : bool
         Whether a and b must not be negative, so that the map rises.
-    lens : str
-        What the map acts on: "class-wise", every class against the rest; "class-0" and so on, one class;
-        "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of the largest; or
-        "top-wise", as class-wise, with a map for each rank in place of each class.
-    keep_top : bool
-        Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
-    ranks : int
-        With "top-wise", how many ranks have a map; 0 is all of them.
+    {lens}
     score : {"log_loss", "brier", "ece", "ece_l2"}
         What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
         calibration error is that of each map by itself, in a box which a note tells; see `Temperature`.

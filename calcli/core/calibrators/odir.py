@@ -9,13 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.arguments import inner_folds, weighted_rows
 from calcli.core.calibrators.base import Parameters
 from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.softmax import MatrixScaling, Score
 from calcli.core.data.arrays import Array
-from calcli.core.data.folds import stratified_folds
-from calcli.core.data.streams import Stream, generator
-from calcli.core.language.errors import InputError
 
 ROUGH = 1e-4  # relative gradient that is enough to compare penalties
 
@@ -108,15 +106,11 @@ class Dirichlet(MatrixScaling):
         start: Parameters | None,
     ) -> None:
         """Choose the penalties, then learn the map; see `Calibrator.fit`."""
+        scores, labels, weights = weighted_rows(scores, labels, weights)
         weights = np.ones(len(labels)) if weights is None else weights
-        counted = weights > 0
-        scores, labels, weights = scores[counted], labels[counted], weights[counted]
-        if len(labels) < self.folds:
-            raise InputError(
-                f"{self.name} needs a row for each of its {self.folds} folds, there are {len(labels)}; "
-                "matrix-odir takes given penalties"
-            )
-        paths = (self._path(scores, labels, weights, mu) for mu in self.intercept_penalties)
+        mend = "; matrix-odir takes given penalties"
+        fold = inner_folds(self.name, labels, self.folds, self.seed, mend)
+        paths = [self._path(scores, labels, weights, fold, mu) for mu in self.intercept_penalties]
         _, lambda_, mu = min(chain.from_iterable(paths))
         chosen = self._model(lambda_, mu)
         chosen.learn(scores, labels, weights, start)
@@ -138,10 +132,9 @@ class Dirichlet(MatrixScaling):
         return MatrixODIR(input=self.input, off_diagonal_penalty=lambda_, intercept_penalty=mu)
 
     def _path(
-        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array, mu: float
+        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array, fold: Array, mu: float
     ) -> list[tuple[float, float, float]]:
         """Return (held-out log-loss, lambda, mu) from the strongest lambda to the second rise on end."""
-        fold = stratified_folds(labels, self.folds, generator(self.seed, Stream.FITS))
         kept = [np.flatnonzero(fold != i) for i in range(self.folds)]
         rows = [self.training(scores[k], labels[k], weights[k]) for k in kept]
         fits: list[Parameters | None] = [None] * self.folds

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.arguments import weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.events import (
     Bools,
@@ -37,6 +38,17 @@ NUMBERED = {CLASS: 0, TOP: 1, WITHIN_TOP: 1}  # kinds of lenses that a number fo
 CLASSES = "classes"  # parameter: how many classes the scores had
 UNIT = 2.0**64  # so long is the unit interval on which lines are drawn
 SIZES = "sizes"  # parameter: how long the tables of each map are; they are stored end to end
+
+DESCRIBED = """\
+lens : str
+    What the map acts on: "class-wise", of two classes class 1, else every class against the rest; "class-0"
+    and so on, one class; "top-1", the confidence, "top-2" and so on; "within-top-2" and so on, the sum of
+    the largest; or "top-wise", as class-wise, with a map for each rank in place of each class.
+keep_top : bool
+    Whether, with "top-r" and "within-top-r", every class keeps its rank, the predicted one too.
+ranks : int
+    With "top-wise", how many ranks have a map; 0 is all of them.
+"""  # stands in the docstring of each method in place of {lens}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -69,6 +81,12 @@ class OneDimensional(Calibrator):
     lens: str = CLASS_WISE
     keep_top: bool = True
     ranks: int = 0
+
+    def __init_subclass__(cls) -> None:
+        before, found, after = (cls.__doc__ or "").partition("{lens}\n")
+        indent = before.rpartition("\n")[2]
+        if found:
+            cls.__doc__ = before + DESCRIBED.replace("\n", f"\n{indent}").removesuffix(indent) + after
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,9 +135,7 @@ class OneDimensional(Calibrator):
         start: Parameters | None,
     ) -> None:
         """Learn a map for each event of the lens; see `Calibrator.fit`. `start` is not needed."""
-        if weights is not None:
-            counted = weights > 0
-            scores, labels, weights = scores[counted], labels[counted], weights[counted]
+        scores, labels, weights = weighted_rows(scores, labels, weights)
         self.notes = []
         log_probs = self.working(scores)
         absent = np.flatnonzero(np.bincount(labels, minlength=log_probs.shape[1]) == 0)

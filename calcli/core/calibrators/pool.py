@@ -8,13 +8,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.arguments import inner_folds, weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.mixture import brier_weights, mixture_weights
 from calcli.core.calibrators.methods import make
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.folds import stratified_folds
-from calcli.core.data.streams import Stream, generator
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nested_method
 from calcli.core.language.methods import JOINED, POOLED
 
@@ -80,14 +79,8 @@ class Pool(Calibrator):
         self.parameters = found
 
     def _weights(self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None) -> Doubles:
-        if weights is not None:
-            counted = weights > 0
-            scores, labels, weights = scores[counted], labels[counted], weights[counted]
-        if len(labels) < self.folds:
-            raise InputError(
-                f"{self.name} needs a row for each of its {self.folds} folds, there are {len(labels)}"
-            )
-        fold = stratified_folds(labels, self.folds, generator(self.seed, Stream.FITS))
+        scores, labels, weights = weighted_rows(scores, labels, weights)
+        fold = inner_folds(self.name, labels, self.folds, self.seed)
         held_out = np.empty((len(self._made()), *scores.shape))
         for number in range(self.folds):
             kept, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.arguments import inner_folds, weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.fit.structured import Parts, Penalty, StructuredLoss, forward
@@ -21,9 +22,7 @@ from calcli.core.calibrators.fit.training import TrainingRows, prepare, smallest
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import first_guess, solve_temperature
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import log_softmax, row_max
-from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import InputError
 
 Base = Literal["scaled", "centered", "mixed"]
@@ -340,15 +339,9 @@ class StructuredScaling(Structured):
         weights: Array | None,
         strengths: Iterable[tuple[float, float]],
     ) -> tuple[float, float]:
+        scores, labels, weights = weighted_rows(scores, labels, weights)
         weights = np.ones(len(labels)) if weights is None else weights
-        counted = weights > 0
-        scores, labels, weights = scores[counted], labels[counted], weights[counted]
-        if len(labels) < self.folds:
-            raise InputError(
-                f"{self.name} needs a row for each of its {self.folds} folds, there are {len(labels)}; "
-                "give one penalty of each kind"
-            )
-        fold = stratified_folds(labels, self.folds, generator(self.seed, Stream.FITS))
+        fold = inner_folds(self.name, labels, self.folds, self.seed, "; give one penalty of each kind")
         losses = dict.fromkeys(strengths, 0.0)
         model = self.fresh()
         model.rough = True

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.curves.log_odds import from_log_odds, log_odds
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.binning import Bins
@@ -22,7 +23,6 @@ NUMBERS = 2_000_000  # probabilities looked at, if that is more, for the tempera
 BLOCK_ROWS = 1024
 POINTS = 201
 BINS = 15
-WIDEST = 14.0  # log-odds: probabilities from one in a million on
 RUNS = 40  # of rows of about one score, evenly spaced in log-odds
 FLAT = 1e-6  # nats: a smaller difference shows no optimum
 SPREAD = 0.9  # share of the rows between the lower and the upper curve
@@ -145,18 +145,6 @@ def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bo
     even = tuple(from_log_odds(np.linspace(low_end, high_end, BINS + 1)).tolist())
     bins = problem.bins(even if lens == "class-1" else "equal-width", BINS)
     return CalibrationMap(lens, before, after, low, high, bins, predictions.n_rows)
-
-
-def log_odds(score: Doubles) -> Doubles:
-    """Return log-odds, those beyond one in a million as there."""
-    least = 1 / (1 + np.exp(WIDEST))
-    inner = np.clip(score, least, 1 - least)
-    return np.log(inner / (1 - inner))
-
-
-def from_log_odds(value: Doubles) -> Doubles:
-    """Return the probabilities of log-odds."""
-    return 1 / (1 + np.exp(-value))
 
 
 def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]:

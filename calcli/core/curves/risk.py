@@ -89,7 +89,7 @@ def risk_curve(problem: Problem, times: int = 4, log_loss: float | None = None) 
 
 
 @dataclass(frozen=True)
-class WeightedRisk:
+class WeightedRiskCurve:
     """Bayes risks of a two-class system, weighted so that areas are scores (Ferrer & Ramos 2024, eq. 10-12).
 
     A wrong decision costs 1 / a_1 where the first class is true, and 1 / a_2 = 1 / (1 - a_1) where the second
@@ -120,7 +120,7 @@ class WeightedRisk:
         return {"": {"a_1": self.a, "risk": self.risk, "beta_risk": self.beta_risk}, "scores": scores}
 
 
-def weighted_risk(problem: Problem, log_loss: float | None = None) -> WeightedRisk:
+def weighted_risk(problem: Problem, log_loss: float | None = None) -> WeightedRiskCurve:
     """Return the weighted risks of the ordered problem of the second of two classes; see `risk_curve`."""
     score, weights = problem.score.astype(np.float64, copy=False), row_weights(problem)
     a = (np.arange(POINTS) + 0.5) / POINTS
@@ -129,7 +129,7 @@ def weighted_risk(problem: Problem, log_loss: float | None = None) -> WeightedRi
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = -sum(np.where(p > 0, p * np.log(p), 0.0) for p in np.array([rate, 1 - rate]))
         nce, nbs = np.divide(curve.log_loss, entropy), np.divide(curve.brier, 2 * rate * (1 - rate))
-    return WeightedRisk(a, plain / (a * (1 - a)), 6 * plain, float(nce), float(nbs))
+    return WeightedRiskCurve(a, plain / (a * (1 - a)), 6 * plain, float(nce), float(nbs))
 
 
 class _Costs:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.curves.log_odds import WIDEST, from_log_odds, log_odds
 from calcli.core.curves.reliability import BAND, FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.binning import edge_cuts, equal_width_edges
@@ -19,7 +20,6 @@ CELLS = 1000  # runs of nearly equal scores of which each curve under calibratio
 GRID = 201  # points of a kernel curve, evenly spaced in scores and again in log-odds
 TICKS = 150  # raw data shown on each side
 SHARES = 40  # bins of the distribution of the scores
-FARTHEST = 14.0  # log-odds: scores beyond, about one in a million, count as there
 BANDWIDTHS = np.geomspace(0.05, 4, 24)  # of which cross-validation chooses
 WIDE_GAP = 0.02  # between two scores: what a curve does in it, no row says
 
@@ -104,7 +104,7 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
     blocks = isotonic_blocks(problem)
     ends = np.stack([blocks.lower, blocks.upper], axis=1).ravel().astype(np.float64)
     cuts = _even_cuts(problem)
-    cells, simulated = _Cells(problem, cuts), outcome_sums(problem, cuts, draws, rng)
+    cells, simulated = _CutSums(problem, cuts), outcome_sums(problem, cuts, draws, rng)
     before, after = ends[1:-1:2], ends[2::2]
     wide = after - before > WIDE_GAP
     between = (before + after)[wide] / 2
@@ -139,17 +139,17 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     rng
         Draws the outcomes.
     """
-    edges = _from_log_odds(np.linspace(-FARTHEST, FARTHEST, CELLS - 1))
+    edges = from_log_odds(np.linspace(-WIDEST, WIDEST, CELLS - 1))
     cuts = edge_cuts(problem.score, np.concatenate([[0], edges, [1]]))
-    cells, simulated = _Cells(problem, cuts), outcome_sums(problem, cuts, draws, rng)
-    place = _log_odds(cells.score)
+    cells, simulated = _CutSums(problem, cuts), outcome_sums(problem, cuts, draws, rng)
+    place = log_odds(cells.score)
     bandwidth = _cross_validated(cells, place)
     least, most = cells.score[0], cells.score[-1]
     grid = np.union1d(
         np.linspace(least, most, GRID),
-        np.clip(_from_log_odds(np.linspace(place[0], place[-1], GRID)), least, most),
+        np.clip(from_log_odds(np.linspace(place[0], place[-1], GRID)), least, most),
     )
-    kernel = _kernel(_log_odds(grid)[:, None] - place, bandwidth)
+    kernel = _kernel(log_odds(grid)[:, None] - place, bandwidth)
     sums = kernel @ cells.weight
     told = kernel @ cells.rows >= min(FEW_ROWS, len(problem.score))
     seen = sums > 0
@@ -161,7 +161,7 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     return Curve(lens, rows, grid, frequency, told, low, high, *around, bandwidth=bandwidth)
 
 
-def _cross_validated(cells: _Cells, place: Doubles) -> float:
+def _cross_validated(cells: _CutSums, place: Doubles) -> float:
     """Return the bandwidth of least Brier score, each row left out when it is predicted.
 
     For a mean of neighbors the residual without a row is the residual with it divided by one minus the share
@@ -186,23 +186,13 @@ def _kernel(distance: Doubles, bandwidth: float) -> Doubles:
     return np.exp(-0.5 * np.square(distance / bandwidth))
 
 
-def _log_odds(score: Doubles) -> Doubles:
-    least = 1 / (1 + np.exp(FARTHEST))
-    inner = np.clip(score, least, 1 - least)
-    return np.log(inner / (1 - inner))
-
-
-def _from_log_odds(log_odds: Doubles) -> Doubles:
-    return 1 / (1 + np.exp(-log_odds))
-
-
 def _even_cuts(problem: Problem) -> NDArray[np.intp]:
     """Return the positions of some thousand runs of nearly equal scores, each of about as many rows."""
     ends = np.append(0, problem.run_ends)
     return ends[np.unique(np.linspace(0, len(ends) - 1, CELLS + 1).astype(np.intp))]
 
 
-class _Cells:
+class _CutSums:
     """A problem summed between cuts, cells without rows left out.
 
     Attributes

@@ -15,7 +15,7 @@ from calcli.core.estimators.smooth import densities
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import CLASS_WISE, MetricExpression, region_ends
-from calcli.core.problems.problem import Problem, ordered_problem
+from calcli.core.problems.problem import Problem
 
 Parts = dict[str, float]
 
@@ -126,9 +126,7 @@ def _of_vectors(call: MetricExpression, measured: Measurements, rule: Decomposab
 def _every_class(call: MetricExpression, measured: Measurements, rule: Decomposable) -> BinnedLosses:
     if from_class_sums(call):
         return binned_losses(measured.class_bins(call.arguments["bins"]), rule)
-    labels, weights = measured.predictions.labels, measured.predictions.weights
-    problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(measured.class_probs))
-    each = [_one_class(call, problem, rule) for problem in problems]
+    each = [_one_class(call, problem, rule) for problem in measured.class_problems()]
     return BinnedLosses(sum(one.calibration for one in each), sum(one.refinement for one in each))
 
 

@@ -16,7 +16,7 @@ from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.errors import OfVectors, OneDimensional
 from calcli.core.estimators.miscalibration import BinnedError, class_wise_error
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.problems.problem import Problem, ordered_problem
+from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
 
 LABELS = 1_000_000  # drawn at once
@@ -34,9 +34,7 @@ def class_wise_value(measured: Measurements, estimator: OneDimensional, over: st
     if from_sums(estimator):
         errors = estimator.of_sums(measured.class_bins(estimator.bins))
         return float(class_wise_error(errors, over))
-    labels, weights = measured.predictions.labels, measured.predictions.weights
-    problems = (ordered_problem(probs, labels == k, weights) for k, probs in enumerate(measured.class_probs))
-    errors = np.array([estimator.value(problem) for problem in problems])
+    errors = np.array([estimator.value(problem) for problem in measured.class_problems()])
     return float(class_wise_error(errors, over))
 
 

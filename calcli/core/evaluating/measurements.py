@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -319,6 +319,12 @@ class Measurements:
     def class_probs(self) -> NDArray[np.floating[Any]]:
         """(K, N) probabilities, kept where a metric must put more than two classes in order."""
         return self.vector_problem("canonical").probs.T
+
+    def class_problems(self) -> Iterator[Problem]:
+        """Yield the problem of each class against the rest."""
+        labels, weights = self.predictions.labels, self.predictions.weights
+        for k, probs in enumerate(self.class_probs):
+            yield ordered_problem(probs, labels == k, weights)
 
     def class_bins(self, bins: int) -> Bins:
         """Return equal-width sums of every class's probability, (K, bins)."""

@@ -243,12 +243,18 @@ def ordered_problem(score: Floats, outcome: Array, weights: Floats | None = None
     if weights is not None:
         order = np.argsort(score, kind="stable")
         return Problem(score[order], outcome[order].astype(bool), weights[order])
+    keys = keys_of(score, outcome)
+    keys.sort()
+    hits = (keys & 1).astype(bool)
+    keys >>= 1
+    return Problem(keys.view(score.dtype), hits)
+
+
+def keys_of(score: Floats, outcome: Array) -> NDArray[np.unsignedinteger[Any]]:
+    """Return the bits of (n,) scores with their outcomes below them."""
     unsigned = np.uint32 if score.dtype == np.float32 else np.uint64
     # the sum makes a copy and turns -0.0 into 0.0
     keys: NDArray[np.unsignedinteger[Any]] = (score + 0).view(unsigned)
     keys <<= 1
     keys |= outcome
-    keys.sort()
-    hits = (keys & 1).astype(bool)
-    keys >>= 1
-    return Problem(keys.view(score.dtype), hits)
+    return keys

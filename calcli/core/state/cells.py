@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batches
 from calcli.core.data.binning import is_run_end
-from calcli.core.problems.problem import Problem
+from calcli.core.problems.problem import Problem, keys_of
 from calcli.core.state.grid import PLACES, grid_edges, grid_place
 
 TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
@@ -86,15 +86,6 @@ class ExactCells:
         count, *more = self.sums
         weight, squares = more or [count.astype(np.float64)] * 2
         return Problem(self.score, self.outcome, weight, None, count, squares)
-
-
-def keys_of(score: Floats, outcome: Array) -> NDArray[np.unsignedinteger[Any]]:
-    """Return the bits of (n,) scores with their outcomes below them."""
-    unsigned = np.uint32 if score.dtype == np.float32 else np.uint64
-    keys: NDArray[np.unsignedinteger[Any]] = (score + 0).view(unsigned)  # -0.0 becomes 0.0
-    keys <<= 1
-    keys |= outcome
-    return keys
 
 
 class GridCells:
