@@ -23,7 +23,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed, type_in_words
 from calcli.io.source import Contents, HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
 
-REMOVE = "remove such rows"
+LEAVE_OUT = "leave them out with --drop-missing"
 CLASS_NAMES = ("classes", "class_names")
 
 
@@ -143,6 +143,7 @@ class Archive(Arrays):
             self.load(answers.confidence),
             [self.load(name) for name in answers.correct],
             (self.name, answers.confidence, answers.source.replace("column", "array")),
+            drop=options.drop_missing,
         )
         found = replace(
             found,
@@ -170,7 +171,9 @@ class Archive(Arrays):
         if options.labels is None or options.labels in names:
             label = self._choose(names, options.labels, "--labels", label_names)
             where = f"{self.name}: the array {label}"
-            labels = flat_labels(self.load(label), found.scores.shape, where, found.place)
+            labels = flat_labels(
+                self.load(label), found.scores.shape, where, found.place, drop=options.drop_missing
+            )
             columns.pop(label, None)
             found = replace(found, labels=labels, labels_from=f'array "{label}"')
         return replace(found, columns=LazyColumns(columns))
@@ -224,7 +227,14 @@ class Archive(Arrays):
         return scores[:, [classes.index(name) for name in wanted]], wanted
 
 
-def answers_of(confidence: Array, correct: Sequence[Array], names: tuple[str, str, str]) -> ArraySource:
+def answers_of(
+    confidence: Array,
+    correct: Sequence[Array],
+    names: tuple[str, str, str],
+    *,
+    drop: bool = False,
+    mend: str = LEAVE_OUT,
+) -> ArraySource:
     """Return arrays of answers: the confidence as the one score, with what is right where that is known.
 
     Parameters
@@ -235,6 +245,10 @@ def answers_of(confidence: Array, correct: Sequence[Array], names: tuple[str, st
         What says which answers are right, as for `rights_of`; none if that is not asked for.
     names
         Of the file, of the array of the confidence, and of what says what is right.
+    drop
+        Whether rows in which something is missing are to be left out.
+    mend
+        What else to do about them, for messages.
 
     Raises
     ------
@@ -242,23 +256,22 @@ def answers_of(confidence: Array, correct: Sequence[Array], names: tuple[str, st
         If the confidence has several values per row, or some value is missing or no outcome.
     """
     name, array, owner = names
-    rows = np.size(confidence)
-    place = Place(((name, rows),))
+    place = Place(((name, np.size(confidence)),))
     if confidence.dtype.kind not in "iufb" or (confidence.ndim > 1 and confidence.shape[-1] > 1):
         raise InputError(
             f"{name}: {array} has shape {confidence.shape} and type {confidence.dtype}; expected one number "
             "for each answer"
         )
     flat = native(confidence).reshape(-1)
-    if correct:
-        refuse_missing(flat, f"the confidence, {array},", place, REMOVE)
+    if correct and not drop:
+        refuse_missing(flat, f"the confidence, {array},", place, mend)
     return ArraySource(
         place=place,
         scores=HeldScores(flat.reshape(-1, 1)),
         classes=WRONG_RIGHT,
         kind="probs",
         kind_reason="a confidence is a probability",
-        labels=rights_of([native(one).reshape(-1) for one in correct], owner, place, REMOVE)
+        labels=rights_of([native(one).reshape(-1) for one in correct], owner, place, mend, drop=drop)
         if correct
         else None,
         labels_from=owner,
@@ -315,7 +328,14 @@ def native(values: Array) -> Array:
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
-def flat_labels(values: Array, scores_shape: tuple[int, ...] | None, name: str, place: Place) -> Labels:
+def flat_labels(
+    values: Array,
+    scores_shape: tuple[int, ...] | None,
+    name: str,
+    place: Place,
+    *,
+    drop: bool = False,
+) -> Labels:
     """Take an array for labels; all its axes are flattened.
 
     Raises
@@ -329,4 +349,4 @@ def flat_labels(values: Array, scores_shape: tuple[int, ...] | None, name: str, 
             "multi-label indicators; expected one class per row, such as labels.argmax(-1); where several "
             "classes may be true at once, evaluate each class by itself as a two-class file"
         )
-    return labels_from_array(native(values).reshape(-1), place)
+    return labels_from_array(native(values).reshape(-1), place, drop=drop)

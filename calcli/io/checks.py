@@ -44,6 +44,8 @@ class CheckedScores:
         Accept rows of probabilities that do not sum to one.
     swapped
         The two columns of `raw` are in the other order than `classes`.
+    without
+        What to do about missing scores, for messages.
     """
 
     raw: StoredScores
@@ -56,6 +58,7 @@ class CheckedScores:
     place: Place
     renormalize: bool = False
     swapped: bool = False
+    without: str = "leave such rows out with --drop-missing"
     _pair: Floats = field(default_factory=lambda: np.empty((2, 0)), repr=False)
 
     @classmethod
@@ -67,10 +70,12 @@ class CheckedScores:
         place: Place,
         renormalize: bool,
         swapped: bool = False,
+        *,
+        without: str = without,
     ) -> CheckedScores:
         """Return scores that are taken for what they were judged to be."""
         known = (judged.kind, judged.reason, judged.sure, judged.percent, judged.tolerance)
-        return cls(raw, *known, classes, place, renormalize, swapped)
+        return cls(raw, *known, classes, place, renormalize, swapped, without)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -193,7 +198,7 @@ class CheckedScores:
         if row < 0:
             return
         value = block[row, k]
-        mend = "repair or remove such rows"
+        mend = self.without if np.isnan(value) else "repair or remove such rows"
         if np.isneginf(value):
             mend = "say --kind log-probs if it is the logarithm of probability 0"
         found = "missing (nan)" if np.isnan(value) else f"{value:g}"

@@ -1,4 +1,4 @@
-"""Rows whose labels are to be ignored, as those of unlabelled pixels."""
+"""Rows that are left out: labels to be ignored, as those of unlabelled pixels, and what is missing."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels
 from calcli.io.places import KeptPlace, listed
 from calcli.io.source import LazyColumns, Source, StoredScores
+
+BLOCK_ROWS = 8192  # looked at once
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,38 @@ def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tup
     if not left:
         raise InputError(f"{found.place.name}: all {rows:,} labels are to be ignored ({which})")
     note = f"{rows - left:,} of {rows:,} rows have a label to be ignored ({which}) and are left out, as asked"
+    return _rows_of(found, labels, kept, note)
+
+
+def without_missing_values(found: Source, labels: Labels) -> tuple[Source, Labels]:
+    """Return arrays without the rows where a score or the label is missing, and says how many these are.
+
+    Raises
+    ------
+    InputError
+        If no row is left.
+    """
+    rows = len(labels)
+    missing = [np.isnan(block).any(axis=1) for block in found.scores.blocks(BLOCK_ROWS)]
+    kept = ~np.concatenate(missing) if found.scores.dtype.kind == "f" else np.ones(rows, np.bool_)
+    if labels.missing is not None:
+        kept &= ~labels.missing
+    if not kept.any():
+        raise InputError(f"{found.place.name}: in all {rows:,} rows something is missing")
+    return _rows_of(found, labels, kept, dropped_note(kept))
+
+
+def dropped_note(kept: NDArray[np.bool_]) -> str:
+    """Return how many rows were left out because something is missing, a sentence for the user."""
+    dropped, rows = int(np.count_nonzero(~kept)), len(kept)
+    if not dropped:
+        return "no score, confidence or label is missing; --drop-missing left out nothing"
+    return f"{dropped:,} of {rows:,} rows, in which something is missing, were left out, as asked"
+
+
+def _rows_of(found: Source, labels: Labels, kept: NDArray[np.bool_], note: str) -> tuple[Source, Labels]:
+    """Return some rows of what was found, and a note why."""
+    left = int(np.count_nonzero(kept))
     readers = {name: partial(_kept, reader, kept) for name, reader in found.columns.readers.items()}
     place = KeptPlace(((found.place.name, left),), found.place, tuple(np.flatnonzero(kept).tolist()))
     codes, names = labels.codes[kept], labels.names

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calcli.io.columnvalues import column_values
+from calcli.io.ignored import dropped_note
 from calcli.io.labels import is_missing
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.places import KeptPlace, Place
@@ -52,10 +53,7 @@ class KeptTable(Table):
     @property
     def note(self) -> str:
         """How many rows were left out, a sentence for the user."""
-        dropped, rows = int(np.count_nonzero(~self.kept)), len(self.kept)
-        if not dropped:
-            return "no score, confidence or label is missing; --drop-missing left out nothing"
-        return f"{dropped:,} of {rows:,} rows, in which something is missing, were left out, as asked"
+        return dropped_note(self.kept)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the kept rows of each batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,10 +30,13 @@ class Labels:
         (N,) integers: the labels themselves, or positions in `names`.
     names
         The distinct labels if they are text, else None.
+    missing
+        (N,) which rows have none and are to be left out; None if there are none.
     """
 
     codes: Array
     names: tuple[str, ...] | None = None
+    missing: Array | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -49,14 +52,27 @@ class Labels:
         return Labels(own.astype(np.intp), (rest_of(name), name))
 
 
-def labels_from_array(values: Array, place: Place) -> Labels:
+def labels_from_array(values: Array, place: Place, *, drop: bool = False) -> Labels:
     """Take (N,) integers, booleans, whole floats or text for labels.
+
+    Parameters
+    ----------
+    values, place
+        What is stored, and where.
+    drop
+        Whether rows without a label are to be left out.
 
     Raises
     ------
     InputError
         If a label is missing (nan) or not a class at all.
     """
+    missing = is_missing(values) if drop else np.zeros(len(values), np.bool_)
+    if missing.any():
+        if missing.all():
+            raise InputError(f"{place.name}: all {len(values):,} labels are missing")
+        filled = np.where(missing, values[~missing][0], values)  # any label: these rows go
+        return replace(labels_from_array(filled, place), missing=missing)
     if values.dtype.kind == "b":
         return Labels(values.view(np.uint8))
     if values.dtype.kind in "iu":
@@ -80,7 +96,7 @@ def labels_from_array(values: Array, place: Place) -> Labels:
 def join_labels(parts: Sequence[Labels]) -> Labels:
     """Put the labels of several files one after the other."""
     if all(part.names is None for part in parts):
-        return Labels(np.concatenate([part.codes for part in parts]))
+        return Labels(np.concatenate([part.codes for part in parts]), missing=_joined_missing(parts))
     position: dict[str, int] = {}
     codes = []
     for part in parts:
@@ -90,7 +106,15 @@ def join_labels(parts: Sequence[Labels]) -> Labels:
         assert part.names is not None
         moved = [position.setdefault(name, len(position)) for name in part.names]
         codes.append(np.array(moved, np.int64)[part.codes])
-    return Labels(np.concatenate(codes), tuple(position))
+    return Labels(np.concatenate(codes), tuple(position), _joined_missing(parts))
+
+
+def _joined_missing(parts: Sequence[Labels]) -> Array | None:
+    if all(part.missing is None for part in parts):
+        return None
+    return np.concatenate(
+        [np.zeros(len(part), np.bool_) if part.missing is None else part.missing for part in parts]
+    )
 
 
 def match(labels: Labels, classes: Sequence[str], place: Place) -> Array:
@@ -209,7 +233,7 @@ def missing_label(place: Place, row: int, found: str) -> str:
     """Say that a row has no label."""
     mend = f"leave such rows out with --ignore-label {found}"
     if not INTEGER.fullmatch(found):
-        mend = "leave such rows out of tables with --drop-missing"
+        mend = "leave such rows out with --drop-missing"
     return f"{place.row(row)} has no label ({found} marks a missing one); {mend}"
 
 

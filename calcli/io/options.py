@@ -63,7 +63,7 @@ class ReadOptions:
         (), texts("rf=score_rf"), "One of several systems in a file, such as rf=score_rf.", "NAME=COLUMNS"
     )
     drop_missing: bool = setting(
-        False, FLAG, "Leave out rows of tables without a label, a score or a confidence, and count them."
+        False, FLAG, "Leave out rows without a label, a score or a confidence, and count them."
     )
     concat: bool = setting(
         False, FLAG, "Take the files of a folder for one data set, even if they have the same labels."

@@ -17,6 +17,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.merged import against_rest, rest_of
 from calcli.core.data.predictions import Kind, Predictions, Provenance
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.remains import left_of
@@ -26,9 +27,9 @@ from calcli.io.checks import CheckedScores
 from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
-from calcli.io.ignored import without_labels
+from calcli.io.ignored import without_labels, without_missing_values
 from calcli.io.kinds import judge_kind
-from calcli.io.labels import class_names, match
+from calcli.io.labels import Labels, class_names, match
 from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.namedsystems import of_system
@@ -95,8 +96,6 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
             f"{first['arrays']} holds arrays and {first['a table']} a table; parts of one data set "
             "must be alike"
         )
-    if "arrays" in first and options.drop_missing:
-        raise UsageError(f"--drop-missing is for tables, and {files[0]} holds arrays; leave it out")
     if "arrays" in first and options.label_column is not None:
         raise UsageError(
             f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
@@ -200,7 +199,8 @@ def from_answers(
     InputError
         If the arrays cannot be that.
     """
-    found = answers_of(np.asarray(confidence), [np.asarray(correct)], (NAME, "confidence", "correct"))
+    names = (NAME, "confidence", "correct")
+    found = answers_of(np.asarray(confidence), [np.asarray(correct)], names, mend="remove such rows")
     found = replace(found, weights=None if weights is None else np.asarray(weights).reshape(-1))
     return understand(found, NAME, ReadOptions(kind=kind))
 
@@ -243,16 +243,15 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     place, labels, labels_from, files = found.place, found.labels, found.labels_from, found.files
     if labels is None:
         path = only_labels_beside(Path(files[0])) if options.labels is None else Path(options.labels)
-        labels, labels_from = read_labels(path, found.scores.shape), str(path)
+        labels, labels_from = read_labels(path, found.scores.shape, drop=options.drop_missing), str(path)
         files = (*files, labels_from)
     rows, columns = found.scores.shape
     if rows == 0:
         raise InputError(f"{place.name} has no rows; expected at least one")
     if len(labels) != rows:
         raise InputError(_other_rows(found, labels_from, len(labels)))
-    if options.ignore_label:
-        found, labels = without_labels(found, labels, options.ignore_label)
-        place, rows = found.place, len(labels)
+    found, labels = _without(found, labels, options)
+    place, rows = found.place, len(labels)
     classes = class_names(found.classes, columns, labels, options, place)
     if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:
         labels = labels.against_rest(own)
@@ -290,6 +289,15 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
+
+
+def _without(found: Source, labels: Labels, options: ReadOptions) -> tuple[Source, Labels]:
+    """Return what was found without the rows that are to be left out; tables have left theirs out before."""
+    if options.drop_missing and isinstance(found, ArraySource):
+        found, labels = without_missing_values(found, labels)
+    if options.ignore_label and found.classes != WRONG_RIGHT:
+        found, labels = without_labels(found, labels, options.ignore_label)
+    return found, labels
 
 
 def _other_rows(found: Source, labels_from: str, labels: int) -> str:

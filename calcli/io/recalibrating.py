@@ -36,6 +36,7 @@ from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_forma
 
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
 DECISION = "decision"
+REPAIR = "repair or remove such rows"
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,9 @@ def _prepared(
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
     predicted = _predicted(record, others.names, options, wanted, name)
     others = _with_decisions(others, names, wanted, form, name)
-    scores = CheckedScores.of(source.scores, judged, classes, source.place, options.renormalize)
+    scores = CheckedScores.of(
+        source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
+    )
     frame = Frame(others, before, names, array, listing, contents.delimiter)
     return _Passage(source, scores, frame, notes, by_rank, own, predicted)
 

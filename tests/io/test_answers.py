@@ -231,9 +231,6 @@ def test_nothing_left_out_is_told(tmp_path):
     assert any(
         "left out nothing" in note for note in read(file, ReadOptions(drop_missing=True)).provenance.notes
     )
-    np.savez(tmp_path / "a.npz", confidence=CONFIDENCE, correct=RIGHT)
-    with pytest.raises(UsageError, match="--drop-missing is for tables"):
-        read(tmp_path / "a.npz", ReadOptions(drop_missing=True))
     with pytest.raises(InputError, match=r"missing in 1 of 2 rows.*; remove such rows"):
         from_answers([0.5, np.nan], [1, 0])
 

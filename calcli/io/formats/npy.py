@@ -155,7 +155,7 @@ class NpyFile(Arrays):
         )
         if beside is None or (given and labelled):  # labels of one file may be those of several parts
             return found
-        labels = read_labels(beside, scores.shape)
+        labels = read_labels(beside, scores.shape, drop=labelled and options.drop_missing)
         if labelled:
             return replace(found, labels=labels, labels_from=str(beside), files=(name, str(beside)))
         if len(labels) != scores.shape[0]:
@@ -233,8 +233,8 @@ def only_labels_beside(path: Path) -> Path:
     return beside[0]
 
 
-def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None) -> Labels:
-    """Read a .npy file of labels; all axes are flattened.
+def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None, *, drop: bool = False) -> Labels:
+    """Read a .npy file of labels; all axes are flattened; `drop` as in `labels_from_array`.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None) -> Labe
         values = np.load(path, allow_pickle=False)
     except ValueError as error:
         raise InputError(f"{path} is truncated or damaged; copy it again") from error
-    return flat_labels(values, scores_shape, str(path), Place(((str(path), values.size),)))
+    return flat_labels(values, scores_shape, str(path), Place(((str(path), values.size),)), drop=drop)
 
 
 class NpyWriter(Writer):

@@ -10,7 +10,7 @@ import difflib
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -151,7 +151,7 @@ def confidence_hint(columns: Mapping[str, str], name: str, *, or_classes: bool =
     return said
 
 
-def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str) -> Labels:
+def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str, *, drop: bool = False) -> Labels:
     """Return the outcomes of answers: 1 right, 0 wrong.
 
     Parameters
@@ -164,12 +164,18 @@ def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str) -> L
         For messages.
     mend
         What to do about missing values, for messages.
+    drop
+        Whether rows in which one is missing are to be left out.
 
     Raises
     ------
     InputError
         If some value is missing, or neither right nor wrong.
     """
+    missing = np.logical_or.reduce([is_missing(one) for one in values])
+    if drop and missing.any() and not missing.all():
+        there = [np.where(missing, one[~missing][0], one) for one in values]  # any value: these rows go
+        return replace(rights_of(there, owner, place, mend), missing=missing)
     for one in values:
         refuse_missing(one, owner, place, mend)
     if len(values) == 2:

@@ -1,0 +1,97 @@
+"""Rows of arrays in which a score or a label is missing: refused, or left out and counted."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from calcli.io.options import ReadOptions
+from calcli.io.read import read, read_concat
+from tests.io.layouts.trips import LABELS, NAMES, THREE, N
+from tests.io.samples import refused, scores_of
+
+GONE = [3, 17, 40]
+KEPT = np.delete(np.arange(N), GONE)
+SCORES = THREE.copy()
+SCORES[[3, 17], [0, 2]] = np.nan
+DROP = ReadOptions(drop_missing=True)
+NOTE = f"3 of {N} rows, in which something is missing, were left out, as asked"
+
+
+def with_missing(values):
+    """Return labels of which that of row 40 is missing."""
+    if values.dtype.kind == "U":
+        return np.where(np.arange(N) == 40, "", values)
+    return np.where(np.arange(N) == 40, np.nan, values)
+
+
+def saved(folder, scores, labels, form):
+    path = folder / f"t.{form}"
+    if form == "npz":
+        np.savez(path, probs=scores, labels=labels, id=np.arange(N))
+    elif form == "npy":
+        np.save(path, scores)
+        np.save(folder / "t_labels.npy", labels)
+    else:
+        head, raw = {}, b""
+        for name, array in {"probs": scores, "labels": labels.astype(float)}.items():
+            said = {"dtype": "F64", "shape": array.shape, "data_offsets": [len(raw), len(raw) + array.nbytes]}
+            head[name], raw = said, raw + array.tobytes()
+        text = json.dumps(head).encode()
+        path.write_bytes(len(text).to_bytes(8, "little") + text + raw)
+    return path
+
+
+@pytest.mark.parametrize("form", ["npz", "npy", "safetensors"])
+def test_arrays_without_the_rows_in_which_something_is_missing(form, tmp_path):
+    path = saved(tmp_path, SCORES, with_missing(LABELS), form)
+    found = read(path, DROP)
+    np.testing.assert_array_equal(scores_of(found), THREE[KEPT])
+    np.testing.assert_array_equal(found.labels, LABELS[KEPT])
+    assert NOTE in found.provenance.notes
+    if form == "npz":
+        np.testing.assert_array_equal(found.columns["id"], KEPT)
+    refused(path, "row 40 has no label .*--drop-missing")
+    refused(saved(tmp_path, SCORES, LABELS, form), "row 3: .* is missing .*--drop-missing")
+
+
+def test_labels_as_text_or_elsewhere(tmp_path):
+    np.savez(tmp_path / "t.npz", probs=SCORES, labels=with_missing(NAMES[LABELS]), classes=NAMES)
+    np.testing.assert_array_equal(read(tmp_path / "t.npz", DROP).labels, LABELS[KEPT])
+    np.save(tmp_path / "t.npy", SCORES)
+    np.save(tmp_path / "mine.npy", with_missing(LABELS))
+    options = ReadOptions(drop_missing=True, labels=str(tmp_path / "mine.npy"))
+    np.testing.assert_array_equal(read(tmp_path / "t.npy", options).labels, LABELS[KEPT])
+
+
+def test_files_that_are_joined(tmp_path):
+    paths = [tmp_path / "a.npz", tmp_path / "b.npz"]
+    np.savez(paths[0], probs=THREE, labels=LABELS)
+    np.savez(paths[1], probs=SCORES, labels=with_missing(LABELS))
+    np.testing.assert_array_equal(read_concat(paths, DROP).labels, [*LABELS, *LABELS[KEPT]])
+
+
+def test_rows_to_be_ignored_besides(tmp_path):
+    labels = with_missing(LABELS)
+    labels[5] = -100
+    path = saved(tmp_path, SCORES, labels, "npz")
+    found = read(path, ReadOptions(drop_missing=True, ignore_label=("-100",)))
+    assert found.columns["id"].tolist() == [n for n in KEPT if n != 5]
+
+
+def test_nothing_is_left(tmp_path):
+    refused(saved(tmp_path, THREE * np.nan, LABELS, "npz"), "in all 60 rows something", drop_missing=True)
+    refused(saved(tmp_path, THREE, LABELS * np.nan, "npz"), "all 60 labels are missing", drop_missing=True)
+
+
+def test_answers_in_arrays(tmp_path):
+    confidence, right = SCORES[:, 0].copy(), with_missing((LABELS == 0).astype(float))
+    np.savez(tmp_path / "t.npz", confidence=confidence, correct=right, id=np.arange(N))
+    refused(tmp_path / "t.npz", "missing in 1 of 60 rows, .* leave them out with --drop-missing")
+    found = read(tmp_path / "t.npz", DROP)
+    kept = np.flatnonzero(~np.isnan(confidence) & ~np.isnan(right))
+    np.testing.assert_array_equal(found.columns["id"], kept)
+    np.testing.assert_array_equal(found.labels, LABELS[kept] == 0)
+    np.testing.assert_array_equal(scores_of(found)[:, 1], confidence[kept])
