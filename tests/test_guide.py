@@ -1,4 +1,4 @@
-"""What the README and the guide show is what calcli prints; `python tests/test_guide.py` writes it anew.
+"""What the README and the guide show is what calcli prints; `python -m tests.test_guide` writes it anew.
 
 Their examples run in a folder that has `sample_data/` and a few predictions under the names they use. In a
 document, from top to bottom: `console` and `python` blocks must print what stands there, `sh` blocks must end
@@ -29,6 +29,7 @@ from calcli.core.language.settings import Settings
 from calcli.guide import PAGES, summary
 from calcli.io.layouts import LAYOUTS
 from calcli.io.options import ReadOptions
+from tests.forked import put_shim
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "calcli" / "guide"
@@ -59,10 +60,8 @@ def set_stage(folder: Path) -> Path:
     table = pd.read_parquet(sample / "release_1.parquet")
     others = {"patient": table["id"] // 2, "fold": table["id"] % 5, "country": table["ink"]}
     table.assign(**others).to_parquet(folder / "preds.parquet")
-    shim = folder / "bin" / "calcli"
-    shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m calcli "$@"\n')
-    shim.chmod(0o755)
+    (folder / "bin").mkdir()
+    put_shim(folder / "bin" / "calcli")
     return folder
 
 
@@ -171,7 +170,7 @@ def refreshed(text: str, folder: Path) -> str:
 def test_documents_show_what_is_printed(name, tmp_path):
     text = DOCUMENTS[name].read_text(encoding="utf-8")
     found = refreshed(text, set_stage(tmp_path))
-    assert found == text, f"run `python tests/test_guide.py {name}` and look at the difference"
+    assert found == text, f"run `python -m tests.test_guide {name}` and look at the difference"
 
 
 def test_commands_in_the_tables_of_the_works_run(tmp_path):
