@@ -66,7 +66,7 @@ def check(
         policy,
         reading.read_options(),
         baseline,
-        **pairing.given(),
+        pairing.settings(),
         strict=strict,
         details=details,
     )

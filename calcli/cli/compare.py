@@ -83,7 +83,7 @@ def compare(
             reading.files(files),
             reading.read_options(),
             settings,
-            **pairing.given(),
+            pairing.settings(),
             margins=margin or (),
             select=select,
             seeds=seeds,

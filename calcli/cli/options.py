@@ -12,7 +12,7 @@ from typer import BadParameter, Option
 from calcli.cli.output import colored, emit
 from calcli.core.language.declaring import Setting, declared
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.settings import LOSS_RESAMPLES, FitSettings, Settings
+from calcli.core.language.settings import LOSS_RESAMPLES, FitSettings, PairSettings, Settings
 from calcli.io.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
@@ -50,8 +50,12 @@ def option(
     owner: type[Any] = Settings,
     help: str = "",
     completion: Callable[[str], list[str]] | None = None,
+    spelled: str = "",
 ) -> Any:
-    """Return the field of a bundle that is the option of a setting, with a meaning of its own if given."""
+    """Return the field of a bundle that is the option of a setting.
+
+    Its meaning and its names are those of the setting, unless others are given.
+    """
     said = declared(owner)[name]
     shown = said.default if isinstance(said.default, bool | int | float | str) else None
     notes = [] if shown is None or isinstance(shown, bool) else [f"default: {shown}"]
@@ -59,7 +63,9 @@ def option(
     words = [help or said.help, *(["Repeatable."] if said.values.several == "repeated" else [])]
     # their limits are the declaration's, so that it says what is wrong; typer would show them in these words
     text = " ".join(words) + (f"  [{'; '.join(notes)}]" if notes else "")
-    form = Option(said.option, metavar=said.metavar, help=text, show_default=False, autocompletion=completion)
+    form = Option(
+        spelled or said.option, metavar=said.metavar, help=text, show_default=False, autocompletion=completion
+    )
     return field(default=shown, metadata={"setting": said, "option": Annotated[_type(said), form]})
 
 
@@ -289,38 +295,19 @@ class Fitting(Chosen):
 
 
 @dataclass(frozen=True)
-class Pairing:
+class Pairing(Chosen):
     """Which rows of several files are the same cases."""
 
-    heading: ClassVar[str] = "Pairing rows"
+    heading = "Pairing rows"
 
-    key: Annotated[
-        str | None, Option(metavar="COLUMN", help="Pair rows by this column, not by their order.")
-    ] = None
-    allow_unmatched: Annotated[
-        bool, Option("--allow-unmatched", help="Leave out rows that not all files have.")
-    ] = False
-    paired: Annotated[
-        bool | None,
-        Option(
-            "--paired/--unpaired",
-            help="Unpaired: the files hold different cases; a weaker comparison. Paired: refuse states of "
-            "different rows, in place of comparing them unpaired.",
-            show_default=False,
-        ),
-    ] = None
-    allow_other_classes: Annotated[
-        bool, Option("--allow-other-classes", help="Compare systems with other classes, unpaired.")
-    ] = False
+    key: Any = option("key", PairSettings)
+    allow_unmatched: Any = option("allow_unmatched", PairSettings)
+    paired: Any = option("paired", PairSettings, spelled="--paired/--unpaired")
+    allow_other_classes: Any = option("allow_other_classes", PairSettings)
 
-    def given(self) -> dict[str, Any]:
-        """Return what was said, by keyword."""
-        return {
-            "key": self.key,
-            "allow_unmatched": self.allow_unmatched,
-            "paired": self.paired,
-            "allow_other_classes": self.allow_other_classes,
-        }
+    def settings(self) -> PairSettings:
+        """Return them as settings."""
+        return PairSettings(**self.given())
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from calcli.core.comparing.checking import check as check_predictions
 from calcli.core.comparing.policy import Checked, Policy
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.declaring import checked, documented
 from calcli.core.language.errors import CalcliError
+from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
 from calcli.io.atomic import atomic_path
 from calcli.io.options import ReadOptions
@@ -25,15 +27,12 @@ from calcli.work.read import predictions_of
 
 
 @of_python
+@documented(PairSettings)
 def check(
     data: Any,
     policy: str | Path | Mapping[str, Any],
     baseline: Any = None,
-    *,
-    key: str | None = None,
-    allow_unmatched: bool = False,
-    paired: bool | None = None,
-    allow_other_classes: bool = False,
+    **pairing: Any,
 ) -> CheckReport:
     """Judge predictions by the rules of a policy.
 
@@ -45,8 +44,7 @@ def check(
         A TOML file, or what is in one: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`.
     baseline : path, table or Predictions, optional
         What may not get worse: predictions, or the path of a JSON report of them.
-    key, allow_unmatched, paired, allow_other_classes
-        As for `compare`.
+    {PairSettings}
 
     Returns
     -------
@@ -60,6 +58,7 @@ def check(
     UsageError
         If these are no predictions, or an option does not fit.
     """
+    how = PairSettings(**checked(PairSettings, pairing, "keyword"))
     predictions = predictions_of(data, None, {})
     rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(policy)
     against = None
@@ -67,7 +66,7 @@ def check(
         reference: Predictions | StoredReport
         stored = isinstance(baseline, str | Path) and is_report(str(baseline))
         reference = read_report(baseline) if stored else predictions_of(baseline, None, {})
-        against = Against(reference, key, allow_unmatched, paired, allow_other_classes)
+        against = Against(reference, how)
     return CheckReport([_checked(predictions, rules, against)], rules, "python")
 
 
@@ -76,11 +75,8 @@ def check_files(
     policy: str,
     options: ReadOptions,
     baseline: str | None = None,
+    pairing: PairSettings = IN_ORDER,
     *,
-    key: str | None = None,
-    allow_unmatched: bool = False,
-    paired: bool | None = None,
-    allow_other_classes: bool = False,
     strict: bool = False,
     details: bool = False,
 ) -> CheckReport:
@@ -94,6 +90,8 @@ def check_files(
         How to read predictions.
     baseline
         A file of predictions, or a JSON report of them.
+    pairing
+        How rows are paired with those of the baseline.
     strict
         Whether a baseline that no rule uses is an error.
     details
@@ -102,10 +100,10 @@ def check_files(
     rules = read_policy(policy)
     against = None
     if baseline is not None:
-        if paired is not False and key is None and not (allow_other_classes or is_report(baseline)):
+        if pairing.in_order and not is_report(baseline):
             options.require_all_rows()
         reference = read_report(baseline) if is_report(baseline) else read(baseline, options)
-        against = Against(reference, key, allow_unmatched, paired, allow_other_classes)
+        against = Against(reference, pairing)
     return CheckReport(
         [_checked_file(file, options, rules, against) for file in files], rules, policy, strict, details
     )

@@ -12,10 +12,10 @@ from calcli.core.comparing.leftover import as_states, unlike_rows
 from calcli.core.comparing.pairing import pair, require_same_classes
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.declaring import documented
+from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
 from calcli.core.language.spelling import of_python
 from calcli.core.state.remains import Remains
 from calcli.io.options import ReadOptions
@@ -27,13 +27,10 @@ from calcli.work.read import predictions_of
 
 @of_python
 @documented(Settings)
+@documented(PairSettings)
 def compare(
     baseline: Any,
     *candidates: Any,
-    key: str | None = None,
-    allow_unmatched: bool = False,
-    paired: bool | None = None,
-    allow_other_classes: bool = False,
     margins: Mapping[str, float] | None = None,
     rank_by: str = "log_loss",
     by: str | None = None,
@@ -45,15 +42,7 @@ def compare(
     ----------
     baseline, *candidates : path, table or Predictions
         What `read` takes, or returned.
-    key : str, optional
-        Column that pairs the rows; None for their order.
-    allow_unmatched : bool
-        Whether rows that not all systems have may be left out.
-    paired : bool, optional
-        Whether the systems have the same cases. Default: they have, but for states that turn out to have
-        others, which are compared unpaired.
-    allow_other_classes : bool
-        Whether the systems may have other classes; they are unpaired then.
+    {PairSettings}
     margins : mapping of str to float, optional
         Differences that do not matter, above 0, by metric expression.
     rank_by : str
@@ -78,22 +67,21 @@ def compare(
         raise UsageError("compare takes a baseline and at least one candidate")
     with naming("margins"):
         wanted = parse_margins([f"{metric}={margin}" for metric, margin in (margins or {}).items()])
-    plan = Plan(paired is not False and not allow_other_classes, wanted, rank_by, by)
+    given = {name: settings.pop(name) for name in declared(PairSettings) if name in settings}
+    pairing = PairSettings(**checked(PairSettings, given, "keyword"))
+    plan = Plan(pairing.pairs, wanted, rank_by, by)
     systems = [predictions_of(system, None, {}) for system in (baseline, *candidates)]
-    if not allow_other_classes:
+    if not pairing.allow_other_classes:
         require_same_classes(systems)
-    return _compared(systems, settings_of(settings), plan, key, allow_unmatched, required=paired is True)
+    return _compared(systems, settings_of(settings), plan, pairing)
 
 
 def compare_files(
     files: Sequence[str],
     options: ReadOptions,
     settings: Settings,
+    pairing: PairSettings = IN_ORDER,
     *,
-    key: str | None = None,
-    allow_unmatched: bool = False,
-    paired: bool | None = None,
-    allow_other_classes: bool = False,
     margins: Sequence[str] = (),
     select: str | None = None,
     seeds: bool = False,
@@ -106,8 +94,8 @@ def compare_files(
     ----------
     files
         The baseline first.
-    options, settings
-        How to read and what to compute.
+    options, settings, pairing
+        How to read, what to compute, and which rows are the same cases.
     margins
         Such as `log_loss=0.01`.
     select
@@ -119,10 +107,10 @@ def compare_files(
     """
     if len(files) < 2:
         raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
-    if paired is not False and key is None and not (seeds or allow_other_classes):
+    if pairing.in_order and not seeds:
         options.require_all_rows()
     systems = [read(file, options) for file in files]
-    if not allow_other_classes:
+    if not pairing.allow_other_classes:
         require_same_classes(systems)
     if seeds:
         return _over_seeds(systems, settings)
@@ -130,27 +118,16 @@ def compare_files(
         settings = replace(settings, metrics=(select, "accuracy"))
     with naming("--margin"):
         wanted = parse_margins(margins)
-    plan = Plan(paired is not False and not allow_other_classes, wanted, select or "log_loss", by)
-    return _compared(
-        systems,
-        settings,
-        plan,
-        key,
-        allow_unmatched,
-        required=paired is True,
-        selecting=select is not None,
-        watcher=watcher,
-    )
+    plan = Plan(pairing.pairs, wanted, select or "log_loss", by)
+    return _compared(systems, settings, plan, pairing, selecting=select is not None, watcher=watcher)
 
 
 def _compared(
     systems: Sequence[Predictions],
     settings: Settings,
     plan: Plan,
-    key: str | None,
-    allow_unmatched: bool,
+    pairing: PairSettings,
     *,
-    required: bool,
     selecting: bool = False,
     watcher: Watcher = unwatched,
 ) -> ComparisonReport:
@@ -160,12 +137,12 @@ def _compared(
         settings = replace(settings, metrics=compared_metrics(left, settings, plan))
         systems = as_states(systems, settings)
     unlike = unlike_rows(systems) if plan.paired and isinstance(systems[0], Remains) else ""
-    if unlike and not required:
+    if unlike and not pairing.paired:
         plan = replace(plan, paired=False)
     if plan.paired:
         keep = [name for name in (plan.by, settings.cluster) if name]
-        pairing = pair(systems, key, allow_unmatched=allow_unmatched, keep=keep)
-        systems, unmatched = pairing.systems, pairing.unmatched
+        same = pair(systems, pairing, keep)
+        systems, unmatched = same.systems, same.unmatched
     watch = watcher("comparing", sum(system.n_rows for system in systems))
     found = tuple(compare_systems(systems, settings, plan, watch))
     return ComparisonReport(found, settings, plan.paired, unmatched, selecting, unlike)

@@ -10,6 +10,7 @@ from calcli.core.comparing.pairing import pair
 from calcli.core.comparing.policy import Policy
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.estimators.interval import Interval
+from calcli.core.language.settings import PairSettings
 from calcli.core.state.remains import Remains
 
 
@@ -67,21 +68,12 @@ class Against:
     ----------
     reference
         Predictions or a report.
-    key
-        Column that pairs the rows; None for their order.
-    allow_unmatched
-        Whether rows without a counterpart may be left out.
-    paired
-        Whether the baseline holds the same cases; None if it does, but for a state that turns out not to.
-    allow_other_classes
-        Whether it may have other classes.
+    pairing
+        How their rows are paired.
     """
 
     reference: Predictions | StoredReport
-    key: str | None = None
-    allow_unmatched: bool = False
-    paired: bool | None = None
-    allow_other_classes: bool = False
+    pairing: PairSettings
 
     def baseline(self, predictions: Predictions, policy: Policy) -> Baseline:
         """Return the baseline for some predictions, their rows paired if they may be.
@@ -93,8 +85,8 @@ class Against:
         UsageError
             If the key is not a column.
         """
-        reference = self.reference
-        if not self.allow_other_classes:
+        reference, how = self.reference, self.pairing
+        if not how.allow_other_classes:
             owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
             mend = "; compare them all the same with --allow-other-classes"
             require_classes(predictions, reference.classes, owner, mend)
@@ -102,14 +94,11 @@ class Against:
             metrics = tuple(dict.fromkeys(rule.call.asked for rule in policy.rules))
             settings = replace(policy.settings, metrics=metrics)
             reference, predictions = as_states([reference, predictions], settings)
-            if not self.paired and isinstance(reference, Remains) and unlike_rows([reference, predictions]):
+            if not how.paired and isinstance(reference, Remains) and unlike_rows([reference, predictions]):
                 return Baseline(reference, predictions, paired=False)
-        if isinstance(reference, StoredReport) or self.paired is False or self.allow_other_classes:
+        if isinstance(reference, StoredReport) or not how.pairs:
             return Baseline(reference, predictions, paired=False)
         columns = {rule.part.partition("=")[0] for rule in policy.rules if rule.part}
         columns |= {policy.settings.cluster} if policy.settings.cluster else set()
-        pairing = pair(
-            [reference, predictions], self.key, allow_unmatched=self.allow_unmatched, keep=sorted(columns)
-        )
-        first, second = pairing.systems
+        first, second = pair([reference, predictions], how, keep=sorted(columns)).systems
         return Baseline(first, second, paired=True)

@@ -13,13 +13,14 @@ from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import ArrayScores, Predictions, read_through, require_classes
 from calcli.core.data.slices import gathered, select
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.state.remains import Remains
 
 QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_id", "question", "prompt")
 
 
 @dataclass(frozen=True)
-class Pairing:
+class Paired:
     """Predictions of several systems for the same rows.
 
     Attributes
@@ -34,23 +35,15 @@ class Pairing:
     unmatched: tuple[int, ...]
 
 
-def pair(
-    systems: Sequence[Predictions],
-    key: str | None = None,
-    *,
-    allow_unmatched: bool = False,
-    keep: Sequence[str] = (),
-) -> Pairing:
+def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Sequence[str] = ()) -> Paired:
     """Pair the rows of several systems, by their order or by a key.
 
     Parameters
     ----------
     systems
         The baseline first.
-    key
-        Column that says which case a row is; None if all files have the same cases in the same order.
-    allow_unmatched
-        Whether to leave out rows that not all systems have.
+    how
+        By which column, if not by their order, and whether rows that not all systems have are left out.
     keep
         Columns that the result must still have, of every system that has them.
 
@@ -61,13 +54,14 @@ def pair(
     UsageError
         If the key is not a column.
     """
+    key = how.key
     require_same_classes(systems)
     if any(isinstance(system, Remains) for system in systems):
         if key is not None:
             raise UsageError(f"--key {key}: a state keeps no key; its rows are paired by their order")
         if unlike := unlike_rows(systems):
             raise InputError(f"{unlike}; expected the same cases in the same order; compare with --unpaired")
-        return Pairing(tuple(systems), (0,) * len(systems))
+        return Paired(tuple(systems), (0,) * len(systems))
     if key is None:
         for other in systems[1:]:
             if other.n_rows != systems[0].n_rows:
@@ -76,9 +70,9 @@ def pair(
                     f"{systems[0].n_rows:,}; expected the same cases in the same order; match them with "
                     "--key COLUMN, or compare different test sets with --unpaired"
                 )
-        paired = Pairing(tuple(systems), (0,) * len(systems))
+        paired = Paired(tuple(systems), (0,) * len(systems))
     else:
-        paired = _matched(systems, key, allow_unmatched, keep)
+        paired = _matched(systems, key, how.allow_unmatched, keep)
     for other in paired.systems[1:]:
         _require_same_cases(paired.systems[0], other, key)
     return paired
@@ -124,7 +118,7 @@ def _require_same_questions(first: Predictions, other: Predictions) -> None:
                 )
 
 
-def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequence[str]) -> Pairing:
+def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequence[str]) -> Paired:
     keys = [_keys(system, key) for system in systems]
     common = keys[0]
     for others in keys[1:]:
@@ -146,7 +140,7 @@ def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequen
         rows = _positions(found, common)
         columns = {name: system.columns[name][rows] for name in keep if name in system.columns}
         paired.append(replace(_take(system, rows), columns=columns))
-    return Pairing(tuple(paired), unmatched)
+    return Paired(tuple(paired), unmatched)
 
 
 def _keys(predictions: Predictions, key: str) -> Array:

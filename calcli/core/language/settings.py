@@ -175,6 +175,40 @@ class Settings:
 
 @documented()
 @dataclass(frozen=True)
+class PairSettings:
+    """Which rows of several systems are the same cases.
+
+    Attributes
+    ----------
+    {PairSettings}
+    """
+
+    key: str | None = setting(None, TEXT, "Pair rows by this column, not by their order.", "COLUMN")
+    allow_unmatched: bool = setting(False, FLAG, "Leave out rows that not all files have.")
+    paired: bool | None = setting(
+        None,
+        FLAG,
+        "Unpaired: the files hold different cases; a weaker comparison. Paired: refuse states of different "
+        "rows, in place of comparing them unpaired.",
+    )
+    allow_other_classes: bool = setting(False, FLAG, "Compare systems with other classes, unpaired.")
+
+    @property
+    def pairs(self) -> bool:
+        """Whether rows are paired, if they can be."""
+        return self.paired is not False and not self.allow_other_classes
+
+    @property
+    def in_order(self) -> bool:
+        """Whether rows are paired by their order, so that all of them must be there."""
+        return self.pairs and self.key is None
+
+
+IN_ORDER = PairSettings()
+
+
+@documented()
+@dataclass(frozen=True)
 class FitSettings:
     """How a recalibration is fitted.
 

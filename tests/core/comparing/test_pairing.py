@@ -10,7 +10,7 @@ import pytest
 from calcli.core.comparing.pairing import pair, require_same_classes
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import PairSettings, Settings
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def files(predict):
 
 def test_a_key_restores_the_order(files):
     first, second, aligned = files
-    found = pair([first, second], "id", keep=["site"])
+    found = pair([first, second], PairSettings(key="id"), keep=["site"])
     settings = Settings(no_intervals=True, draws=0)
     for system, expected in zip(found.systems, (first, aligned), strict=True):
         values = [evaluate(part, settings).estimates for part in (system, expected)]
@@ -46,8 +46,8 @@ def test_rows_without_counterpart_are_counted_and_refused_unless_allowed(files):
     first, second, _ = files
     part = replace(select(second, np.arange(50) < 40), columns={"id": second.columns["id"][:40]})
     with pytest.raises(InputError, match=r"10 of arrays; leave them out with --allow-unmatched"):
-        pair([first, part], "id")
-    found = pair([first, part], "id", allow_unmatched=True)
+        pair([first, part], PairSettings(key="id"))
+    found = pair([first, part], PairSettings(key="id", allow_unmatched=True))
     assert found.unmatched == (10, 0)
     assert [system.n_rows for system in found.systems] == [40, 40]
 
@@ -56,12 +56,12 @@ def test_a_key_that_repeats_is_refused(files):
     first, second, _ = files
     repeated = replace(second, columns={"id": np.where(second.columns["id"] == 14, 7, second.columns["id"])})
     with pytest.raises(InputError, match="id 7 is there 2 times"):
-        pair([first, repeated], "id")
+        pair([first, repeated], PairSettings(key="id"))
 
 
 def test_a_key_that_is_no_column_is_refused(files):
     with pytest.raises(UsageError, match="--key uid: arrays has no such column; it has id, site"):
-        pair(files[:2], "uid")
+        pair(files[:2], PairSettings(key="uid"))
 
 
 def test_files_in_another_order_are_noticed_by_their_labels(files):
