@@ -75,8 +75,7 @@ def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tup
     which = listed(list(ignored))
     if not left:
         raise InputError(f"{found.place.name}: all {rows:,} labels are to be ignored ({which})")
-    note = f"{rows - left:,} of {rows:,} rows have a label to be ignored ({which}) and are left out, as asked"
-    return _rows_of(found, labels, kept, note)
+    return _rows_of(found, labels, kept, ignored_note(kept, ignored))
 
 
 def without_missing_values(found: Source, labels: Labels) -> tuple[Source, Labels]:
@@ -95,6 +94,12 @@ def without_missing_values(found: Source, labels: Labels) -> tuple[Source, Label
     if not kept.any():
         raise InputError(f"{found.place.name}: in all {rows:,} rows something is missing")
     return _rows_of(found, labels, kept, dropped_note(kept))
+
+
+def ignored_note(kept: NDArray[np.bool_], ignored: Sequence[str]) -> str:
+    """Return how many rows were left out because of their label, a sentence for the user."""
+    left, which = int(np.count_nonzero(~kept)), listed(list(ignored))
+    return f"{left:,} of {len(kept):,} rows have a label to be ignored ({which}) and are left out, as asked"
 
 
 def dropped_note(kept: NDArray[np.bool_]) -> str:

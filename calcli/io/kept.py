@@ -12,8 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calcli.io.columnvalues import column_values
-from calcli.io.ignored import dropped_note
+from calcli.io.ignored import dropped_note, ignored_note
 from calcli.io.labels import is_missing
+from calcli.io.layouts.answers import as_text
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.places import KeptPlace, Place
 from calcli.io.tables import Table
@@ -29,10 +30,13 @@ class KeptTable(Table):
         All rows.
     kept
         (N,) which of them.
+    note
+        How many rows were left out, a sentence for the user.
     """
 
     table: Table
     kept: NDArray[np.bool_]
+    note: str
 
     @cached_property
     def place(self) -> Place:
@@ -50,11 +54,6 @@ class KeptTable(Table):
         """How columns came about that are stored in another form."""
         return self.table.packed
 
-    @property
-    def note(self) -> str:
-        """How many rows were left out, a sentence for the user."""
-        return dropped_note(self.kept)
-
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the kept rows of each batch."""
         at = 0
@@ -67,4 +66,11 @@ class KeptTable(Table):
 def without_missing(table: Table, names: Sequence[str]) -> KeptTable:
     """Return the rows of a table in which none of these columns is missing."""
     missing = [is_missing(column_values(table, name)) for name in names]
-    return KeptTable(table, ~np.logical_or.reduce(missing))
+    kept = ~np.logical_or.reduce(missing)
+    return KeptTable(table, kept, dropped_note(kept))
+
+
+def without_outcomes(table: Table, name: str, ignored: Sequence[str]) -> KeptTable:
+    """Return the rows of a table in which a column does not hold what is to be ignored, such as a refusal."""
+    kept = ~np.isin(as_text(column_values(table, name)), ignored)
+    return KeptTable(table, kept, ignored_note(kept, ignored))

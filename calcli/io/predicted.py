@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.layouts.answers import require_column
+from calcli.io.layouts.names import PREDICTED
 from calcli.io.places import listed
-
-NAMED = re.compile(r"(?i)pred|y_?hat|guess|scored.?label|response|argmax|winner")
 
 Codes = NDArray[np.intp]
 
@@ -141,7 +140,7 @@ def predicted_columns(names: Sequence[str], wanted: str | None, where: str) -> l
     """
     if wanted is not None:
         require_column(wanted, names, where, "--rewrite-prediction")
-    return [name for name in names if name == wanted or NAMED.search(name)]
+    return [name for name in names if name == wanted or PREDICTED.search(name)]
 
 
 def refuse_rewriting(wanted: str | None, reason: str) -> None:

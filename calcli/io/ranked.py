@@ -182,7 +182,7 @@ def ranked_scores(
     return found
 
 
-def rank_columns(roles: Roles, table: Table) -> tuple[str, ...]:
+def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str, ...]:
     """Return the columns that name the class of each score; none if scores are stored by class."""
     schema = table.schema
     packed = table.packed.get(roles.scores[0])
@@ -195,7 +195,16 @@ def rank_columns(roles: Roles, table: Table) -> tuple[str, ...]:
         match = RANKED.fullmatch(column.name)
         if match and column.name != roles.label and _names_classes(match[1], column.type, lists):
             groups.setdefault(match[1].lower(), {})[match[2]] = column.name
-    for group in groups.values():
+    if roles.label is not None:
+        named = holds_of(schema.field(roles.label).type) == "text"
+    else:  # to recalibrate, where `positive` is a class of the fit
+        named = options.positive is not None and not options.positive.isdigit()
+    by_name = {
+        stem: _holds_within(schema.field(next(iter(group.values()))).type) == "text"
+        for stem, group in groups.items()
+    }
+    for stem in sorted(groups, key=lambda stem: by_name[stem] != named):
+        group = groups[stem]
         missing = [name for name, suffix in zip(roles.scores, suffixes, strict=True) if suffix not in group]
         if not missing:
             return tuple(group[suffix] for suffix in suffixes)

@@ -18,11 +18,13 @@ from calcli.io.columnvalues import column_values, distinct, labels_in
 from calcli.io.layouts import ANSWERS, RANKS
 from calcli.io.layouts.answers import (
     Answers,
+    doubts_of_answers,
     find_answers,
     refuse_missing,
     require_column,
     rights_of,
 )
+from calcli.io.layouts.beside import beside_prediction
 from calcli.io.layouts.classlabels import class_labels, names_for
 from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
@@ -89,25 +91,32 @@ class Table(Contents):
 
         seen = unpacked(self, options)
         holds = {field.name: holds_of(field.type) for field in seen.schema}
-        if answers := find_answers(holds, options, self.place.name, labelled=labelled):
-            if options.weights is not None:
-                require_column(options.weights, holds, self.place.name, "--weights")
-            parts = (answers.confidence, *answers.correct)
+        name, values = self.place.name, partial(column_values, seen)
+        found: Answers | Roles | None = find_answers(holds, options, name, labelled=labelled)
+        if found is None:
+            roles = find_roles(
+                holds,
+                partial(distinct, seen),
+                options,
+                name,
+                labelled=labelled,
+                look=partial(look_at, seen),
+                packed=seen.packed,
+            )
+            found = beside_prediction(roles, holds, values, options, name)
+        if options.weights is not None:
+            require_column(options.weights, holds, name, "--weights")
+        if isinstance(found, Answers):
+            taken = found
+            parts = (taken.confidence, *taken.correct)
+            outcome = taken.correct[0] if len(taken.correct) == 1 else None
             view = seen.only((*parts, options.weights))
-            return _of_kept(view, parts, options, lambda rows: rows.answers(answers, options))
-        roles = find_roles(
-            holds,
-            partial(distinct, seen),
-            options,
-            self.place.name,
-            labelled=labelled,
-            look=partial(look_at, seen),
-            packed=seen.packed,
-        )
-        ranks = rank_columns(roles, seen)
-        parts = (*roles.scores, *ranks, *([] if roles.label is None else [roles.label]))
+            return _of_kept(view, parts, options, lambda rows: rows.answers(taken, options), outcome)
+        known = found
+        ranks = rank_columns(known, seen, options)
+        parts = (*known.scores, *ranks, *([] if known.label is None else [known.label]))
         view = seen.only((*parts, options.weights))
-        return _of_kept(view, parts, options, lambda rows: rows.source(roles, ranks, options))
+        return _of_kept(view, parts, options, lambda rows: rows.source(known, ranks, options))
 
     def source(self, roles: Roles, ranks: tuple[str, ...], options: ReadOptions) -> TableSource:
         """Return what is found where columns have these roles; `ranks` name the class of each score."""
@@ -151,11 +160,13 @@ class Table(Contents):
         """Return the confidence as the one score, and read what is right."""
         place, schema = self.place, self.schema
         labels, packed = None, self.packed.get(answers.confidence)
+        doubts: tuple[str, ...] = ()
         if answers.correct:
-            confidence = f"the confidence, {answers.confidence},"
-            refuse_missing(column_values(self, answers.confidence), confidence, place, LEAVE_OUT)
+            what, stored = f"the confidence, {answers.confidence},", column_values(self, answers.confidence)
+            refuse_missing(stored, what, place, LEAVE_OUT)
             values = [column_values(self, name) for name in answers.correct]
             labels = rights_of(values, answers.source, place, LEAVE_OUT)
+            doubts = doubts_of_answers(answers, stored, labels, place, asked=options.confidence is not None)
         taken = {answers.confidence, *(answers.correct if len(answers.correct) == 1 else ())}
         columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
         return TableSource(
@@ -173,6 +184,7 @@ class Table(Contents):
             files=tuple(name for name, _ in place.parts),
             layout=ANSWERS.name,
             taken=(answers.confidence,),
+            doubts=doubts,
         )
 
     def only(self, names: Collection[str | None]) -> Table:
@@ -243,16 +255,24 @@ class MemoryTable(Table):
 
 
 def _of_kept(
-    table: Table, names: Sequence[str], options: ReadOptions, source: Callable[[Table], TableSource]
+    table: Table,
+    names: Sequence[str],
+    options: ReadOptions,
+    source: Callable[[Table], TableSource],
+    outcome: str | None = None,
 ) -> TableSource:
     """Return what is found in a table; if asked, without rows where one of the columns is missing."""
-    if not options.drop_missing:
-        return source(table)
-    from calcli.io.kept import without_missing
+    from calcli.io.kept import without_missing, without_outcomes
 
-    kept = without_missing(table, names)
-    found = source(kept)
-    return replace(found, notes=(*found.notes, kept.note))
+    notes = []
+    if options.drop_missing:
+        table = without_missing(table, names)
+        notes.append(table.note)
+    if outcome is not None and options.ignore_label:
+        table = without_outcomes(table, outcome, options.ignore_label)
+        notes.append(table.note)
+    found = source(table)
+    return replace(found, notes=(*found.notes, *notes))
 
 
 @dataclass(frozen=True)

@@ -24,20 +24,27 @@ from calcli.io.places import Place, listed
 CONFIDENCE = re.compile(
     r"(\w+_)?(confidence|certainty)s?(_(score|level|value|percent|pct))?|conf(_score)?|(\w+_)?conf"
     r"|(p|prob|probability)_(of_being_)?(correct|right|true)|(correct|right|true)_(p|prob|probability)"
-    r"|(max|top|top_?1|predicted|answer)_(softmax_)?prob(ability)?|msp"
+    r"|(max|top|top_?1|predicted|answer)_(softmax_)?prob(ability)?|msp|(confidence|conf)_(self|verbali[sz]ed)"
 )
 SCORE = re.compile(r"(\w+_)?(score|prob|probability|p)")  # beside what is right, it is the confidence
 CORRECT = re.compile(
     r"(\w+_)?(is_|was_)?(correct|right)(ness)?|correct_?flag|acc(uracy)?|acc_norm|em|exact_match|"
-    r"(\w+_)?(is_)?match(ed|es)?|(is_)?(hit|ok)|grade[ds]?|(judge_)?verdict|(is_)?pass(ed)?|(is_)?(solved|resolved)|success"
+    r"(\w+_)?(is_)?match(ed|es)?|(is_)?(hit|ok)|grade[ds]?|(judge_)?verdict|(is_)?pass(ed)?|(is_)?(solved|resolved)"
+    r"|success|(is_)?(tp|true_positive)"
 )
+GRADED = re.compile(r"score_\w+")  # text in it is the grade of a scorer of Inspect, such as C or I
 PREDICTION = re.compile(
-    r"(model_|llm_|y_)?(prediction|pred|predicted|answer|output|response|guess)(_(label|class))?"
+    r"(model_|llm_|y_)?(predictions?|preds?|predicted|predict|hat|answer|output|response|guess)"
+    r"(_(label|class|idx|index|name))?|scored_labels?"
 )
 LABEL = re.compile(
-    r"((true|gold|correct|expected|reference)_)?(label|target|answer|class)|y(_true)?|(ground_)?truth|gt|gold"
-    r"|reference|expected"
+    r"((true|gold|correct|expected|reference)_)?(label|target|answer|class)(_(idx|index|id))?|y(_true|_test)?"
+    r"|(ground_)?truth|gt|gold|reference|expected"
 )
+READ_TEXT = re.compile(
+    r"(ocr_|rec_|recognized_|predicted_)?(text|word|transcription)"
+)  # by a machine, beside
+TRUE_TEXT = re.compile(r"(ground_truth|gt|true|gold|reference|expected|target)(_(text|word|transcription))?")
 RIGHT = ("1", "1.0", "true", "t", "yes", "y", "correct", "right", "pass", "passed", "match", "matched", "c")
 WRONG = ("0", "0.0", "false", "f", "no", "n", "incorrect", "wrong", "fail", "failed", "mismatch", "i")
 NUMBERS, TEXT = ("float", "integer"), "text"  # what columns hold
@@ -101,9 +108,12 @@ def find_answers(
     confidences = _named(CONFIDENCE, columns, NUMBERS)
     rights = [one for one in _named(CORRECT, columns, (*NUMBERS, TEXT)) if one not in confidences]
     labels = _named(LABEL, columns, (*NUMBERS, TEXT))
+    rights = rights or (_named(GRADED, columns, (TEXT,)) if confidences else [])
     if rights and not labels and not confidences:
         confidences = _named(SCORE, columns, NUMBERS)
     predictions = _named(PREDICTION, columns, (*NUMBERS, TEXT))
+    if not predictions and (true := _named(TRUE_TEXT, columns, (TEXT,))):
+        labels, predictions = true, _named(READ_TEXT, columns, (TEXT,))
     known = rights or (predictions and labels) or not labelled
     if not asked and not (confidences and known and not _has_scores(columns)):
         return None
@@ -117,7 +127,7 @@ def find_answers(
 
 def is_confidence(name: str) -> bool:
     """Tell whether a column is named as a confidence."""
-    return CONFIDENCE.fullmatch(_plain(name)) is not None
+    return CONFIDENCE.fullmatch(plain_name(name)) is not None
 
 
 def require_column(column: str, columns: Collection[str], name: str, option: str) -> None:
@@ -179,18 +189,45 @@ def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str, *, d
     for one in values:
         refuse_missing(one, owner, place, mend)
     if len(values) == 2:
-        said, right = values if all(map(_is_numeric, values)) else map(_as_text, values)
+        said, right = values if all(map(_is_numeric, values)) else map(as_text, values)
         return Labels((said == right).astype(np.uint8))
     distinct, which = np.unique(values[0], return_inverse=True)
     known = {text: 1 for text in RIGHT} | {text: 0 for text in WRONG}
-    outcomes = np.array([known.get(text.casefold(), -1) for text in _as_text(distinct).tolist()], np.int8)
+    outcomes = np.array([known.get(text.casefold(), -1) for text in as_text(distinct).tolist()], np.int8)
     if outcomes.min() < 0:
         row = int((outcomes[which] < 0).argmax())
         raise InputError(
             f"{place.row(row)} has the value {distinct[which[row]].item()!r} in {owner}; expected right or "
-            "wrong, as 1 and 0, true and false, or correct and incorrect"
+            "wrong, as 1 and 0, true and false, or correct and incorrect; leave such rows out with "
+            f"--ignore-label {shlex.quote(str(distinct[which[row]].item()))}"
         )
     return Labels(outcomes.astype(np.uint8)[which])
+
+
+def doubts_of_answers(
+    answers: Answers, confidence: Array, rights: Labels, place: Place, *, asked: bool
+) -> tuple[str, ...]:
+    """Return how answers might be meant otherwise: what is right may have been made of the score, or be it.
+
+    Raises
+    ------
+    InputError
+        If the score says no more than what is right, and nobody asked for it.
+    """
+    right, name = rights.codes.astype(np.bool_), answers.confidence
+    if right.all() or not right.any():
+        if len(answers.correct) == 2 and not right.any():
+            return (f"{answers.correct[0]} equals {answers.correct[1]} in no row: these may be other things",)
+        return ()
+    low, high = confidence[right].min(), confidence[~right].max()
+    if np.isin(confidence, (0, 1)).all() and low > high and not asked:
+        raise InputError(
+            f"{place.name}: {name} is 1 exactly where {answers.source} says right; that is a grade, no "
+            "confidence; choose the confidence with --confidence"
+        )
+    if low > high:
+        return (f"{answers.source} says right exactly where {name} is at least {low:g}: as if made of it",)
+    return ()
 
 
 def refuse_missing(values: Array, what: str, place: Place, mend: str) -> None:
@@ -207,7 +244,7 @@ def _is_numeric(values: Array) -> bool:
     return values.dtype.kind in "fiub"
 
 
-def _as_text(values: Array) -> Array:
+def as_text(values: Array) -> Array:
     """Return values as text, numbers in one form whatever their type."""
     if _is_numeric(values):
         return np.array([f"{value:.15g}" for value in values.astype(np.float64).tolist()])
@@ -218,13 +255,13 @@ def _given(options: ReadOptions, *names: str) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
 
 
-def _plain(column: str) -> str:
+def plain_name(column: str) -> str:
     """Return a name without regard to case, blanks, dots and dashes."""
     return re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.strip())).lower()
 
 
 def _named(pattern: re.Pattern[str], columns: Mapping[str, str], holding: Sequence[str]) -> list[str]:
-    return [one for one, holds in columns.items() if holds in holding and pattern.fullmatch(_plain(one))]
+    return [one for one, holds in columns.items() if holds in holding and pattern.fullmatch(plain_name(one))]
 
 
 def _has_scores(columns: Mapping[str, str]) -> bool:
@@ -234,7 +271,7 @@ def _has_scores(columns: Mapping[str, str]) -> bool:
         for one, holds in columns.items()
         if holds in NUMBERS and (found := PREFIXED.fullmatch(one)) and STEMS[found[1].lower()]
     ]
-    others = [one for one in several if not CONFIDENCE.fullmatch(_plain(one))]
+    others = [one for one in several if not CONFIDENCE.fullmatch(plain_name(one))]
     return len(others) > 1 or any(h == "list" and ALONE.fullmatch(one) for one, h in columns.items())
 
 

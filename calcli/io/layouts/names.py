@@ -36,6 +36,10 @@ LABELS = frozenset(
         "actualclass",
         "labelids",
         "labelid",
+        "labelidx",
+        "labelindex",
+        "targs",
+        "targ",
     ]
 )
 WEAK_LABELS = frozenset(  # labels where nothing else is
@@ -102,6 +106,7 @@ NO_SCORES = re.compile(  # lists that are something else
     r"token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references)"
 )
 RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
+PREDICTED = re.compile(r"(?i)pred|y_?hat|guess|scored.?label|response|argmax|winner")  # a class, perhaps
 TOP_K = re.compile(r"(?i)(.*[_.-])?top[_-]?\d+([_.-].*)?")
 
 

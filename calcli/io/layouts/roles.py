@@ -13,6 +13,7 @@ from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.layouts import ALONE, COLUMNS, LAYOUTS, LISTS, Layout
 from calcli.io.layouts.answers import confidence_hint, require_column
+from calcli.io.layouts.byvalues import labels_by_values
 from calcli.io.layouts.candidates import Candidate, Columns, Holds, Look, choose, command, system_doubt
 from calcli.io.layouts.names import (
     PREFIXED,
@@ -96,7 +97,9 @@ def find_roles(
     UsageError
         If an option names what is not there.
     """
-    label = _label_column(columns, options, name, look) if labelled and options.labels is None else None
+    label = (
+        _label_column(columns, options, name, look, values) if labelled and options.labels is None else None
+    )
     if options.labels is not None and options.label_column is not None:
         raise UsageError(
             f"--label-column {options.label_column} and --labels {options.labels} both say where the labels "
@@ -134,7 +137,11 @@ def refuse_duplicates(names: Sequence[str], name: str) -> None:
 
 
 def _label_column(
-    columns: Mapping[str, Holds], options: ReadOptions, name: str, look: Callable[[Sequence[str]], Look]
+    columns: Mapping[str, Holds],
+    options: ReadOptions,
+    name: str,
+    look: Callable[[Sequence[str]], Look],
+    values: Callable[[str], Sequence[str]],
 ) -> str:
     if options.label_column is not None:
         require_column(options.label_column, columns, name, "--label-column")
@@ -143,6 +150,10 @@ def _label_column(
     if found and plain(found[0]) in WEAK_LABELS:
         found = [one for one in found if columns[one] in ("integer", "text") or look((one,)) == "classes"]
     found = found or _in_names_of_scores(columns)
+    found = _of_truth(found, columns)
+    offered: list[str] = []
+    if not found:
+        found, offered = labels_by_values(columns, values)
     if len(found) > 1:
         options_each = [command(name, "--label-column", shlex.quote(one)) for one in found]
         raise InputError(
@@ -158,9 +169,32 @@ def _label_column(
         raise InputError(
             f"{name} has no label column: found {listed(tuple(columns))}, expected a name such as label, "
             "target or y_true; name it with --label-column, or give a file of labels with --labels"
-            f"{confidence_hint(columns, name)}"
+            f"{_offer(name, offered)}{confidence_hint(columns, name)}"
         )
     return found[0]
+
+
+def _of_truth(found: Sequence[str], columns: Mapping[str, Holds]) -> list[str]:
+    """Return which of several columns of labels are those, where the others are known for predictions.
+
+    Pipelines of Hugging Face write the class they predict as `label`, beside its `score`; CatBoost as
+    `Class`, beside the `Label`; timm lists of names as `label`.
+    """
+    single = [one for one in found if columns[one] != "list"] or list(found)
+    names = {plain(one): one for one in columns}
+    predicted = set()
+    if "label" in names and "score" in names and len(single) == 2:
+        predicted = {names["label"]}
+    elif "sampleid" in names and {"class", "label"} <= set(names):
+        predicted = {names["class"]}
+    return [one for one in single if one not in predicted] or single
+
+
+def _offer(name: str, offered: Sequence[str]) -> str:
+    if not offered:
+        return ""
+    each = "; ".join(command(name, "--label-column", shlex.quote(one)) for one in offered)
+    return f"; the values of {listed(list(offered))} would be classes: {each}"
 
 
 def _in_names_of_scores(columns: Mapping[str, Holds]) -> list[str]:

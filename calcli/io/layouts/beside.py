@@ -1,0 +1,102 @@
+"""One score in each row, beside a predicted class: is it the score of a class, or the confidence in that?
+
+Some write the probability of the second class, others that of whichever class they predict. Where there are
+more than two classes it can only be the latter. Of two, the score of a class decides which one is predicted,
+and that of the predicted class is never below one half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from calcli.core.data.arrays import Array
+from calcli.io.labels import is_missing
+from calcli.io.layouts import ALONE
+from calcli.io.layouts.answers import PREDICTION, Answers, as_text, plain_name
+from calcli.io.layouts.candidates import command
+from calcli.io.layouts.names import LABELS, plain
+from calcli.io.layouts.roles import Roles
+from calcli.io.options import ReadOptions
+
+HALF = 0.4995  # rounded to three decimals, one half
+
+
+def beside_prediction(
+    roles: Roles,
+    columns: Mapping[str, str],
+    values: Callable[[str], Array],
+    options: ReadOptions,
+    name: str,
+) -> Answers | Roles:
+    """Return what one score in each row is, if there is a column of predicted classes.
+
+    Parameters
+    ----------
+    roles
+        What the columns are by their names.
+    columns
+        What each column holds.
+    values
+        Reads a column.
+    options
+        What the user said.
+    name
+        Of the file, for messages.
+
+    Returns
+    -------
+    Answers, if it is the confidence in the prediction; else the roles, with the class that it is the score
+    of, where predictions show that, or with the doubt.
+    """
+    said_so = (options.scores, options.classes, options.positive, options.against_rest)
+    if roles.layout is not ALONE or roles.label is None or any(one is not None for one in said_so):
+        return roles
+    score, label = roles.scores[0], roles.label
+    for column, holds in columns.items():
+        named = PREDICTION.fullmatch(plain_name(column)) or plain(column) in LABELS
+        if not named or column in (score, label) or holds not in ("integer", "text", "float"):
+            continue
+        found, second = _judged(values(score), values(column), values(label))
+        if found == "confidence":
+            return Answers(score, (column, label))
+        if found == "doubt":
+            other = command(name, f"--confidence {score} --correct COLUMN")
+            doubt = (
+                f"{score} does not decide which class {column} names: if it is the confidence in that, write "
+                f"a column of what is right, and say {other}"
+            )
+            return replace(roles, doubts=(*roles.doubts, doubt))
+        if found == "score":
+            return roles if roles.classes or second in ("", "1") else _of_class(roles, column, second)
+    return roles
+
+
+def _of_class(roles: Roles, column: str, second: str) -> Roles:
+    said = f"{roles.scores[0]} is taken for the score of {second}, which {column} names where it is high"
+    return replace(roles, classes=(second,), doubts=(*roles.doubts, said))
+
+
+def _judged(scores: Array, said: Array, right: Array) -> tuple[str, str]:
+    """Return "confidence", "score", "doubt" or "", if what was said are no classes; and whose score it is."""
+    there = ~(is_missing(said) | is_missing(right) | is_missing(scores))
+    if scores.dtype.kind not in "fiu" or not there.any():
+        return "", ""
+    scores, said, right = scores[there], as_text(said[there]), as_text(right[there])
+    top = 100 if scores.max() > 1 else 1
+    if scores.min() < 0 or scores.max() > top:
+        return "", ""
+    classes, predictions = np.unique(right), np.unique(said)
+    if not np.isin(said, classes).any() or len(predictions) > len(classes) + 2:
+        return "", ""
+    if len(np.union1d(classes, predictions)) > 2:
+        return "confidence", ""
+    sure = bool(scores.min() >= HALF * top)
+    if len(predictions) == 1:
+        return ("confidence" if sure else "score"), ""
+    one, other = (scores[said == prediction] for prediction in predictions)
+    if one.max() <= other.min() or other.max() <= one.min():
+        return "score", str(predictions[int(one.max() <= other.min())])
+    return ("confidence" if sure else "doubt"), ""

@@ -1,0 +1,125 @@
+"""One score beside a predicted class: of a class, or of what is predicted; labels known by their values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N
+from tests.io.samples import refused, scores_of
+
+BINARY = (LABELS > 0).astype(int)
+ORDER = np.argsort(-THREE, axis=1)
+
+
+def saved(folder, columns):
+    pd.DataFrame(columns).to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+@pytest.mark.parametrize(
+    ("score", "predicted", "label"),
+    [
+        ("prediction_score", "prediction_label", "target"),  # PyCaret
+        ("prob", "pred", "label"),
+        ("prediction", "predicted", "actual"),  # Weka
+        ("score", "label", "gold"),  # pipelines of Hugging Face that return the best class
+    ],
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_score_of_what_is_predicted(score, predicted, label, classes, tmp_path):
+    probs, truth = (THREE, LABELS) if classes == 3 else (TWO, BINARY)
+    best = probs.argmax(axis=1)
+    columns = {score: probs.max(axis=1), predicted: NAMES[best], label: NAMES[truth], "n": range(N)}
+    found = read(saved(tmp_path, columns))
+    assert found.of_answers
+    np.testing.assert_array_equal(found.labels, best == truth)
+    np.testing.assert_allclose(scores_of(found)[:, 1], probs.max(axis=1))
+    assert (
+        found.provenance.labels == f'columns "{predicted}" and "{label}", which are equal where it is right'
+    )
+
+
+@pytest.mark.parametrize("held", [NAMES[:2], np.arange(2)], ids=["names", "numbers"])
+@pytest.mark.parametrize("second", [0, 1])
+def test_the_score_of_a_class_decides_which_is_predicted(second, held, tmp_path):
+    columns = {
+        "prediction_label": held[(TWO[:, 1] > 0.3).astype(int)],
+        "prediction_score": TWO[:, second],
+        "actual_label": held[BINARY],
+    }
+    found = read(saved(tmp_path, columns))
+    assert found.classes == (str(held[1 - second]), str(held[second]))
+    np.testing.assert_allclose(scores_of(found)[:, 1], TWO[:, second])
+    told = [doubt for doubt in found.provenance.doubts if "names where it is high" in doubt]
+    assert bool(told) == (str(held[second]) != "1")
+
+
+def test_a_score_that_decides_nothing_is_doubted(tmp_path):
+    predicted = np.arange(N) % 2
+    found = read(saved(tmp_path, {"y_pred": predicted, "prob": TWO[:, 1], "y_true": BINARY}))
+    assert "prob does not decide which class y_pred names" in found.provenance.doubts[0]
+    np.testing.assert_allclose(scores_of(found)[:, 1], TWO[:, 1])
+
+
+def test_what_is_said_is_taken(tmp_path):
+    best = TWO.argmax(axis=1)
+    path = saved(tmp_path, {"prob": TWO.max(axis=1), "pred": best, "label": BINARY})
+    assert not read(path, ReadOptions(scores="prob")).of_answers
+    assert not read(path, ReadOptions(positive="1")).of_answers
+
+
+@pytest.mark.parametrize("stem", ["prob_", ".pred_", "prediction_score_", ""])
+def test_labels_are_known_by_the_names_of_the_classes(stem, tmp_path):
+    columns = {f"{stem}{name}": THREE[:, k] for k, name in enumerate(NAMES)}
+    others = {"fold": "a", "colour": NAMES[0], ".pred_class": NAMES[ORDER[:, 0]], "Species": NAMES[LABELS]}
+    found = read(saved(tmp_path, columns | others))
+    assert found.provenance.labels == 'column "Species"'
+    np.testing.assert_allclose(scores_of(found), THREE)
+    refused(
+        saved(tmp_path, columns | others | {"rater": NAMES[LABELS]}),
+        "2 columns that may be the labels: Species, rater; .* --label-column Species; ",
+    )
+
+
+def test_numbers_are_offered_and_not_taken(tmp_path):
+    path = saved(tmp_path, {"prob_0": TWO[:, 0], "prob_1": TWO[:, 1], "churn": BINARY, "age": range(N)})
+    refused(path, "no label column.*; the values of churn would be classes: .* --label-column churn")
+
+
+def test_answers_of_other_writers(tmp_path):
+    confidence, right = TWO[:, 1], BINARY == 1
+    inspect = {"sample_id": range(N), "target": "A", "metadata_confidence": confidence}
+    grades = {"score_choice": np.where(right, "C", "I")}
+    detections = {"image_id": range(N), "score": confidence, "tp": right}
+    words = {"conf": 100 * confidence, "text": np.where(right, "the", "tne"), "ground_truth": "the"}
+    for columns in (inspect | grades, detections, words):
+        found = read(saved(tmp_path, columns))
+        assert found.of_answers
+        np.testing.assert_allclose(scores_of(found)[:, 1], confidence)
+        np.testing.assert_array_equal(found.labels, right)
+
+
+def test_grades_are_no_confidences(tmp_path):
+    right = BINARY == 1
+    refused(
+        saved(tmp_path, {"score": right.astype(float), "is_correct": right}),
+        'score is 1 exactly where column "is_correct" says right; that is a grade, no confidence',
+    )
+    found = read(saved(tmp_path, {"score": TWO[:, 1], "success": TWO[:, 1] >= 0.5}))
+    assert "as if made of it" in found.provenance.doubts[0]
+
+
+def test_outcomes_to_be_ignored(tmp_path):
+    grades = np.where(BINARY == 1, "CORRECT", "INCORRECT").astype(object)
+    grades[::7] = "NOT_ATTEMPTED"
+    path = saved(tmp_path, {"confidence": TWO[:, 1], "grade": grades, "id": range(N)})
+    refused(path, "'NOT_ATTEMPTED' .* leave such rows out with --ignore-label NOT_ATTEMPTED")
+    found = read(path, ReadOptions(ignore_label=("NOT_ATTEMPTED",)))
+    kept = np.flatnonzero(np.arange(N) % 7)
+    np.testing.assert_array_equal(found.columns["id"], kept)
+    np.testing.assert_array_equal(found.labels, BINARY[kept])
+    assert f"{N - len(kept)} of {N} rows have a label to be ignored" in found.provenance.notes[0]
