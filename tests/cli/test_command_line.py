@@ -111,7 +111,7 @@ def test_an_interrupt_has_its_own_status(run, monkeypatch, preds, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("calcli.figures.standard_set", interrupted)
+    monkeypatch.setattr("calcli.work.page.standard_pictures", interrupted)
     status, out, _ = run("evaluate", preds, "-o", tmp_path / "report")
     assert (status, out) == (130, "")
     assert not (tmp_path / "report").exists()
@@ -205,7 +205,7 @@ def test_bold_and_a_progress_bar_on_a_terminal_only(sample):
     [
         ("calcli evaluate --per", ["--per-character", "--per-class"]),
         ("calcli evaluate --metrics ece,log_", ["ece,log_loss"]),
-        ("calcli fit -m temp", ["temperature"]),
+        ("calcli fit -m temp", ["temperature", "temperature-mix"]),
         ("calcli plot --figure reli", ["reliability"]),
         ("calcli plot --lens within", ["within-top-2", "within-top-3"]),
     ],

@@ -137,7 +137,7 @@ def test_an_interval_on_request(metrics, monkeypatch):
     ]
     assert "low" not in plain
     assert asked["low"] <= asked["value"] <= asked["high"]
-    assert "interval:jackknife" in asked["signature"]
+    assert "|resamples:20|" in asked["signature"]
 
 
 def test_clusters_and_folds_are_columns(run, tmp_path):

@@ -232,7 +232,7 @@ class TestFolder:
         folder = tmp_path / "report"
         assert run("evaluate", preds, "-o", folder).status == 0
         before = {file: file.read_bytes() for file in folder.iterdir()}
-        assert run("evaluate", preds, tmp_path / "missing.csv", "-o", folder).status == 2
+        assert run("evaluate", tmp_path / "missing.csv", "-o", folder).status == 2
         assert {file: file.read_bytes() for file in folder.iterdir()} == before
 
     def test_a_folder_that_cannot_be_written(self, run, preds):

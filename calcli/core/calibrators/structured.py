@@ -27,7 +27,7 @@ from calcli.core.language.errors import InputError
 
 Base = Literal["scaled", "centered", "mixed"]
 Bends = Literal["none", "complement", "both"]
-Form = Literal["diagonal", "matrix"]
+Form = Literal["matrix", "diagonal"]
 
 SOFTENING = 0.01  # ln(p + 0.01) bends where probabilities are about as small
 ROUGH = 1e-3  # relative gradient that is enough to compare penalties: of a loss, less than 1e-4

@@ -203,7 +203,7 @@ def _one_score() -> list[Method]:
             where="quadratic:Quadratic", family="one score", quick=True,
             learns="sigmoid(w2 * log-odds^2 + w1 * log-odds + c)",
             parameters="3 a class", keeps=NOTHING, source="Berta et al. 2025",
-            arguments={**LENS, **SCORE},
+            arguments={**LENS, **SCORE_OF_ONE},
             count=lambda k, s: 3,
         ),
         Method(
@@ -321,7 +321,7 @@ def _wrappers() -> list[Method]:
             arguments={
                 "members": Argument(POOLED, fits=_known_members, form=f"methods joined by {JOINED}"),
                 "weights": Argument((), least=0, most=1),
-                **SCORE,
+                "score": Argument("log_loss", ("log_loss", "brier")),
                 "folds": Argument(5, least=2),
                 "seed": Argument(0, least=0),
             },

@@ -147,6 +147,7 @@ def test_number_of_parameters_is_what_is_learned(name, classes):
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_every_setting_is_documented(method):
     calibrator = calibrator_class(method)
-    documented = re.findall(r"^(\w+) : ", inspect.getdoc(calibrator), re.MULTILINE)
+    documented = re.findall(r"^(\w+(?:, \w+)*) : ", inspect.getdoc(calibrator), re.MULTILINE)
+    documented = ", ".join(documented).split(", ") if documented else []
     documented.append("scores_are")  # of all of them, where they are declared
     assert sorted(documented) == sorted(inspect.signature(calibrator).parameters)

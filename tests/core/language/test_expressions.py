@@ -47,7 +47,8 @@ def values(argument):
     if argument.nested:
         return nested(argument)
     if argument.form:
-        return st.sampled_from(["all", "0..0.5", "0.125..1"])
+        texts = ["all", "0..0.5", "0.125..1", "dp", "temperature+histogram/bins=15"]
+        return st.sampled_from([text for text in texts if argument.holds(text)])
     return st.sampled_from(argument.choices or ("a-name", "another"))
 
 
