@@ -234,7 +234,7 @@ def test_calibration_maps(run, sample, tmp_path):
     frequency, mean = hits[rows > 0] / rows[rows > 0], total[rows > 0] / rows[rows > 0]
     observed = table(tmp_path / "calibration-map.csv", f"{name}, observed")
     np.testing.assert_allclose([float(row["frequency"]) for row in observed], frequency)
-    np.testing.assert_allclose([float(row["mean_score"]) for row in observed], mean)
+    np.testing.assert_allclose([float(row["mean_score"]) for row in observed], mean, atol=1e-9)
     other = run("plot", sample / "iris_logistic_test.csv", "--calibrator", calibrator, "-o", tmp_path / "new")
     assert (other.status, other.out) == (2, "")
     assert "iris_logistic_test.csv" in other.err

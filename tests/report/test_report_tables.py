@@ -136,7 +136,7 @@ def test_what_was_not_tested_still_has_its_ideal(summarized):
 
 
 def test_classes_that_more_draws_could_tell_are_no_secret(summarized, monkeypatch):
-    probs, labels = [[0.6, 0.2, 0.2]] * 200, [0, 1] * 100
+    probs, labels = [[0.2, 0.6, 0.2]] * 200, [0, 1] * 100
     title = "Classes"
     enough = summarized(probs, labels, test=True, draws=9)
     assert len(by_title(tables_of([enough], per_class=True))[title].notes) == 1

@@ -23,8 +23,8 @@ def test_the_first_stream_is_the_seed_alone() -> None:
 
 
 def test_numbered_parts_begin_with_the_stream_itself() -> None:
-    first, other = (generator(7, Stream.RESAMPLES, part).integers(0, 2**60, 5) for part in (0, 1))
-    assert (generator(7, Stream.RESAMPLES).integers(0, 2**60, 5) == first).all()
+    first, other = (generator(7, Stream.OUTCOMES, part).integers(0, 2**60, 5) for part in (0, 1))
+    assert (generator(7, Stream.OUTCOMES).integers(0, 2**60, 5) == first).all()
     assert (first != other).any()
 
 

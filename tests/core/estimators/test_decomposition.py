@@ -271,9 +271,9 @@ def test_the_kernel_loss_is_the_squared_kernel_error(predict):
 
 def test_lenses_and_regions_that_have_no_parts(predict):
     predictions = predict([[0.5, 0.3, 0.2]] * 4, [0, 1, 2, 0])
-    with pytest.raises(UsageError, match="expected class-wise or one such as class-0"):
+    with pytest.raises(UsageError, match="expected class-wise, one such as class-0, or canonical"):
         values(predictions, "binned_calibration_loss:lens=top-1")
-    with pytest.raises(UsageError, match="expected class-wise or one such as class-0"):
+    with pytest.raises(UsageError, match="expected class-wise, one such as class-0, or canonical"):
         values(predictions, "binned_calibration_loss:lens=worst-class")
     with pytest.raises(UsageError, match="name the class"):
         values(predictions, "binned_calibration_loss:region=0..0.5")

@@ -1,4 +1,4 @@
-"""Resampled calibration losses, against scikit-learn on the drawn rows, and their coverage."""
+"""What rows bring to calibration losses, against scikit-learn without each of them, and coverage."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from calcli.core.language.settings import Settings
 METRICS = ("calibration_loss", "relative_calibration_loss")
 
 
-def test_draws_agree_with_a_loop_over_the_resampled_rows(predict):
+def test_influences_are_those_of_losses_before_and_after(predict):
     rng = np.random.default_rng(0)
-    labels = np.sort(rng.integers(0, 3, 90))  # the order in which rows are resampled
+    labels = rng.integers(0, 3, 90)
     logits = 3 * (np.eye(3)[labels] + rng.normal(size=(90, 3)))
     settings = Settings(metrics=METRICS)
     measured = measure(predict(logits, labels, "logits"), settings)
     calls = [parse_metric(metric) for metric in METRICS]
-    found = FAMILIES[RECALIBRATION].draws(calls, Entrant(measured, settings, 0, True))
+    found = FAMILIES[RECALIBRATION].influences(calls, Entrant(measured, settings, True))
     after = np.exp(Recalibrations(measured.predictions, Companions(), settings.seed).of(calls[0]).log_probs)
-    before = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    drawn = np.random.default_rng([0, 1]).integers(0, 90, size=(20, 90))
-    losses = np.array(
-        [
-            [log_loss(labels[rows], table[rows], labels=[0, 1, 2]) for table in (before, after)]
-            for rows in drawn
-        ]
-    )
-    assert found["calibration_loss"] == pytest.approx(losses[:, 0] - losses[:, 1], abs=1e-9)
-    assert found["relative_calibration_loss"] == pytest.approx(1 - losses[:, 1] / losses[:, 0], abs=1e-9)
+    probs = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+
+    def value(metric, rows):
+        before, left = (log_loss(labels[rows], table[rows], labels=[0, 1, 2]) for table in (probs, after))
+        return before - left if metric == "calibration_loss" else 1 - left / before
+
+    whole = np.arange(90)
+    for metric in METRICS:
+        without = [value(metric, np.delete(whole, row)) for row in whole]
+        expected = 89 / 90 * (np.mean(without) - np.array(without))
+        assert found[metric].of_units == pytest.approx(expected, abs=1e-9)
 
 
 def test_intervals_cover_the_true_difference(predict):
@@ -65,9 +66,8 @@ def test_intervals_cover_the_true_difference(predict):
     assert covered >= 90
 
 
-def test_what_is_no_loss_is_not_resampled(predict):
+def test_what_is_no_loss_has_no_influences(predict):
     settings = Settings(metrics=("score_divergence",))
     measured = measure(predict(np.eye(2), [0, 1]), settings)
     calls = [parse_metric(metric) for metric in settings.metrics]
-    entrant = Entrant(measured, settings, 0, True)
-    assert FAMILIES[RECALIBRATION].draws(calls, entrant) == {}
+    assert FAMILIES[RECALIBRATION].influences(calls, Entrant(measured, settings, True)) == {}
