@@ -10,9 +10,10 @@ import typer
 
 from calcli.cli.bundles import bundled
 from calcli.cli.options import Chosen, Paging, Reading, among, option, settings_of
-from calcli.core.language.declaring import some_items
+from calcli.core.language.declaring import checked
 from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import BenchmarkSettings
 
 Format = Literal["table", "json", "markdown", "csv"]
 
@@ -32,6 +33,23 @@ class Measuring(Chosen):
     fold_column: Any = option("fold_column")
 
 
+@dataclass(frozen=True)
+class Trying(Chosen):
+    """Which methods are tried, and on which rows."""
+
+    folds: Any = option("folds", BenchmarkSettings)
+    methods: Any = option("methods", BenchmarkSettings)
+    as_printed: Any = option("as_printed", BenchmarkSettings)
+    column: Any = option("columns", BenchmarkSettings)
+    sizes: Any = option("sizes", BenchmarkSettings)
+    repeats: Any = option("repeats", BenchmarkSettings)
+    jobs: Any = option("jobs", BenchmarkSettings)
+
+    def settings(self) -> BenchmarkSettings:
+        """Return them as settings."""
+        return BenchmarkSettings(**checked(BenchmarkSettings, self.given(), "option"))
+
+
 @bundled
 def benchmark(
     *,
@@ -44,30 +62,8 @@ def benchmark(
         typer.Option("--pair", metavar="CAL TEST", help="Both files of one of several models. Repeatable."),
     ] = None,
     seconds: Annotated[list[str] | None, typer.Argument(metavar="TEST", hidden=True)] = None,
-    folds: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Without --test: folds of a cross-validation.")
-    ] = 0,
-    methods: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Methods, such as temperature,histogram:bins=20.")
-    ] = None,
+    trying: Trying,
     measuring: Measuring,
-    as_printed: Annotated[
-        bool, typer.Option("--as-printed", help="Tables as in van de Waterlaat 2021: error and accuracy.")
-    ] = False,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=GLOB", help="There, a column of other models' test files. Repeatable."),
-    ] = None,
-    sizes: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Fit to random subsets of --cal, such as 50,100,200 rows."),
-    ] = None,
-    repeats: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="--sizes: subsets of each size; 10 by default.")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processes at once; one per processor by default.")
-    ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
     reading: Reading,
     paging: Paging,
@@ -87,8 +83,6 @@ def benchmark(
     from calcli.work.benchmark import benchmark_files
 
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order
-    if repeats is not None and sizes is None:
-        raise UsageError("--repeats is for --sizes; give both, or neither")
     pairs = _paired(pair or (), seconds or ())
     with progress(shown=not paging.quiet) as watcher:
         found = benchmark_files(
@@ -97,31 +91,11 @@ def benchmark(
             pairs,
             reading.read_options(),
             settings_of(measuring),
-            folds=folds,
-            methods=some_items("--methods", methods) or (),
-            jobs=jobs,
-            as_printed=as_printed,
-            columns=column or (),
-            sizes=_sizes(sizes),
-            **({} if repeats is None else {"repeats": repeats}),
+            trying.settings(),
             watcher=watcher,
         )
     paging.page(found)
     paging.show(found, format)
-
-
-def _sizes(text: str | None) -> list[int]:
-    """Return the numbers of `--sizes`.
-
-    Raises
-    ------
-    UsageError
-        If they are not whole numbers.
-    """
-    try:
-        return [int(item) for item in some_items("--sizes", text) or ()]
-    except ValueError:
-        raise UsageError(f"--sizes {text}: expected whole numbers, such as 50,100,200") from None
 
 
 def _paired(firsts: Sequence[str], seconds: Sequence[str]) -> list[tuple[str, str]]:

@@ -20,8 +20,7 @@ from calcli.cli.options import (
     settings_of,
 )
 from calcli.cli.output import emit, remark
-from calcli.core.language.declaring import items, some_items
-from calcli.core.language.errors import UsageError
+from calcli.core.language.declaring import items, some_items, whole_numbers
 from calcli.core.language.figures import FIGURES, USUAL
 
 Format = Literal["png", "svg", "pdf"]
@@ -141,6 +140,8 @@ def plot(
 
     settings, options = settings_of(computing, simulating, recalibrating), reading.read_options()
     companions = recalibrating.companions(options)
+    numbers = some_items("--compare-bins", looking.compare_bins)
+    bins = whole_numbers("5,15,30,60").checked("--compare-bins", numbers) if numbers else ()
     for sentence in () if quiet else idle_options(settings, companions, ()):
         remark(sentence)
     with progress(shown=not quiet) as watcher:
@@ -163,7 +164,7 @@ def plot(
             seeds=looking.seeds,
             select=looking.select,
             select_on=looking.select_on,
-            bins=_numbers(looking.compare_bins),
+            bins=bins,
             format=format,
             data=data,
             html=html,
@@ -171,20 +172,3 @@ def plot(
             remark=(lambda text: None) if quiet else remark,
         )
     emit("".join(f"{output / file}\n" for file in written if output))
-
-
-def _numbers(text: str | None) -> list[int]:
-    """Return the numbers of bins in a list.
-
-    Raises
-    ------
-    UsageError
-        If they are not whole numbers of at least 1.
-    """
-    try:
-        found = [int(item) for item in some_items("--compare-bins", text) or ()]
-    except ValueError:
-        found = [0]
-    if any(number < 1 for number in found):
-        raise UsageError(f"--compare-bins {text}: expected whole numbers, such as 5,15,30,60")
-    return found

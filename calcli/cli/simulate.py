@@ -3,53 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Quiet
+from calcli.cli.options import Chosen, Quiet, option
 from calcli.cli.output import remark
-
-System = Literal[
-    "cal", "mcs", "mcp", "mcps", "mixture", "answers", "table-1", "table-2", "thesis-2.3", "top-1"
-]
+from calcli.core.language.systems import SimulationSettings, System, SystemSettings
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(Chosen):
     """Parameters of the systems."""
 
-    classes: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="cal to mcps: number of classes; 2 by default.")
-    ] = None
-    prior: Annotated[
-        float | None, typer.Option(metavar="P", help="cal to mcps: prior of the first class; 0.8 by default.")
-    ] = None
-    variance: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="cal to mcps: of each class, higher is harder; 0.15 by default."),
-    ] = None
-    scale: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="mcs, mcps: over-confident above 1, else under-; 5 by default."),
-    ] = None
-    wrong_prior: Annotated[
-        float | None,
-        typer.Option(metavar="P", help="mcp, mcps: taken for the prior of the last class; 0.9 by default."),
-    ] = None
-    intercept: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="mixture, answers: of the log-odds; 0 or 0.5 by default."),
-    ] = None
-    slope: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="mixture, answers: of the log-odds; -2 or 1.5 by default."),
-    ] = None
+    classes: Any = option("classes", SystemSettings)
+    prior: Any = option("prior", SystemSettings)
+    variance: Any = option("variance", SystemSettings)
+    scale: Any = option("scale", SystemSettings)
+    wrong_prior: Any = option("wrong_prior", SystemSettings)
+    intercept: Any = option("intercept", SystemSettings)
+    slope: Any = option("slope", SystemSettings)
 
-    def given(self) -> dict[str, int | float]:
-        """Return those that were given."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+
+@dataclass(frozen=True)
+class Drawing(Chosen):
+    """How many rows are drawn, and how."""
+
+    rows: Any = option("rows", SimulationSettings)
+    seed: Any = option("seed", SimulationSettings)
+    exact: Any = option("exact", SimulationSettings)
+    label_noise: Any = option("label_noise", SimulationSettings)
 
 
 @bundled
@@ -69,20 +53,8 @@ def simulate(
         str | None,
         typer.Option(metavar="FILE", help="Also write the true posteriors there, with the same labels."),
     ] = None,
-    rows: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Number of rows; 10,000 by default.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
+    drawing: Drawing,
     parameters: Parameters,
-    exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact", help="table-1 to top-1: rows that have exactly the frequencies of the table."
-        ),
-    ] = False,
-    label_noise: Annotated[
-        float, typer.Option("--label-noise", metavar="P", help="Share of labels replaced by other ones.")
-    ] = 0.0,
     quiet: Quiet = False,
 ) -> None:
     """Simulate predictions of known truth.
@@ -106,16 +78,8 @@ def simulate(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.simulate import simulate_file
 
-    simulation, written = simulate_file(
-        system,
-        output,
-        posteriors,
-        rows=rows,
-        seed=seed,
-        exact=exact,
-        label_noise=label_noise,
-        parameters=parameters.given(),
-    )
+    given = drawing.given() | parameters.given()
+    simulation, written = simulate_file(system, output, posteriors, given)
     if written and not quiet:
         n, k = simulation.scores.shape
         what = f"{n:,} answers" if simulation.of_answers else f"{n:,} rows of {k} classes"

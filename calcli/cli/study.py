@@ -10,9 +10,9 @@ import typer
 from calcli.cli.bundles import bundled
 from calcli.cli.options import Quiet
 from calcli.cli.output import colored, emit
-from calcli.cli.simulate import Parameters, System
-from calcli.core.language.declaring import items
-from calcli.core.language.errors import UsageError
+from calcli.cli.simulate import Parameters
+from calcli.core.language.declaring import items, some_items, whole_numbers
+from calcli.core.language.systems import System
 
 Format = Literal["table", "json", "markdown", "csv"]
 
@@ -53,10 +53,7 @@ def study(
     from calcli.report.shown import render
     from calcli.work.study import study_system
 
-    try:
-        sizes = [int(text) for text in items(rows)]
-    except ValueError:
-        raise UsageError(f"--rows {rows}: expected whole numbers, such as 100,1000,10000") from None
+    sizes = whole_numbers("100,1000,10000").checked("--rows", some_items("--rows", rows))
     with progress(shown=not quiet) as watcher:
         report = study_system(
             system,

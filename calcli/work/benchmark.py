@@ -13,7 +13,7 @@ from calcli.core.language.expressions import parse_methods, parse_metrics
 from calcli.core.language.methods import SETS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.progress import Watcher, unwatched
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import BenchmarkSettings, Settings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, Task, run, task_of
 from calcli.core.recalibrating.sizes import try_sizes
 from calcli.io.options import ReadOptions
@@ -33,14 +33,7 @@ def benchmark_files(
     pairs: Sequence[tuple[str, str]],
     options: ReadOptions,
     settings: Settings,
-    *,
-    folds: int = 0,
-    methods: Sequence[str] = (),
-    jobs: int | None = None,
-    as_printed: bool = False,
-    columns: Sequence[str] = (),
-    sizes: Sequence[int] = (),
-    repeats: int = REPEATS,
+    trying: BenchmarkSettings,
     watcher: Watcher = unwatched,
 ) -> BenchmarkReport | SizesReport:
     """Fit every method to some rows, and judge it on others.
@@ -53,17 +46,8 @@ def benchmark_files(
         The same of several models.
     options, settings
         How to read them, and what to compute: metrics, or the usual ones, with so many bins, and the seed.
-    folds
-        Without `test`: folds of a cross-validation.
-    methods
-        In place of the usual ones; or the name of a set of them.
-    jobs
-        Processes at once; one per processor if None.
-    as_printed, columns
-        Whether to show tables as van de Waterlaat 2021 prints them, and `NAME=GLOB` of their columns for
-        other models: files of the same names as those judged on.
-    sizes, repeats
-        To fit to random subsets of the calibration rows: how many rows, and how many subsets of each size.
+    trying
+        Which methods, and on which rows.
     watcher
         Starts a progress bar.
 
@@ -74,14 +58,18 @@ def benchmark_files(
     UsageError
         If it is not clear what to fit to and what to judge on.
     """
-    if columns and not as_printed:
+    folds, sizes, as_printed, jobs = trying.folds, trying.sizes, trying.as_printed, trying.jobs
+    if trying.repeats is not None and not sizes:
+        raise UsageError("--repeats is for --sizes; give both, or neither")
+    repeats = trying.repeats or REPEATS
+    if trying.columns and not as_printed:
         raise UsageError("--column adds a column to the tables of --as-printed; give both")
-    names = [part for name in methods or DEFAULT_METHODS for part in SETS.get(name, (name,))]
+    names = [part for name in trying.methods or DEFAULT_METHODS for part in SETS.get(name, (name,))]
     calls = parse_methods(names)
     tasks = _tasks(cal, test, pairs, folds, options, settings)
     of_answers = any(task.of_answers for task in tasks)
     if of_answers:
-        calls = calls if methods else [call for call in calls if not call.entry.needs_classes]
+        calls = calls if trying.methods else [call for call in calls if not call.entry.needs_classes]
         refuse_classes(calls)
     risks = [f"bayes_risk:costs={one.name}" for one in settings.costs]
     usual = [name for name in DEFAULT_METRICS if not (of_answers and METRICS[name].needs_classes)]
@@ -90,7 +78,7 @@ def benchmark_files(
     asked = tuple(call.asked for call in measured)
     settings = replace(settings, metrics=asked, draws=0)
     tested = [second for _, second in pairs] if pairs else [test or str(cal)]
-    others = [_column(text, tested) for text in columns]
+    others = [_column(text, tested) for text in trying.columns]
     tasks = [
         replace(task, others={name: rows_of(read(files[n], options)) for name, files in others})
         for n, task in enumerate(tasks)

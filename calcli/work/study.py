@@ -7,8 +7,9 @@ from pathlib import Path
 
 from calcli.core.data.simulation import ROWS
 from calcli.core.evaluating.study import study
-from calcli.core.language.errors import UsageError
+from calcli.core.language.declaring import checked
 from calcli.core.language.progress import Watcher
+from calcli.core.language.systems import SystemSettings
 from calcli.report.study import StudyReport
 
 
@@ -47,10 +48,9 @@ def study_system(
     UsageError
         If a system, a metric or a number makes no sense.
     """
-    if not rows or min(rows) < 1:
-        raise UsageError("--rows: expected whole numbers of at least 1, such as 100,1000,10000")
+    asked = SystemSettings(**checked(SystemSettings, parameters, "option")).parameters
     watch = watcher("data sets", len(rows) * series) if watcher else None
-    report = StudyReport(system, tuple(study(system, parameters, metrics, rows, series, seed, watch)), series)
+    report = StudyReport(system, tuple(study(system, asked, metrics, rows, series, seed, watch)), series)
     if output is not None:
         from calcli.figures.output import save
         from calcli.figures.study import deviations

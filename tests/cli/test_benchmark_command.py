@@ -283,7 +283,7 @@ def test_random_subsets_of_the_calibration_rows(run, forest):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--sizes", "30,x"), "--sizes 30,x: expected whole numbers"),
+        (("--sizes", "30,x"), "--sizes is 30,x; expected whole numbers"),
         (("--sizes", "99999"), "--sizes 99999: expected sizes from 1 to"),
         (("--repeats", "3"), "--repeats is for --sizes"),
         (("--sizes", "30", "--as-printed"), "leave out --folds"),

@@ -32,11 +32,11 @@ def test_table_json_and_figure(run, tmp_path):
 
 def test_wrong_calls(run):
     assert (
-        "--rows ten: expected whole numbers"
+        "--rows is ten; expected whole numbers"
         in run("study", "mixture", "--metrics", "ece", "--rows", "ten").err
     )
     assert (
-        "--rows: expected whole numbers of at least 1"
+        "--rows is 0; expected whole numbers of at least 1"
         in run("study", "mixture", "--metrics", "ece", "--rows", "0").err
     )
     done = run("study", "mixture", "--metrics", "log_loss", "--rows", "10", "--series", "2", "--quiet")

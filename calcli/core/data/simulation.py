@@ -16,8 +16,9 @@ from calcli.core.data.predictions import Kind
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
+from calcli.core.language.systems import PARAMETERS
 
-System = Literal["cal", "mcs", "mcp", "mcps"]
+Gaussian = Literal["cal", "mcs", "mcp", "mcps"]
 Population = Literal["table-1", "table-2", "thesis-2.3", "top-1"]
 
 # Three classes: each prediction, in tenths, with how many rows of a population have it and each class.
@@ -82,7 +83,7 @@ class Simulation(NamedTuple):
 
 
 def gaussian_classes(
-    system: System,
+    system: Gaussian,
     rows: int,
     rng: np.random.Generator,
     *,
@@ -240,35 +241,15 @@ SYSTEMS: dict[str, Callable[..., Simulation]] = {
     "answers": stated_confidence,
     **{table: partial(three_classes, table) for table in TABLES},
 }
-GAUSSIAN = ("classes", "prior", "variance")
-PARAMETERS: dict[str, tuple[str, ...]] = {
-    "cal": GAUSSIAN,
-    "mcs": (*GAUSSIAN, "scale"),
-    "mcp": (*GAUSSIAN, "wrong_prior"),
-    "mcps": (*GAUSSIAN, "scale", "wrong_prior"),
-    "mixture": ("intercept", "slope"),
-    "answers": ("intercept", "slope"),
-}
 ROWS = 10_000
 
 
-def mislabeled(
-    simulation: Simulation, share: float, seed: int, spelled: Callable[[str], str] = str
-) -> Simulation:
+def mislabeled(simulation: Simulation, share: float, seed: int) -> Simulation:
     """Return a simulation in which so many labels are those of another class, any of them as often.
 
     What is calibrated by the true labels is not by these (van de Waterlaat 2021, section 4.7); posteriors are
     those of the labels as they are.
-
-    Raises
-    ------
-    UsageError
-        If that is no share.
     """
-    if not 0 <= share <= 1:
-        raise UsageError(
-            f"{spelled('label_noise')} is {share:g}; expected a share of the labels, from 0 to 1"
-        )
     rng = generator(seed, Stream.SIMULATION, 1)
     rows, classes = simulation.posteriors.shape
     wrong = rng.random(rows) < share
@@ -310,14 +291,12 @@ def simulate(
     Raises
     ------
     UsageError
-        If there is no such system, it has no such parameter, or that cannot have such a value.
+        If there is no such system, or it has no such parameter.
     """
     if system not in SYSTEMS:
         nearest = nearest_name(system, SYSTEMS)
         raise UsageError(f"unknown system {system!r}{nearest}; there are: {', '.join(SYSTEMS)}")
     _check(system, parameters, spelled)
-    if rows is not None and rows < 1:
-        raise UsageError(f"{spelled('rows')} is {rows}; expected a whole number of at least 1")
     if not exact:
         rng = generator(seed, Stream.SIMULATION, *part)
         return SYSTEMS[system](ROWS if rows is None else rows, rng=rng, **parameters)
@@ -330,17 +309,9 @@ def simulate(
 
 
 def _check(system: str, parameters: Mapping[str, Any], spelled: Callable[[str], str]) -> None:
-    """Raise a UsageError for a parameter that the system does not have, or that cannot be."""
-    for name, value in parameters.items():
+    """Raise a UsageError for a parameter that the system does not have."""
+    for name in parameters:
         called, known = spelled(name), PARAMETERS.get(system, ())
         if name not in known:
             takes = f"which takes {', '.join(map(spelled, known))}" if known else "which has no parameters"
             raise UsageError(f"{called} is not for {system}, {takes}; leave it out")
-        if name == "classes" and not (isinstance(value, (int, np.integer)) and value >= 2):
-            raise UsageError(f"{called} is {value}; expected a whole number of at least 2")
-        if name in ("prior", "wrong_prior") and not 0 < value < 1:
-            raise UsageError(f"{called} is {value:g}; expected a number between 0 and 1")
-        if name in ("variance", "scale") and not 0 < value < np.inf:
-            raise UsageError(f"{called} is {value:g}; expected a number above 0")
-        if name in ("intercept", "slope") and not np.isfinite(value):
-            raise UsageError(f"{called} is {value:g}; expected a finite number")

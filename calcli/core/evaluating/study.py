@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,7 @@ class Deviation:
 
 def study(
     system: str,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, float],
     metrics: Sequence[str],
     rows: Sequence[int],
     series: int,

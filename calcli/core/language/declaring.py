@@ -71,6 +71,7 @@ class Values:
             return self.taken(value)
         except (TypeError, ValueError, OverflowError):
             shown = f"{value:g}" if isinstance(value, float) else repr(value)
+            shown = ",".join(value) if self.name == "list of int" and isinstance(value, tuple) else shown
             nearest = nearest_name(str(value), self.choices)
             raise UsageError(f"{called} is {shown}; expected {self.expected}{nearest}") from None
 
@@ -150,12 +151,25 @@ def whole(low: int = 0, high: int | None = None) -> Values:
     return Values(int, "int", f"a whole number from {low} to {high}", taken, f"{low}<=x<={high}")
 
 
-def fraction(expected: str, *, zero: bool) -> Values:
-    """Return the numbers below 1 and above 0, or 0 as well."""
+def whole_numbers(example: str) -> Values:
+    """Return lists of whole numbers of at least 1."""
+
+    def taken(value: Any) -> tuple[int, ...]:
+        found = tuple(map(int, value))
+        if not found or min(found) < 1:
+            raise ValueError
+        return found
+
+    expected = f"whole numbers of at least 1, such as {example}"
+    return Values(str, "list of int", expected, taken, several="commas")
+
+
+def numbers(expected: str, holds: Callable[[float], bool]) -> Values:
+    """Return the finite numbers for which something holds."""
 
     def taken(value: Any) -> float:
         number = _number(value)
-        if not (0 <= number < 1 if zero else 0 < number < 1):
+        if not holds(number):
             raise ValueError
         return number
 

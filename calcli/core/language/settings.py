@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from calcli.core.language.calibrationerrors import BINS, MIN_ROWS
-from calcli.core.language.declaring import FLAG, TEXT, choice, documented, fraction, setting, texts, whole
+from calcli.core.language.declaring import (
+    FLAG,
+    TEXT,
+    choice,
+    documented,
+    numbers,
+    setting,
+    texts,
+    whole,
+    whole_numbers,
+)
 from calcli.core.language.expressions import MethodExpression, nested_recalibrator, parse_metrics
 from calcli.core.language.metrics import ScoreName
 
@@ -65,7 +75,7 @@ class Settings:
     )
     level: float = setting(
         0.95,
-        fraction("a number between 0 and 1, such as 0.95", zero=False),
+        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
         "Coverage of the intervals.",
         "P",
         in_policies=True,
@@ -97,7 +107,7 @@ class Settings:
     )
     clip: float = setting(
         0.0,
-        fraction("a small probability, such as 1e-12", zero=True),
+        numbers("a small probability, such as 1e-12", lambda value: 0 <= value < 1),
         "Smallest probability of a label in the log-loss.",
         "P",
         in_policies=True,
@@ -205,6 +215,35 @@ class PairSettings:
 
 
 IN_ORDER = PairSettings()
+
+
+@documented()
+@dataclass(frozen=True)
+class BenchmarkSettings:
+    """How calibrators are tried side by side.
+
+    Attributes
+    ----------
+    {BenchmarkSettings}
+    """
+
+    folds: int = setting(0, whole(), "Without --test: folds of a cross-validation.", "N")
+    methods: tuple[str, ...] = setting(
+        (), texts("dp", commas=True), "Methods, such as temperature,histogram:bins=20.", "LIST"
+    )
+    as_printed: bool = setting(False, FLAG, "Tables as in van de Waterlaat 2021: error and accuracy.")
+    columns: tuple[str, ...] = setting(
+        (),
+        texts("CSS=lowest_loss/*.npy"),
+        "There, a column of other models' test files.",
+        "NAME=GLOB",
+        key="column",
+    )
+    sizes: tuple[int, ...] = setting(
+        (), whole_numbers("50,100,200"), "Fit to random subsets of --cal, such as 50,100,200 rows.", "LIST"
+    )
+    repeats: int | None = setting(None, whole(1), "--sizes: subsets of each size; 10 by default.", "N")
+    jobs: int | None = setting(None, whole(1), "Processes at once; one per processor by default.", "N")
 
 
 @documented()
