@@ -230,7 +230,8 @@ def test_calibration_maps(run, sample, tmp_path):
     probs, labels = cancer(file)
     log_odds = logit(probs).clip(-14, 14)
     edges = np.linspace(log_odds.min(), log_odds.max(), 16)
-    rows, hits, total = (np.histogram(log_odds, edges, weights=each)[0] for each in (None, 1.0 * labels, probs))
+    each = (None, 1.0 * labels, probs)
+    rows, hits, total = (np.histogram(log_odds, edges, weights=weights)[0] for weights in each)
     frequency, mean = hits[rows > 0] / rows[rows > 0], total[rows > 0] / rows[rows > 0]
     observed = table(tmp_path / "calibration-map.csv", f"{name}, observed")
     np.testing.assert_allclose([float(row["frequency"]) for row in observed], frequency)
