@@ -40,7 +40,8 @@ def evaluate(
         str | None, typer.Option(metavar="METRIC", help="Order several files by this metric, the best first.")
     ] = None,
     details: Annotated[
-        bool, typer.Option("--details", help="Show all of many files, not only those that failed.")
+        bool,
+        typer.Option("--details", help="Show all of many files and slices, not only those that stand out."),
     ] = False,
     fail_if: Annotated[
         list[str] | None,

@@ -17,10 +17,12 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import require_classes
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, classes_of
+from calcli.figures.inline import tell, tell_curves
 from calcli.figures.naming import wrapped
 from calcli.figures.style import BAR, FAINT, MUTED, OVER, UNDER, is_leftmost, panels, styled, unit_square
 from calcli.figures.wording import words
 
+MARK = 5.0  # points: how far around the middle of a circle it tells
 TICKS = (0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
@@ -91,6 +93,8 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
             _log_odds(axes, result)
         else:
             unit_square(axes)
+        tell_curves(axes, "before", {"": (result.before, {"after": result.after})})
+        _tell(axes, result)
         axes.set_title(wrapped(name), loc="left")
         axes.set_xlabel(f"{words(result.lens, classes).score}, before")
         if is_leftmost(axes):
@@ -111,6 +115,19 @@ def _circles(axes: Axes, result: CalibrationMap) -> None:
             s=6 + 60 * weight / total, facecolor="none", edgecolor=OVER, linewidth=0.9, clip_on=False,
             alpha=alpha, label="observed in the data" if chosen is solid else None, zorder=3,
         )  # fmt: skip
+
+
+def _tell(axes: Axes, result: CalibrationMap) -> None:
+    """Let circles tell how often the outcome was seen, in front of what the curve tells."""
+    bins = result.bins
+    b = bins.count > 0
+    score, frequency = bins.score[b] / bins.weight[b], bins.outcome[b] / bins.weight[b]
+    texts = [
+        f"{rows:,} rows\nmean score before {mean:.4f}, observed {seen:.4f}"
+        for rows, mean, seen in zip(bins.count[b], score, frequency, strict=True)
+    ]
+    x, y = np.clip(score, result.before[0], result.before[-1]), _inside(frequency, result)
+    tell(axes, (x, x), (y, y), texts, around=MARK)
 
 
 def _inside(frequency: Doubles, result: CalibrationMap) -> Doubles:

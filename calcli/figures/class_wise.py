@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from calcli.core.curves.reliability import FEW_ROWS, ClassReliability, class_reliability
 from calcli.core.evaluating.results import Evaluation
 from calcli.figures.drawing import Evaluations, Made, View, require_same_classes
+from calcli.figures.inline import tell
 from calcli.figures.naming import titles
 from calcli.figures.reliability import key, reliability_bars
 from calcli.figures.style import BAR, OVER, UNDER, Look, boxes, new_figure, styled
@@ -167,6 +168,18 @@ def _cells(axes: Axes, result: ClassReliability, shown: NDArray[np.intp], limit:
         row, column = np.nonzero(cells)
         x, y = (result.edges[column], result.edges[column + 1]), (row + 0.0, row + 1.0)
         boxes(axes, x, y, facecolor=color, edgecolor="white", linewidth=0.2)
+    row, column = np.nonzero(filled)
+    counts, scores, seen = (
+        table[shown][filled] for table in (result.bins.count, result.mean_score, result.frequency)
+    )
+    texts = [
+        f"{result.classes[shown[k]]}, {low:.4g} to {high:.4g}: {rows:,} rows\nmean score {mean:.4f}, "
+        f"frequency {frequency:.4f}"
+        for k, low, high, rows, mean, frequency in zip(
+            row, result.edges[column], result.edges[column + 1], counts, scores, seen, strict=True
+        )
+    ]
+    tell(axes, (result.edges[column], result.edges[column + 1]), (row, row + 1), texts)
     row, column = np.nonzero(beyond & (gap < 0))
     dash: Look = {"marker": "_", "markersize": 3.5, "color": "black", "markeredgewidth": 0.6}
     axes.plot(middle[column], row + 0.5, linestyle="", **dash)

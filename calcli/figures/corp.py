@@ -17,6 +17,7 @@ from calcli.core.data.streams import Stream, generator
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
+from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.style import (
     BAR,
@@ -140,6 +141,12 @@ def _curve(axes: Axes, result: Curve) -> None:
     axes.vlines(result.hits, 1 - HEIGHT, 1, **ticks)
     axes.vlines(result.misses, 0, HEIGHT, **ticks)
     unit_square(axes)
+    told_of = {
+        "frequency": result.frequency,
+        f"if calibrated ({BAND:.0%}) from": result.low,
+        "to": result.high,
+    }
+    tell_curves(axes, "score", {"": (result.score, told_of)})
     notes = [f"n = {result.rows:,}"]
     if result.bandwidth is not None:
         notes += [f"smooth ECE {result.error:.4f}", f"bandwidth {result.bandwidth:.2g} in log-odds"]

@@ -11,6 +11,7 @@ from calcli.core.curves.divergence import Divergences, divergences
 from calcli.core.curves.needs import problem_of
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.style import DASHES, MUTED, SERIES, new_figure, styled
 
@@ -73,6 +74,8 @@ def divergence_curves(results: Mapping[str, Divergences]) -> Figure:
             axes.plot(result.mean, result.at_mean[name], marker="*", markersize=9, color=color)
         axes.set(xlim=(0, 1), xlabel="First class, fixed")
         axes.set_title(title, loc="left")
+        curves = {names[system]: (one.fixed, {"": one.curves[name]}) for system, one in results.items()}
+        tell_curves(axes, "first class, fixed", curves)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
     return figure

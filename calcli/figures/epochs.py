@@ -19,6 +19,7 @@ from calcli.core.curves.smoothing import smoother
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.expressions import parse_metrics
 from calcli.figures.drawing import Evaluations, Made, View, asked
+from calcli.figures.inline import tell_curves
 from calcli.figures.naming import short, titles
 from calcli.figures.style import COLUMN, DASHES, GRID, MUTED, SERIES, Look, new_figure, styled
 from calcli.figures.wording import metric_name
@@ -114,6 +115,7 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]]) -> None:
                 color = SERIES[(m if len(metrics) > 1 else s) % len(SERIES)]
                 mean = _mean([course for course in several if course.series == name])
                 axes.plot(*mean, color=color, linestyle=DASHES[s % len(DASHES)], linewidth=HEAVY)
+    _tell(axes, [course for several in metrics for course in several])
     units = dict.fromkeys("p" if several[0].best is None else several[0].call.unit for several in metrics)
     axes.set_ylabel(", ".join(units))
     axes.grid(axis="y", color=GRID)
@@ -135,6 +137,18 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]]) -> None:
             f"{word}: {', '.join(marks)}", (0, 1), (0, 4), "axes fraction", textcoords="offset points",
             fontsize=6.5,
         )  # fmt: skip
+
+
+def _tell(axes: Axes, every: Sequence[Course]) -> None:
+    """Let the panel tell the values of each file; all metrics of a series are of the same files."""
+    numbers: dict[str, NDArray[np.intp]] = {}
+    values: dict[str, dict[str, Doubles]] = {}
+    for course in every:
+        name = " ".join(filter(None, (course.series, course.run)))
+        metric = course.call.asked if course.best is not None else f"p of {course.call.asked}"
+        numbers[name] = course.number
+        values.setdefault(name, {})[metric] = course.value
+    tell_curves(axes, "file", {name: (number, values[name]) for name, number in numbers.items()})
 
 
 def _is_marked(course: Course) -> bool:

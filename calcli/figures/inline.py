@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from weakref import WeakKeyDictionary
@@ -22,6 +22,7 @@ from calcli.figures.style import BAR, GRID, INK, MUTED, STYLE
 
 POINTS = 72  # an inch, the unit of SVG from matplotlib
 PIXELS = 120  # an inch on a page
+STRIPS = 50  # of a panel, at most
 LEAST = 3.0  # points: a smaller area could not be hit
 PAPER = {INK: "ink", MUTED: "muted", GRID: "grid", BAR: "bar", "#ffffff": "paper", "#000000": "ink"}
 
@@ -38,18 +39,25 @@ class Area:
         (n, 2, 2) two opposite corners of each, in its coordinates.
     texts
         What each tells.
+    around
+        Points that are added on every side.
     """
 
     axes: Axes
     corners: Doubles
     texts: Sequence[str]
+    around: float = 0.0
 
 
 AREAS: WeakKeyDictionary[Figure, list[Area]] = WeakKeyDictionary()
 
 
 def tell(
-    axes: Axes, x: tuple[ArrayLike, ArrayLike], y: tuple[ArrayLike, ArrayLike], texts: Sequence[str]
+    axes: Axes,
+    x: tuple[ArrayLike, ArrayLike],
+    y: tuple[ArrayLike, ArrayLike],
+    texts: Sequence[str],
+    around: float = 0.0,
 ) -> None:
     """Let boxes of a panel tell something on a page, where people point at them.
 
@@ -61,12 +69,52 @@ def tell(
         Lower and upper ends, each (n,) or a number.
     texts
         What each of the n boxes tells.
+    around
+        Points that are added on every side.
     """
     ends = [np.broadcast_to(np.asarray(end, np.float64), len(texts)) for end in (*x, *y)]
     corners = np.stack(ends, axis=-1).reshape(len(texts), 2, 2).transpose(0, 2, 1)
     figure = axes.get_figure(root=True)
     if figure is not None and len(texts):
-        AREAS.setdefault(figure, []).append(Area(axes, corners, texts))
+        AREAS.setdefault(figure, []).append(Area(axes, corners, texts, around))
+
+
+def tell_curves(
+    axes: Axes, what: str, curves: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]]
+) -> None:
+    """Let upright strips of a panel tell the values of its curves, at points that they are drawn through.
+
+    Parameters
+    ----------
+    axes
+        The panel, with the limits of its y axis.
+    what
+        What the x axis is.
+    curves
+        Ascending x of each system, and by what they are values there, of which nan tells nothing.
+    """
+    systems = [
+        (
+            f"{name}: " if len(curves) > 1 else "",
+            np.asarray(x, np.float64),
+            {k: np.asarray(v) for k, v in ys.items()},
+        )
+        for name, (x, ys) in curves.items()
+    ]
+    x = np.unique(np.concatenate([one for _, one, _ in systems]))
+    x = x[np.unique(np.linspace(0, len(x) - 1, min(STRIPS, len(x))).round().astype(np.intp))]
+    between = (x[:-1] + x[1:]) / 2
+    texts = []
+    for at in x:
+        lines = [f"{what} {at:.4g}"]
+        for system, own, values in systems:
+            place = int(np.abs(own - at).argmin())
+            near = own[0] <= at <= own[-1]
+            found = {label: float(value[place]) for label, value in values.items()} if near else {}
+            told = [f"{label} {value:.4f}".strip() for label, value in found.items() if not np.isnan(value)]
+            lines += [system + ", ".join(told)] if told else []
+        texts.append("\n".join(lines))
+    tell(axes, (np.append(x[:1], between), np.append(between, x[-1:])), axes.get_ylim(), texts)
 
 
 def bin_texts(edges: Doubles, count: NDArray[np.int64], score: Doubles, frequency: Doubles) -> list[str]:
@@ -124,7 +172,7 @@ def _hovers(figure: Figure) -> Iterator[str]:
         frame = area.axes.bbox.get_points() * scale
         places = np.clip(flat.reshape(-1, 2, 2), frame[0] - LEAST, frame[1] + LEAST)
         low, high = places.min(axis=1), places.max(axis=1)
-        room = np.maximum(LEAST - (high - low), 0) / 2
+        room = np.maximum(LEAST - (high - low), 0) / 2 + area.around
         for (left, bottom), (right, top), text in zip(low - room, high + room, area.texts, strict=True):
             yield (
                 f'<rect class="tip" x="{left:.1f}" y="{height - top:.1f}" width="{right - left:.1f}" '

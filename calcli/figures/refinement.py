@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from calcli.core.curves.refinement import GUESS, Refinement, refinement
 from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.inline import tell_curves
 from calcli.figures.style import DASHES, SERIES, new_figure, styled
 
 CAPTION = (
@@ -41,5 +42,6 @@ def refinement_curves(result: Refinement) -> Figure:
         axes.set(xlim=(0, 1), ylim=(0, 1.25 * max(curve.max() for curve in curves.values())))
         axes.set_xlabel("Frequency of the first class")
         axes.set_title(title, loc="left")
+        tell_curves(axes, "frequency", {"": (result.calibrated, curves)})
         axes.legend(loc="upper center", ncols=2, columnspacing=1.0, handlelength=1.8)
     return figure

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.risk import RejectionCurve, rejection_curve
 from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, percent, styled
 
@@ -57,5 +58,10 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
         xlabel="Rows rejected, least sure first",
         ylabel="Error rate of the others",
     )
+    curves = {
+        names[name]: (one.rejected, {"error rate": one.error_rate, "promised": one.promised})
+        for name, one in results.items()
+    }
+    tell_curves(axes, "rejected", curves)
     figure.legend(loc="outside upper center", handlelength=2.2)
     return figure

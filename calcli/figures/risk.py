@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calcli.core.curves.needs import problem_of
@@ -13,6 +14,7 @@ from calcli.core.curves.risk import RiskCurve, risk_curve
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
 
@@ -102,4 +104,17 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
         bottom, top = axes.get_ylim()
         axes.set_ylim(bottom, top * (1.08 + 0.09 * (len(results) + 1)))
         axes.legend(loc="upper left", handlelength=2.2)
+    _tell(odds, linear, {names[name]: result for name, result in results.items()})
     return figure
+
+
+def _tell(odds: Axes, linear: Axes, results: Mapping[str, RiskCurve]) -> None:
+    """Let the panels tell the costs at each threshold."""
+    both = ("mean cost", "constant decision")
+    over_odds, over_thresholds = {}, {}
+    for name, one in results.items():
+        over_odds[name] = one.log_odds, dict(zip(both, (one.risk, one.constant_risk), strict=True))
+        costs = (one.brier_risk / one.times, one.constant_brier_risk / one.times)
+        over_thresholds[name] = one.threshold, dict(zip(both, costs, strict=True))
+    tell_curves(odds, "log-odds of the threshold", over_odds)
+    tell_curves(linear, "threshold", over_thresholds)

@@ -21,6 +21,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Recursive
 from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.inline import tell
 from calcli.figures.naming import short, titles
 from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent, styled
 
@@ -168,6 +169,23 @@ def _arrows(axes: Axes, result: Simplex, corners: Doubles, scale: Normalize) -> 
     for alpha, bins in ((FAINT, result.thin), (1.0, ~result.thin)):
         b = heavy_last[bins[heavy_last]]
         _draw(axes, start[b], end[b], MASS(scale(result.share[b])), alpha)
+    b = heavy_last[result.count[heavy_last] > 0]  # the heaviest in front
+    ends = np.stack([start[b], end[b]])
+    texts = [_told(result, place) for place in b]
+    tell(
+        axes,
+        (ends[..., 0].min(0), ends[..., 0].max(0)),
+        (ends[..., 1].min(0), ends[..., 1].max(0)),
+        texts,
+        1.0,
+    )
+
+
+def _told(result: Simplex, place: int) -> str:
+    """Return the numbers of a bin."""
+    pairs = zip(result.names, result.mean[place], result.frequency[place], strict=True)
+    lines = [f"{name}: predicted {mean:.4f}, observed {seen:.4f}" for name, mean, seen in pairs]
+    return "\n".join([f"{result.count[place]:,} rows", *lines])
 
 
 def _draw(axes: Axes, start: Doubles, end: Doubles, color: Doubles, alpha: float) -> None:

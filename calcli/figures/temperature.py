@@ -11,6 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 from calcli.core.curves.calibration_maps import FLAT, TemperatureCurve
 from calcli.core.curves.calibration_maps import temperature_curve as curve_of
 from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, new_figure, styled
 
@@ -54,6 +55,8 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     won = at_one - lowest if at_one else 0.5  # something, where nothing is lost at any temperature
     axes.set(ylim=(lowest - 0.08 * (won + lowest / 4), at_one + 2 * won + lowest / 2))
     axes.set(xlabel="Temperature (1: as it is)", ylabel="Log-loss (nats)")
+    curves = {names[name]: (one.temperature, {"log-loss": one.log_loss}) for name, one in results.items()}
+    tell_curves(axes, "temperature", curves)
     figure.legend(loc="outside upper center")
     return figure
 

@@ -11,6 +11,7 @@ from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import WeightedRiskCurve, weighted_risk
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.risk import log_loss_of
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
@@ -82,4 +83,9 @@ def weighted_risks(results: Mapping[str, WeightedRiskCurve]) -> Figure:
         axes.set(xlim=(0, 1), xlabel="$a_1$", ylabel="W × Bayes risk")
         axes.set_ylim(0, axes.get_ylim()[1] * (1.05 + 0.09 * len(results)))
         axes.legend(loc="upper left", handlelength=2.2)
+    for axes, which in ((left, "risk"), (right, "beta_risk")):
+        curves = {
+            names[name]: (one.a, {"weighted risk": getattr(one, which)}) for name, one in results.items()
+        }
+        tell_curves(axes, "a_1", curves)
     return figure

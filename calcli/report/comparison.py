@@ -11,6 +11,7 @@ from calcli.core.comparing.comparison import Comparison, Difference, Spread
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
+from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
 from calcli.report.reading import reading_table
@@ -133,13 +134,13 @@ class ComparisonReport(Shown):
 def _pair(whole: Comparison, names: Sequence[str]) -> Table:
     found = whole.differences[0]
     cells: dict[Column, Callable[[Difference], str]] = {
+        Column("verdict", "left"): _verdict,  # beside the name, however the others are folded
         Column("baseline"): lambda one: number(one.baseline),
         Column("candidate"): lambda one: number(one.candidate),
         Column("change"): signed,
         Column("in percent", optional=True): _relative,
         Column(interval_head(found.values())): ends,
         Column("p"): lambda one: shown_p(one.p_value),
-        Column("verdict", "left"): _verdict,
     }
     rows_used = whole.summaries[0].input.rows, whole.summaries[1].input.rows
     read = [
@@ -153,6 +154,8 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
     """Return a row for each candidate, or slice and candidate, and a column for each metric."""
     metrics = list(comparisons[0].differences[0])
     rows = []
+    if len(comparisons) > MANY:
+        comparisons = sorted(comparisons, key=lambda one: not _differs(one))
     for comparison in comparisons:
         count = comparison.summaries[0].input.rows
         for name, found in zip(names[1:], comparison.differences, strict=True):
@@ -168,11 +171,16 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
     return Table(title, columns, tuple(rows), tuple(notes))
 
 
+def _differs(comparison: Comparison) -> bool:
+    """Tell whether a difference is beyond chance, by the corrected verdicts."""
+    return any(one.verdict != "no evidence" for found in comparison.differences for one in found.values())
+
+
 def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
     metric, key = whole.ranked_by.asked, str(whole.ranked_by)
     others = [ranked.to_best for ranked in whole.ranking if ranked.to_best]
-    columns = [Column("", "left"), Column(metric), Column("to the best"), Column(interval_head(others))]
-    columns += [Column("p"), Column("", "left")]
+    columns = [Column("", "left"), Column("", "left"), Column(metric), Column("to the best")]
+    columns += [Column(interval_head(others)), Column("p")]
     accurate = "accuracy" in whole.summaries[0].estimates and key != "accuracy"
     if accurate:
         columns.append(Column("accuracy"))
@@ -180,11 +188,9 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
     for ranked in whole.ranking:
         estimates = whole.summaries[ranked.system].estimates
         found = ranked.to_best
-        cells = [names[ranked.system], number(estimates[key].value)]
-        if found is None:
-            cells += ["", "", "", "best"]
-        else:
-            cells += [signed(found), ends(found), shown_p(found.corrected_p), _verdict(found)]
+        cells = [names[ranked.system], "best" if found is None else _verdict(found)]
+        cells.append(number(estimates[key].value))
+        cells += ["", "", ""] if found is None else [signed(found), ends(found), shown_p(found.corrected_p)]
         rows.append((*cells, *([number(estimates["accuracy"].value)] if accurate else [])))
     notes = [selection_sentence(whole, names)] if selecting else []
     notes.append("p is corrected for the number of systems (Holm); ~: cannot be told from the best.")

@@ -30,6 +30,7 @@ from calcli.report.vectorbins import bins_object, bins_records
 from calcli.report.wording import (
     CLASSICAL,
     CLASSICAL_ANSWERS,
+    CONFIDENCE,
     CONSTANT,
     CORRECTED,
     DIAGNOSIS,
@@ -83,7 +84,8 @@ class EvaluationReport(Shown):
     sort
         The metric that orders several data sets; None for the order given.
     details
-        Whether tables have all of many data sets; else only what failed.
+        Whether tables have all of many data sets and slices; else only what failed, and what is worse than
+        chance would make it.
     """
 
     results: Sequence[Result]
@@ -116,7 +118,7 @@ class EvaluationReport(Shown):
         for diagram, name in zip(self.diagrams, names, strict=False):
             tables.append(diagram_table(diagram, f"Reliability of {name}" if name else "Reliability"))
         for (whole, parts), name in zip(groups, names, strict=True):
-            tables += slice_tables(whole, parts, name)
+            tables += slice_tables(whole, parts, name, details=self.details)
             tables += [_per_class(whole, name)] if self.per_class else []
         warnings = [
             f"{name}: {warning.message}" if name else warning.message
@@ -304,6 +306,8 @@ def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
 def _scores(result: Result) -> Table:
     found = of_section(result.metrics, "scores")
     notes = [result.verdict.sentence] if result.verdict else []
+    if not found:
+        return Table(CONFIDENCE, notes=tuple(notes))
     if any(name.startswith("normalized_") for name in found):
         notes.append(NORMALIZED_ANSWERS if result.input.of_answers else NORMALIZED)
     notes += without_interval(found.values())

@@ -51,8 +51,8 @@ class Warning:
 
 
 def verdict(summary: Summary) -> ConfidenceVerdict | None:
-    """Return the verdict, or None where mean_gap was not computed."""
-    gap = summary.estimates.get("mean_gap")
+    """Return the verdict, or None where nothing is known of the confidence, as in some states."""
+    gap = summary.gap
     if gap is None:
         return None
     hits = summary.accuracy

@@ -10,8 +10,9 @@ from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.sliced import apart
+from calcli.report.atglance import MANY
 from calcli.report.estimates import cell, half_width
-from calcli.report.numbers import number
+from calcli.report.numbers import counted, number
 from calcli.report.shown import Column, Table
 from calcli.report.summary import Result
 from calcli.report.wording import CORRECTED, P, few_draws
@@ -74,26 +75,31 @@ def worst_slices(whole: Result, parts: Sequence[Result]) -> dict[str, Result]:
 
 def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, tuple[Result, float]]:
     """Return the worst slice of each column that has two or more to compare, and its corrected p-value."""
+    judged = {column: _judged(whole, of_column) for column, of_column in by_column(parts).items()}
+    return {column: found[0] for column, found in judged.items() if found}
+
+
+def _judged(whole: Result, parts: Sequence[Result]) -> list[tuple[Result, float]]:
+    """Return those slices of a column that are compared, the worst first, with their corrected p-values.
+
+    There are none if fewer than two can be compared; a slice no worse than all rows has 1.
+    """
     name = ranked_by(parts[0]) if parts else None
-    worst: dict[str, tuple[Result, float]] = {}
     if name is None:
-        return worst
-    for column, of_column in by_column(parts).items():
-        compared = [part for part in of_column if is_compared(part) and not isnan(part.metrics[name].value)]
-        if len(compared) < 2:
-            continue
-        badness = [_badness(part.metrics[name]) for part in compared]
-        place = badness.index(max(badness))
-        null, own = compared[place].metrics[name].if_calibrated, whole.metrics[name]
-        if null is not None:
-            p = nan if null.corrected_p is None else null.corrected_p
-        elif badness[place] <= _badness(own):
-            p = 1.0
-        else:
-            n = whole.input.rows
-            p = apart((part.metrics[name], own, part.input.rows / n) for part in compared)[place]
-        worst[column] = compared[place], p
-    return worst
+        return []
+    compared = [part for part in parts if is_compared(part) and not isnan(part.metrics[name].value)]
+    if len(compared) < 2:
+        return []
+    own, n = whole.metrics[name], whole.input.rows
+    if compared[0].metrics[name].if_calibrated is None:
+        found = apart((part.metrics[name], own, part.input.rows / n) for part in compared)
+        better = [_badness(part.metrics[name]) <= _badness(own) for part in compared]
+        found = [1.0 if less else p for less, p in zip(better, found, strict=True)]
+    else:
+        nulls = [part.metrics[name].if_calibrated for part in compared]
+        found = [nan if null is None or null.corrected_p is None else null.corrected_p for null in nulls]
+    pairs = zip(compared, found, strict=True)
+    return sorted(pairs, key=lambda pair: _badness(pair[0].metrics[name]), reverse=True)
 
 
 def by_column(parts: Iterable[Result]) -> dict[str, list[Result]]:
@@ -105,7 +111,7 @@ def by_column(parts: Iterable[Result]) -> dict[str, list[Result]]:
     return columns
 
 
-def slice_tables(whole: Result, parts: Sequence[Result], name: str) -> list[Table]:
+def slice_tables(whole: Result, parts: Sequence[Result], name: str, *, details: bool = True) -> list[Table]:
     """Return a table for each column that was sliced by.
 
     Parameters
@@ -114,14 +120,25 @@ def slice_tables(whole: Result, parts: Sequence[Result], name: str) -> list[Tabl
         All rows, and the slices of them.
     name
         What to call the data if there are several; else "".
+    details
+        Whether all of many slices have a row, or only those that are worse than chance would make them.
     """
-    return [_table(whole, found, column, name) for column, found in by_column(parts).items()]
+    return [_table(whole, found, column, name, details) for column, found in by_column(parts).items()]
 
 
-def _table(whole: Result, parts: Sequence[Result], column: str, name: str) -> Table:
+def _in_order(whole: Result, parts: Sequence[Result], details: bool) -> list[Result]:
+    """Return slices to show; of many those that are worse than chance first, or these alone."""
+    if len(parts) <= MANY:
+        return list(parts)
+    beyond = [part for part, p in _judged(whole, parts) if p <= SIGNIFICANT]
+    return beyond + [part for part in parts if details and part not in beyond]
+
+
+def _table(whole: Result, parts: Sequence[Result], column: str, name: str, details: bool) -> Table:
     metrics = SHOWN if all(metric in whole.metrics for metric in SHOWN) else tuple(parts[0].metrics)
     rows = []
-    for part in [*parts, whole]:
+    shown = _in_order(whole, parts, details)
+    for part in [*shown, whole]:
         compared = is_compared(part) or part is whole
         value = (part.slice.shown if part.slice else "all rows") + ("" if compared else FEW)
         found = [part.metrics[metric] for metric in metrics]
@@ -129,12 +146,17 @@ def _table(whole: Result, parts: Sequence[Result], column: str, name: str) -> Ta
         rows.append((value, f"{part.input.rows:,}", *cells))
     heads = (Column(column, "left"), Column("rows"), *map(Column, metrics))
     title = f"Slices by {column}" + (f" of {name}" if name else "")
-    return Table(title, heads, tuple(rows), tuple(_notes(whole, parts, metrics)))
+    return Table(title, heads, tuple(rows), tuple(_notes(whole, parts, metrics, len(shown))))
 
 
-def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str]) -> list[str]:
+def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str], shown: int) -> list[str]:
     notes = []
     name = ranked_by(whole) or ""
+    if shown and len(parts) > MANY:
+        beyond = sum(p <= SIGNIFICANT for _, p in _judged(whole, parts))
+        notes.append(f"{beyond} of {len(parts)} slices are worse by {name} than chance would make them.")
+    if shown < len(parts):
+        notes.append(f"{counted(len(parts) - shown, 'slice')} not shown here; --details shows all.")
     for worst, p in _worst(whole, parts).values():
         if p > SIGNIFICANT:
             notes.append(f"No slice is worse by {name} than chance would make one of so many.")

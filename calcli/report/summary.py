@@ -17,7 +17,7 @@ class Result(Summary):
 
     @cached_property
     def verdict(self) -> ConfidenceVerdict | None:
-        """Whether the confidence keeps what it promises; None where mean_gap was not asked for."""
+        """Whether the confidence keeps what it promises; None where nothing is known of it."""
         return verdict(self)
 
     @cached_property

@@ -14,6 +14,7 @@ from calcli.report.numbers import some
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Difference
 
+CONFIDENCE = "Confidence"
 QUALITY = "Quality for decisions"
 WON_BACK = "What a recalibration would win back"
 PARTS = "Parts of scores"

@@ -201,7 +201,10 @@ def evaluate_files(
 
             for path in (folder and folder / "report.html", html):
                 if path:
-                    write_page(shown, path, pictures)
+                    page = replace(
+                        shown, details=details or len(sources) == 1
+                    )  # long tables have filters there
+                    write_page(page, path, pictures)
     return shown
 
 

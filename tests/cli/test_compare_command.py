@@ -25,9 +25,15 @@ def test_a_release_is_told_from_the_last(run, releases):
     done = run("compare", *releases, "--key", "id", "--metrics", "log_loss,accuracy,ece")
     assert (done.status, done.err) == (0, "")
     lines = {line.split()[0]: line for line in done.out.splitlines() if line}
-    assert lines["log_loss"].endswith("worse")
-    assert lines["ece"].endswith("worse")
-    assert lines["accuracy"].endswith("~")
+    verdicts = {name: lines[name].split()[1] for name in ("log_loss", "ece", "accuracy")}
+    assert verdicts == {"log_loss": "worse", "ece": "worse", "accuracy": "~"}
+
+
+def test_verdicts_stay_beside_names_of_any_width(run, releases):
+    long = "calibration_loss:recalibrator=isotonic"
+    out = run("compare", *releases, "--key", "id", "--metrics", f"{long},ece:binning=equal-mass:bins=25").out
+    assert next(line.split()[1] for line in out.splitlines() if line.startswith("ece:")) == "worse"
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_costs_that_are_given_are_compared(run, releases):
@@ -50,7 +56,7 @@ def test_json_has_what_the_table_says(run, releases):
 def test_markdown_is_a_page(run, releases):
     out = run("compare", *releases, "--format", "markdown", "--metrics", "brier").out
     assert out.startswith("# Comparison\n")
-    assert "| brier | 0.1310 | 0.1485 |" in out
+    assert "| brier | worse | 0.1310 | 0.1485 |" in out
 
 
 def test_the_epoch_to_ship_is_named_with_what_it_costs(run, sample):
@@ -96,7 +102,7 @@ def test_dependent_rows_are_taken_together(run, releases):
     done = run("compare", *files, "--cluster", "ink", "--draws", "49")
     assert "Rows of one ink depend on each other" in done.out
     assert "Other metrics without interval" in done.out
-    lines = {line.split()[0]: line.split() for line in reversed(done.out.splitlines()) if line}
+    lines = {line.split()[0]: line.split() for line in done.out.splitlines() if line}
     # three clusters can change sides in eight ways only: nothing is proven
     assert [float(lines[name][-1]) >= 0.1 for name in ("ece", "corp_miscalibration:lens=top-1")] == [True] * 2
     done = run("compare", *files, "--cluster", "writer")

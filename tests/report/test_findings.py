@@ -36,9 +36,13 @@ def test_the_verdict_says_by_how_much(sure):
     assert sure.verdict.sentence.startswith("Over-confident by 40.0 points (95% interval 3")
 
 
-def test_no_verdict_without_interval_or_gap(summarized):
+def test_the_verdict_is_there_whatever_was_asked_for(summarized):
     assert summarized([[0.9, 0.1]] * 4, [0, 1, 0, 0], no_intervals=True).verdict.word == "untested"
-    assert summarized([[0.9, 0.1]] * 4, [0, 1, 0, 0], metrics=("accuracy",)).verdict is None
+    probs, labels = [[0.9, 0.1], [0.2, 0.8]] * 60, [0, 1, 0] * 40
+    usual = summarized(probs, labels)
+    for metrics in (("accuracy",), ("ece",), ("mean_gap",), ("auroc", "ks")):
+        assert summarized(probs, labels, metrics=metrics).verdict == usual.verdict
+    assert "Over-confident" in usual.verdict.sentence
 
 
 def test_infinite_rows_are_counted_named_and_left_out(impossible):

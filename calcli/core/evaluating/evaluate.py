@@ -30,7 +30,7 @@ from calcli.core.evaluating.results import (
     Summary,
 )
 from calcli.core.evaluating.stored import StoredMeasurements
-from calcli.core.evaluating.usual import default_metrics
+from calcli.core.evaluating.usual import default_metrics, gap_of
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
@@ -107,7 +107,7 @@ def measure(
         made.keep_bins(settings.bins)
         if settings.test:  # of all classes
             made.keep_probs()
-        for call in calls:
+        for call in [*calls, gap_of(settings)]:
             FAMILIES[call.entry.family].needs(call, made)
         return made.run(watch)
 
@@ -148,8 +148,19 @@ def assess(measured: Measurements, settings: Settings) -> Evaluation:
         () if settings.metrics else (*default_metrics(predictions, settings)[1], *missing),
         found.notes,
         measured.clipped_rows,
+        gap=_gap(found, measured, settings),
     )
     return Evaluation(predictions, summary, problems, measured.class_bins(settings.bins), measured.posteriors)
+
+
+def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimate | None:
+    """Return the estimate that the verdict on the confidence rests on, whatever metrics were asked for."""
+    call = gap_of(settings)
+    if str(call) in found.estimates:
+        return found.estimates[str(call)]
+    with suppress(NeedsRows):
+        return FAMILIES[call.entry.family].estimates([call], measured, settings).estimates[str(call)]
+    return None
 
 
 def _findings(

@@ -15,7 +15,7 @@ from calcli.core.data.rows import LOG_ODDS
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.stored import CLIPPED, StoredMeasurements, require_mergeable
-from calcli.core.evaluating.usual import default_metrics
+from calcli.core.evaluating.usual import default_metrics, gap_of
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Precision, Settings
@@ -90,7 +90,7 @@ def _pass(predictions: Predictions, settings: Settings, lenses: Sequence[str] = 
         least = settings.clip
         made.keep_rows({CLIPPED: lambda block: block.log_prob <= np.log(least)})
     names = settings.metrics or default_metrics(predictions, settings)[0]
-    for call in parse_metrics(names, settings.defaults):
+    for call in [*parse_metrics(names, settings.defaults), gap_of(settings)]:
         FAMILIES[call.entry.family].needs(call, made)
     return made
 

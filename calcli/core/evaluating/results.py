@@ -304,6 +304,8 @@ class Summary:
         Rows whose log-loss was clipped.
     slice
         The value of a column that all rows share; None for all rows of the data.
+    gap
+        Mean confidence minus accuracy, whatever was asked for; None where the rows are gone that tell it.
     """
 
     input: Input
@@ -318,6 +320,7 @@ class Summary:
     recalibration_notes: tuple[str, ...]
     clipped_rows: int
     slice: Slice | None = None
+    gap: Estimate | None = None
 
     def __repr__(self) -> str:
         part = "" if self.slice is None else f", {self.slice}"

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from calcli.core.data.predictions import Predictions
+from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
+
+
+def gap_of(settings: Settings) -> MetricExpression:
+    """Return the metric behind the verdict on the confidence, which every report has."""
+    return parse_metric("mean_gap", settings.defaults)
 
 
 def default_metrics(
