@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser bench sample-data clean
+.PHONY: help demo test integration browser bench sample-data clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
@@ -19,6 +19,9 @@ test: $(VENV)/dev  ## ruff, mypy and pytest
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest
+
+integration: $(VENV)/integration  ## read and write through an object store and web servers started here
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest tests/integration
 
 browser: $(VENV)/browser  ## open pages of results in a browser, if chromium is installed
 	$(BIN)/pytest tests/browser
@@ -46,6 +49,10 @@ $(VENV)/installed: pyproject.toml | $(VENV)/pip
 
 $(VENV)/dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+$(VENV)/integration: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet --group integration
 	@touch $@
 
 $(VENV)/browser: $(VENV)/dev

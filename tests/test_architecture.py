@@ -25,6 +25,7 @@ ROOMS = {
         "io.options",
         "io.settings",
         "io.namedsystems",
+        "io.remote",
         "work",
         "report",
         "guide",

@@ -28,6 +28,7 @@ from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.version import __version__
+from calcli.io.remote import without_secrets
 
 DEBUG = "CALCLI_DEBUG"
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
@@ -85,6 +86,7 @@ def run() -> None:
 def status_of(arguments: list[str]) -> int:
     """Run the command line and return its exit status."""
     try:
+        arguments = [without_secrets(text) for text in arguments]
         return app(arguments or ["--help"], prog_name="calcli", standalone_mode=False) or FINE
     except KeyboardInterrupt:
         return INTERRUPTED

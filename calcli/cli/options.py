@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from typer import BadParameter, Option
@@ -23,14 +22,14 @@ NoColor = Annotated[bool, Option("--no-color", help="No bold text; also if NO_CO
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
 
 
-def _page(path: Path | None) -> Path | None:
-    if str(path) == "-":
+def _page(path: str | None) -> str | None:
+    if path == "-":
         raise BadParameter("a page is a file of its own; give a name such as report.html")
     return path
 
 
 Html = Annotated[
-    Path | None,
+    str | None,
     Option("--html", metavar="FILE", callback=_page, help="Also write all of it as one page of HTML."),
 ]
 
@@ -349,7 +348,7 @@ class Showing(Paging):
         Option("--format", "-f", help="Form of the results on standard output."),
     ] = "table"
     output: Annotated[
-        Path | None,
+        str | None,
         Option(
             "--output", "-o", metavar="DIR", help="Also write figures there, and report.json, .md and .html."
         ),

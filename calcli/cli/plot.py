@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -112,7 +111,7 @@ def plot(
         bool, typer.Option("--data", help="Also write the numbers in each figure as CSV, and its caption.")
     ] = False,
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--output", "-o", metavar="DIR", help="The folder to write the figures to."),
     ] = None,
     html: Html = None,
@@ -171,4 +170,4 @@ def plot(
             watcher=watcher,
             remark=(lambda text: None) if quiet else remark,
         )
-    emit("".join(f"{output / file}\n" for file in written if output))
+    emit("".join(f"{output.rstrip('/')}/{file}\n" for file in written if output))

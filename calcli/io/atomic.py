@@ -11,23 +11,32 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from calcli.core.language.errors import InputError
+from calcli.io.remote import Remote, path_of
 
 STREAMS = {1: "standard output", 2: "standard error"}
 AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, and what to do about it
 
 
 @contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
+def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
     """Give a temporary name to write to: it becomes `path` at the end, or vanishes if the block fails.
 
     It has the same ending, for writers that go by that. Links are followed; a file that is replaced keeps its
-    mode and, where that is allowed, its owner; a device or a pipe is sent what was written.
+    mode and, where that is allowed, its owner; a device or a pipe is sent what was written. A URL gets it
+    when it is complete.
 
     Raises
     ------
     InputError
         If nothing can be written there.
     """
+    if isinstance(where := path_of(path), Remote):
+        where.require_writable()
+        with tempfile.TemporaryDirectory(prefix="calcli-") as made:
+            yield (only := Path(made) / where.name)
+            where.upload(only)
+        return
+    path = where
     with _told(path):
         target, found = _followed(path)
         sent = found is not None and (not stat.S_ISREG(found.st_mode) or not target.exists())
@@ -107,7 +116,7 @@ def _umask() -> int:
 
 
 @contextmanager
-def filled_folder(path: Path) -> Iterator[Path]:
+def filled_folder(path: str | Path) -> Iterator[Path]:
     """Give a temporary folder to fill; its files move to `path` when the block ends.
 
     They vanish if the block is left otherwise. Files of the same names are replaced as `atomic_path` does,
@@ -120,6 +129,14 @@ def filled_folder(path: Path) -> Iterator[Path]:
     """
     if str(path) == "-":
         raise InputError("-o - asks for several files on standard output; expected the name of a folder")
+    if isinstance(where := path_of(path), Remote):
+        where.require_writable()
+        with tempfile.TemporaryDirectory(prefix="calcli-") as filled:
+            yield Path(filled)
+            for file in sorted(one for one in Path(filled).rglob("*") if one.is_file()):
+                (where / file.relative_to(filled).as_posix()).upload(file)
+        return
+    path = where
     with ExitStack() as made:
         home = Path(os.path.realpath(path))
         with _told(path, *AS_FOLDER):

@@ -28,6 +28,7 @@ from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.methods import METHODS
 from calcli.core.language.version import __version__
 from calcli.io.atomic import atomic_path
+from calcli.io.remote import AnyPath, path_of
 
 SCHEMA = "calcli.calibrator/1"
 HEADER = "calibrator"  # the array of an .npz file that holds the JSON
@@ -80,15 +81,15 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
     InputError
         If there is none, it is of an unknown version, or damaged.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; expected a calibrator, as written by calcli fit -o")
-    data = path.read_bytes()
+    file = path_of(path)
+    if not file.is_file():
+        raise InputError(f"{file}: no such file; expected a calibrator, as written by calcli fit -o")
+    data = file.read_bytes()
     if data.startswith(b"PK"):
-        document, arrays = _read_npz(path)
+        document, arrays = _read_npz(file)
     else:
-        document, arrays = _read_json(data, path), None
-    _check_version(document, path)
+        document, arrays = _read_json(data, file), None
+    _check_version(document, file)
     try:
         if arrays is None:
             parameters = {name: _decoded(value) for name, value in document["parameters"].items()}
@@ -96,9 +97,9 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
             parameters = {name: _parameter(array) for name, array in arrays.items()}
         return _record(document, parameters)
     except DAMAGE as error:
-        raise InputError(f"{path} is damaged ({_said(error)}); fit it again, or copy it again") from error
+        raise InputError(f"{file} is damaged ({_said(error)}); fit it again, or copy it again") from error
     except CalcliError as error:
-        raise InputError(f"{path} is not a valid calibrator: {error}") from error
+        raise InputError(f"{file} is not a valid calibrator: {error}") from error
 
 
 def _document(record: CalibratorRecord) -> dict[str, Any]:
@@ -229,7 +230,7 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _read_json(data: bytes, path: Path) -> Any:
+def _read_json(data: bytes, path: AnyPath) -> Any:
     try:
         return json.loads(data)
     except ValueError as error:
@@ -239,7 +240,7 @@ def _read_json(data: bytes, path: Path) -> Any:
         ) from error
 
 
-def _read_npz(path: Path) -> tuple[Any, dict[str, Array]]:
+def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive}
@@ -251,7 +252,7 @@ def _read_npz(path: Path) -> tuple[Any, dict[str, Array]]:
     return document, arrays
 
 
-def _check_version(document: Any, path: Path) -> None:
+def _check_version(document: Any, path: AnyPath) -> None:
     schema = document.get("schema") if isinstance(document, dict) else None
     name, version = SCHEMA.split("/")
     if not isinstance(schema, str) or not schema.startswith(f"{name}/"):

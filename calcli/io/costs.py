@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from calcli.core.data.priors import Priors
 from calcli.core.estimators.costs import FORMS, CostTable, Definition, parse_cost_word, with_distinct_names
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.places import listed
+from calcli.io.remote import AnyPath, path_of
 from calcli.io.smallfiles import ENDINGS, by_class, is_small_file, lines_of, tree
 
 Row: TypeAlias = Mapping[str, Any]
@@ -52,14 +52,14 @@ def read_priors(text: str) -> Priors:
                 f"{text!r} is not a list of priors; expected uniform, numbers such as 0.9,0.1, or a file "
                 f"that ends in {listed(ENDINGS)}"
             ) from None
-    path = Path(text)
+    path = path_of(text)
     found = by_class(path, CSV_PRIORS, head="prior")
     values = tuple(_number(path, (name,), value) for name, value in found.items())
     return Priors(values, tuple(found))
 
 
 def _cost_table(text: str) -> CostTable:
-    path = Path(text)
+    path = path_of(text)
     if not is_small_file(text):
         raise UsageError(
             f"{text!r} is not a list of costs; expected {FORMS}, or a file that ends in {listed(ENDINGS)}"
@@ -79,7 +79,7 @@ def _cost_table(text: str) -> CostTable:
     return CostTable(path.stem, tuple(rows), decisions, costs)
 
 
-def _csv_costs(path: Path) -> dict[str, Row]:
+def _csv_costs(path: AnyPath) -> dict[str, Row]:
     (_, *decisions), *lines = lines_of(path, CSV_COSTS)
     if len(set(decisions)) < len(decisions):
         raise InputError(f"{path}: a decision is named twice in the first line")
@@ -93,7 +93,7 @@ def _csv_costs(path: Path) -> dict[str, Row]:
     return rows
 
 
-def _number(path: Path, place: tuple[str, ...], value: Any) -> float:
+def _number(path: AnyPath, place: tuple[str, ...], value: Any) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

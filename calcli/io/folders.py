@@ -13,13 +13,14 @@ from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.layouts.names import natural_key
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
+from calcli.io.remote import AnyPath
 
 PARTITION = re.compile(r"([^=]+)=(.*)")
 SHARD = re.compile(r"(.+?)[-.]\d{3,5}-of-\d{3,5}.*")
 BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "_metadata.json")
 
 
-def parts_of(path: Path, options: ReadOptions) -> list[Path]:
+def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
     """Return the file, or the parts of a data set that a folder holds, in the order of their numbers.
 
     Raises
@@ -49,26 +50,27 @@ def parts_of(path: Path, options: ReadOptions) -> list[Path]:
             f"calcli evaluate {shlex.quote(str(path))}/{stem}-* --concat" for stem in sorted(shards)
         )
         raise InputError(f"{path} holds several splits, {listed(sorted(shards))}; evaluate one: {each}")
-    return sorted(files, key=lambda file: natural_key(file.relative_to(path).as_posix()))
+    return sorted(files, key=lambda file: natural_key(file.relative_to(str(path)).as_posix()))
 
 
-def partition_of(file: Path, folder: Path) -> dict[str, str]:
+def partition_of(file: AnyPath, folder: AnyPath) -> dict[str, str]:
     """Return what the names of folders within a folder say of a file, as `split=test` does."""
     if not folder.is_dir():
         return {}
-    names = file.relative_to(folder).parts[:-1]
+    names = file.relative_to(str(folder)).parts[:-1]
     return {match[1]: match[2] for name in names if (match := PARTITION.fullmatch(name))}
 
 
-def same_place(part: Path, folder: str, filled: Path) -> Path:
+def same_place(part: AnyPath, folder: str, filled: Path) -> Path:
     """Return where a part goes in another folder: to folders of the same names."""
     target = filled / part.relative_to(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()):
+def _files(folder: AnyPath) -> Iterator[AnyPath]:
+    entries: list[AnyPath] = list(folder.iterdir())
+    for entry in sorted(entries, key=str):
         if entry.name.startswith((".", "_")):
             continue
         if entry.is_dir():
@@ -78,12 +80,12 @@ def _files(folder: Path) -> Iterator[Path]:
             yield entry
 
 
-def _is_beside(file: Path, options: ReadOptions) -> bool:
+def _is_beside(file: AnyPath, options: ReadOptions) -> bool:
     """Return whether a file is no part: it has labels, or describes the others."""
     return bool(LABEL_FILE.fullmatch(file.name)) or str(file) == options.labels or file.name in BESIDE
 
 
-def _refuse_splits(path: Path) -> None:
+def _refuse_splits(path: AnyPath) -> None:
     """Refuse a folder of folders, each a data set, as `save_to_disk` writes those with several splits."""
     splits = sorted(one for one in path.iterdir() if one.is_dir() and any(map(format_of, one.iterdir())))
     if splits:

@@ -11,6 +11,7 @@ from typing import Any
 
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.metrics import UNIFORM
+from calcli.io.remote import AnyPath, path_of
 from calcli.io.smallfiles import ENDINGS, by_class, is_small_file, lines_of
 
 NAME = re.compile(r"[^\W\d][\w.-]*")
@@ -42,7 +43,7 @@ def read_class_groups(texts: tuple[str, ...], called: str = "--class-groups") ->
     for text in texts:
         name, value = _named(called, text, "size=cat+mouse,horse+cow", LENS, found)
         found[name] = (
-            _read_groups(Path(value)) if is_small_file(value) else _parse_groups(called, name, value)
+            _read_groups(path_of(value)) if is_small_file(value) else _parse_groups(called, name, value)
         )
     return found
 
@@ -88,7 +89,7 @@ def read_weights(
         name, value = _named(called, text, "mine=weights.csv", WEIGHTS, found)
         if Path(value).suffix.lower() != ".csv":
             raise UsageError(f"{called} {text}: expected a CSV file, as in {name}=weights.csv")
-        found[name] = _table_of_weights(Path(value))
+        found[name] = _table_of_weights(path_of(value))
     return found
 
 
@@ -118,7 +119,7 @@ def weights_of(pairs: Iterable[Iterable[Any]], owner: str) -> tuple[tuple[float,
     return tuple(table)
 
 
-def _table_of_weights(path: Path) -> tuple[tuple[float, float], ...]:
+def _table_of_weights(path: AnyPath) -> tuple[tuple[float, float], ...]:
     lines = lines_of(path, CSV_WEIGHTS)
     return weights_of(lines[1:] if lines[0][1:] == ["weight"] else lines, str(path))
 
@@ -149,7 +150,7 @@ def _parse_groups(called: str, name: str, text: str) -> dict[str, str]:
     return group_of
 
 
-def _read_groups(path: Path) -> dict[str, str]:
+def _read_groups(path: AnyPath) -> dict[str, str]:
     found = by_class(path, CSV_GROUPS, head="group")
     for name, group in found.items():
         if not isinstance(group, str | int) or isinstance(group, bool):

@@ -10,6 +10,7 @@ from pathlib import Path
 from calcli.core.language.errors import UsageError
 from calcli.io.options import ReadOptions
 from calcli.io.places import listed
+from calcli.io.remote import parts_of_pattern, path_of
 
 NAME = re.compile(r"[^/=\s]+")
 
@@ -43,7 +44,7 @@ def files_of_systems(files: Iterable[str], options: ReadOptions) -> list[str]:
     UsageError
         If other options choose the scores, or standard input would be read several times.
     """
-    files = list(files)
+    files = [one for file in files for one in parts_of_pattern(file)]
     systems = parse_systems(options.system)
     if not systems:
         return files
@@ -54,7 +55,7 @@ def files_of_systems(files: Iterable[str], options: ReadOptions) -> list[str]:
     return [f"{file}/{name}" for file in files for name in systems]
 
 
-def of_system(paths: Sequence[str | Path], options: ReadOptions) -> tuple[list[str | Path], ReadOptions]:
+def of_system(paths: Sequence[str], options: ReadOptions) -> tuple[list[str], ReadOptions]:
     """Return the files and options that paths such as `preds.csv/rf` stand for.
 
     Raises
@@ -71,4 +72,4 @@ def of_system(paths: Sequence[str | Path], options: ReadOptions) -> tuple[list[s
             f"{paths[0]} names none of the systems {listed(list(systems))}; say which one of them, as in "
             f"{paths[0]}/{next(iter(systems))}"
         )
-    return [Path(path).parent for path in paths], replace(options, scores=systems[names.pop()])
+    return [str(path_of(path).parent) for path in paths], replace(options, scores=systems[names.pop()])

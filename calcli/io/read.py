@@ -35,6 +35,7 @@ from calcli.io.layouts.order import refuse_sorted
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, type_in_words
+from calcli.io.remote import parts_of_pattern, path_of, without_secrets
 from calcli.io.source import HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
 from calcli.io.states import is_state, load_state
 from calcli.io.systems import refuse_systems
@@ -69,26 +70,27 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
 
 def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None) -> Predictions:
     """Read several files as one data set, in the order given; otherwise as `read`."""
-    states = [str(path) for path in paths if is_state(path)]
-    if states and len(paths) > 1:
+    given = [one for path in paths for one in parts_of_pattern(without_secrets(str(path)))]
+    states = [path for path in given if is_state(path)]
+    if states and len(given) > 1:
         raise UsageError(f"{states[0]} is a state; put states together with calcli merge, then read the one")
     if states:
         _refuse_options(states[0], options)
         return left_of(load_state(states[0]), states[0], in_file=True)
-    if len(paths) > 1 and "-" in map(str, paths):
+    if len(given) > 1 and "-" in given:
         raise UsageError("- (standard input) cannot be joined with files; give files only, or - alone")
-    name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    paths, options = of_system(paths, options or ReadOptions())
-    if [str(path) for path in paths] == ["-"]:
+    name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
+    given, options = of_system(given, options or ReadOptions())
+    if given == ["-"]:
         with spooled() as (path, form):
             found = form.module.open_file(path, STDIN).held().find(options)
         return understand(replace(found, files=()), name, options)
-    places = [(file, Path(path)) for path in paths for file in parts_of(Path(path), options)]
+    places = [(file, folder) for folder in map(path_of, given) for file in parts_of(folder, options)]
     files = [file for file, _ in places]
     forms = [known_format(file) for file in files]
     parts = [
-        form.module.open_file(file, str(file)).beside(partition_of(*place))
-        for form, (file, _), place in zip(forms, places, places, strict=True)
+        form.module.open_file(file, str(file)).beside(partition_of(file, folder))
+        for form, (file, folder) in zip(forms, places, strict=True)
     ]
     first = {part.what: file for part, file in zip(reversed(parts), reversed(files), strict=True)}
     if len(first) > 1:
@@ -101,8 +103,8 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
             f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
         )
     found = type(parts[0]).find_in_all(parts, options)
-    if len(paths) == 1 and len(files) > 1 and not options.concat:
-        refuse_systems(found, Path(paths[0]))
+    if len(given) == 1 and len(files) > 1 and not options.concat:
+        refuse_systems(found, given[0])
     return understand(found, name, options)
 
 
@@ -242,7 +244,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     """
     place, labels, labels_from, files = found.place, found.labels, found.labels_from, found.files
     if labels is None:
-        path = only_labels_beside(Path(files[0])) if options.labels is None else Path(options.labels)
+        path = only_labels_beside(path_of(files[0])) if options.labels is None else path_of(options.labels)
         labels, labels_from = read_labels(path, found.scores.shape, drop=options.drop_missing), str(path)
         files = (*files, labels_from)
     rows, columns = found.scores.shape

@@ -31,6 +31,7 @@ from calcli.io.places import listed
 from calcli.io.predicted import PredictedColumn, predicted_columns, refuse_rewriting
 from calcli.io.ranked import RankedScores
 from calcli.io.read import STDIN, spooled
+from calcli.io.remote import path_of
 from calcli.io.source import Contents, Source
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
 
@@ -172,10 +173,10 @@ def recalibrate_folder(
         raise InputError(f"{path} is a folder, but {target} is a file; expected a folder of its own after -o")
     if options.labels is not None:
         raise UsageError(f"--labels {options.labels}: {path} is a folder of parts; leave it out")
-    with filled_folder(Path(target)) as filled:
+    with filled_folder(target) as filled:
         parts = [
             recalibrate_file(record, str(part), str(same_place(part, path, filled)), options, wanted, watcher)
-            for part in parts_of(Path(path), options)
+            for part in parts_of(path_of(path), options)
         ]
     return Written(
         sum(part.rows for part in parts),
@@ -218,7 +219,8 @@ class _Passage:
 @contextmanager
 def _opened(path: str, target: str) -> Iterator[tuple[Contents, str, Format]]:
     """Give what is in a file, the format of it, and the one to be written."""
-    with spooled() if path == "-" else nullcontext((Path(path), known_format(Path(path)))) as (file, stored):
+    place = path_of(path)
+    with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, stored):
         form = output_format(target, stored.name)
         name, module = STDIN if path == "-" else path, stored.module
         if hasattr(module, "open_stream"):

@@ -12,6 +12,7 @@ from calcli.core.data.slices import Slice
 from calcli.core.estimators.interval import Interval
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric
+from calcli.io.remote import path_of
 from calcli.io.smallfiles import opened
 
 SCHEMA = "calcli.report/1"
@@ -29,7 +30,7 @@ def is_report(path: str) -> bool:
 def _holds_rows(path: str) -> bool:
     """Tell whether a JSON file holds predictions: a list, or columns with data."""
     try:
-        with Path(path).open("rb") as file:
+        with path_of(path).open("rb") as file:
             start = file.read(START).lstrip()
     except OSError:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sys
 import tomllib
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from calcli.core.language.errors import InputError
+from calcli.io.remote import AnyPath, path_of
 
 ENDINGS = (".csv", ".json", ".toml")
 
@@ -28,10 +30,11 @@ def opened(path: str | Path, mend: str = "") -> Iterator[tuple[BinaryIO, str]]:
     if str(path) == "-":
         yield sys.stdin.buffer, "standard input"
         return
-    if not Path(path).exists():
-        raise InputError(f"{path}: no such file{mend}")
-    with open(path, "rb") as file:
-        yield file, str(path)
+    place = path_of(path)
+    if not place.exists():
+        raise InputError(f"{place}: no such file{mend}")
+    with place.open("rb") as file:
+        yield file, str(place)
 
 
 def is_small_file(text: str) -> bool:
@@ -39,7 +42,7 @@ def is_small_file(text: str) -> bool:
     return Path(text).suffix.lower() in ENDINGS
 
 
-def by_class(path: Path, expected: str, head: str) -> dict[str, Any]:
+def by_class(path: AnyPath, expected: str, head: str) -> dict[str, Any]:
     """Return what a file says of each class; CSV has two columns.
 
     Parameters
@@ -69,7 +72,7 @@ def by_class(path: Path, expected: str, head: str) -> dict[str, Any]:
     return found
 
 
-def lines_of(path: Path, expected: str) -> list[list[str]]:
+def lines_of(path: AnyPath, expected: str) -> list[list[str]]:
     """Return the cells of a CSV file, without empty lines.
 
     Raises
@@ -77,14 +80,14 @@ def lines_of(path: Path, expected: str) -> list[list[str]]:
     InputError
         If there are none.
     """
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with path.open("rb") as stored, io.TextIOWrapper(stored, "utf-8-sig", newline="") as file:
         lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
     if not lines:
         raise InputError(f"{path} is empty; expected {expected}")
     return lines
 
 
-def tree(path: Path) -> dict[str, Any]:
+def tree(path: AnyPath) -> dict[str, Any]:
     """Return the object that a JSON or TOML file holds.
 
     Raises

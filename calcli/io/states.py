@@ -22,6 +22,7 @@ from calcli.core.state.deals import Deals, Statistic
 from calcli.core.state.state import Body, Facts, Head, Part, State
 from calcli.core.state.swaps import SWAPPED_DEALS, Swaps, swap_edges
 from calcli.io.atomic import atomic_path
+from calcli.io.remote import path_of
 
 ENDING = ".calcli"
 SCHEMA = "calcli.state/1"
@@ -59,9 +60,10 @@ def load_state(path: str | Path) -> State:
     InputError
         If there is none, it is of another version, or damaged.
     """
-    if not Path(path).is_file():
-        raise InputError(f"{path}: no such file; {EXPECTED}")
-    return from_bytes(Path(path).read_bytes(), str(path))
+    file = path_of(path)
+    if not file.is_file():
+        raise InputError(f"{file}: no such file; {EXPECTED}")
+    return from_bytes(file.read_bytes(), str(file))
 
 
 def to_bytes(state: State) -> bytes:

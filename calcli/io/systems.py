@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
+from pathlib import PurePath
 
 import numpy as np
 
@@ -15,7 +15,7 @@ FEWEST = 20  # rows of a file from which equal labels are no chance
 ID_NAMES = ("id", "ids", "row_id", "example_id", "sample_id", "instance_id", "uid", "uuid", "key")
 
 
-def refuse_systems(found: Source, folder: Path) -> None:
+def refuse_systems(found: Source, folder: str) -> None:
     """Refuse to pool files of one folder that hold the same rows.
 
     They do if all have as many rows, 20 or more, with the same labels in the same order, of two classes or
@@ -42,8 +42,8 @@ def refuse_systems(found: Source, folder: Path) -> None:
             (f"the same ids in column {name!r}" for name in named if _same_ids(found, name, labels)), ""
         )
     if same:
-        ending = Path(found.place.parts[0][0]).suffix
-        place = shlex.quote(str(folder))
+        ending = PurePath(found.place.parts[0][0]).suffix
+        place = shlex.quote(folder.rstrip("/"))
         raise InputError(
             f"{folder} holds {files} files with {same}: systems on the same rows, it seems, not parts of one "
             f"data set. Compare them with calcli evaluate {place}/*{ending}, or take them for one data set "

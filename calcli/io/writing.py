@@ -22,6 +22,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.atomic import atomic_path
 from calcli.io.formats import BY_NAME, Format, named_format
 from calcli.io.layouts.classlabels import metadata_with
+from calcli.io.remote import AnyPath, path_of
 
 PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits": "logit_"}
 ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}
@@ -83,7 +84,7 @@ class Frame:
 class Writer(ABC):
     """What puts parts, kept columns and scores, into one format: to a file, or without path to a pipe."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+    def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         self.sink, self.frame = sink, frame
 
     @abstractmethod
@@ -114,7 +115,7 @@ def output_format(target: str, stored: str) -> Format:
                 "an Arrow stream cannot be shown on a terminal; name a file with -o, or pipe it on"
             )
         return form
-    path = Path(target)
+    path = path_of(target)
     if path.is_dir():
         raise InputError(f"{target} is a folder; expected the name of a file after -o")
     return named_format(path)
@@ -140,7 +141,7 @@ def open_writer(target: str, form: Format, frame: Frame) -> Iterator[Writer]:
     """
     import pyarrow as pa
 
-    path = None if target == "-" else Path(target)
+    path = None if target == "-" else path_of(target)
     try:
         with ExitStack() as opened:
             if path is None:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 
 
 def sha256(files: Sequence[str]) -> str | None:
-    """Return the SHA-256 of the contents of files, one after the other, in hexadecimal; None of none."""
-    if not files:
+    """Return the SHA-256 of the contents of files, one after the other, in hexadecimal; None of none.
+
+    None too if some are elsewhere: they are not read whole for that.
+    """
+    if not files or any("://" in name for name in files):
         return None
     whole = hashlib.sha256()
     for name in files:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from calcli.core.calibrators.record import CalibratorRecord, prior_shift
@@ -15,6 +13,7 @@ from calcli.io.calibrators import load_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.options import ReadOptions
 from calcli.io.recalibrating import Wanted, Written, recalibrate_file, recalibrate_folder
+from calcli.io.remote import path_of
 
 
 def apply_file(
@@ -65,7 +64,7 @@ def apply_file(
     if decide is not None:
         with naming("--decide"):
             costs = _costs(decide, record)
-    recalibrated = recalibrate_folder if Path(file).is_dir() else recalibrate_file
+    recalibrated = recalibrate_folder if path_of(file).is_dir() else recalibrate_file
     wanted = Wanted(kind, shift, costs, rewrite_prediction=rewrite_prediction)
     return recalibrated(record, file, output, options, wanted, watcher)
 

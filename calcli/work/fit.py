@@ -31,6 +31,7 @@ from calcli.io import calibrators
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import Wanted, recalibrate_file
+from calcli.io.remote import path_of
 from calcli.report.fit import FitReport
 from calcli.report.hashing import sha256
 
@@ -186,7 +187,7 @@ def write_cross_validated(fit: Fit, file: str, target: str, options: ReadOptions
         If the fit is not to one whole file, or has no folds.
     """
     part = options.limit is not None or options.against_rest is not None or options.drop_missing
-    if file == "-" or Path(file).is_dir() or part:
+    if file == "-" or path_of(file).is_dir() or part:
         raise UsageError(
             "--cross-validated writes one whole file anew; fit to a file, without --limit, --against-rest "
             "and --drop-missing"
@@ -214,7 +215,7 @@ def save_fit(fit: Fit, path: str) -> None:
         If it would replace the predictions.
     """
     for file in fit.predictions.provenance.files:
-        if Path(path).exists() and Path(file).exists() and Path(path).samefile(file):
+        if path == file or (Path(path).exists() and Path(file).exists() and Path(path).samefile(file)):
             raise UsageError(f"-o {path} would replace the predictions; expected another file")
     calibrators.save_calibrator(record_of_fit(fit), path)
 

@@ -43,7 +43,7 @@ from calcli.work.selection import chosen_on
 
 def plot_files(
     files: Sequence[str],
-    output: Path | None,
+    output: str | None,
     options: ReadOptions,
     settings: Settings,
     *,
@@ -64,7 +64,7 @@ def plot_files(
     select_on: str | None = None,
     format: str = "png",
     data: bool = False,
-    html: Path | None = None,
+    html: str | None = None,
     watcher: Watcher = unwatched,
     remark: Callable[[str], None] = lambda text: None,
 ) -> list[str]:

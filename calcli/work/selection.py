@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Sequence
 from dataclasses import replace
-from glob import escape, glob
+from glob import glob
 from pathlib import Path
 
 from calcli.core.comparing.selection import Choice, best_of, paired_by_number
@@ -19,6 +19,7 @@ from calcli.core.language.settings import Settings
 from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
+from calcli.io.remote import is_url, parts_of_pattern, path_of
 from calcli.report.selection import SelectionReport
 
 REPORTED = ("accuracy", "ece_l2", "cw_ece_l2")
@@ -136,8 +137,12 @@ def files_of(place: str, option: str = "--report-on") -> list[str]:
     UsageError
         If there is none.
     """
-    pattern = f"{escape(place)}/*" if Path(place).is_dir() else place
-    found = sorted(file for file in glob(pattern) if not LABEL_FILE.fullmatch(Path(file).name))
+    folder = path_of(place)
+    if folder.is_dir():
+        files = [str(file) for file in folder.iterdir() if not file.name.startswith(".")]
+    else:
+        files = parts_of_pattern(place) if is_url(place) else glob(place)
+    found = sorted(file for file in files if not LABEL_FILE.fullmatch(Path(file).name))
     if not found:
         raise UsageError(
             f"{option} {place}: no such files; expected a folder or a pattern such as 'test/*.npy'"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from calcli.core.language.errors import InputError
 from calcli.io.places import listed
+from calcli.io.remote import AnyPath
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ BY_ENDING = {ending: form for form in FORMATS for ending in form.endings}
 GZIP = b"\x1f\x8b"
 
 
-def format_of(path: Path) -> Format | None:
+def format_of(path: AnyPath) -> Format | None:
     """Return the format that the name of a file stands for, or None."""
     packed = path.suffix.lower() == ".gz"
     found = BY_ENDING.get((path.with_suffix("") if packed else path).suffix.lower())
     return None if packed and found is not None and not found.text else found
 
 
-def named_format(path: Path) -> Format:
+def named_format(path: AnyPath) -> Format:
     """Return the format that the name of a file stands for.
 
     Raises
@@ -96,7 +96,7 @@ def named_format(path: Path) -> Format:
     return found
 
 
-def _refuse_foreign(path: Path) -> None:
+def _refuse_foreign(path: AnyPath) -> None:
     """Raise an InputError with what converts a file that is not read, if it is known."""
     for endings, line in CONVERSIONS.items():
         if path.suffix.lower() in endings:
@@ -107,7 +107,7 @@ def _refuse_foreign(path: Path) -> None:
             )
 
 
-def known_format(path: Path) -> Format:
+def known_format(path: AnyPath) -> Format:
     """Return the format of a file that is to be read.
 
     Raises
@@ -138,9 +138,9 @@ def sniff(start: bytes) -> str:
     return "gzip" if start.startswith(GZIP) else "csv"
 
 
-def _refuse_wrong_content(path: Path, expected: Format) -> None:
+def _refuse_wrong_content(path: AnyPath, expected: Format) -> None:
     """Raise an InputError if a file does not begin as all files of its binary format do."""
-    with path.open("rb") as file:
+    with path.open("rb", buffering=0) as file:
         start = file.read(16)
     if not start.startswith(expected.magic):
         found = sniff(start)

@@ -7,7 +7,6 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.damage import arrow_errors
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place
+from calcli.io.remote import AnyPath, on_disk
 from calcli.io.tables import MemoryTable, Table, TableSource
 from calcli.io.writing import Frame, Writer
 
@@ -28,7 +28,7 @@ SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
 
-def open_file(path: Path, name: str) -> Table:
+def open_file(path: AnyPath, name: str) -> Table:
     """Parse a file.
 
     Raises
@@ -40,7 +40,9 @@ def open_file(path: Path, name: str) -> Table:
     with arrow_errors(name, "CSV file"):
         try:
             table = csv.read_csv(
-                str(path), csv.ReadOptions(block_size=BLOCK_BYTES), csv.ParseOptions(delimiter=delimiter)
+                str(on_disk(path)),
+                csv.ReadOptions(block_size=BLOCK_BYTES),
+                csv.ParseOptions(delimiter=delimiter),
             )
         except pa.ArrowInvalid:
             _refuse_ragged(path, name, delimiter)
@@ -51,7 +53,7 @@ def open_file(path: Path, name: str) -> Table:
     return MemoryTable(name, table)
 
 
-def open_stream(path: Path, name: str, *, as_text: bool) -> Table:
+def open_stream(path: AnyPath, name: str, *, as_text: bool) -> Table:
     """Look at a file that is to be passed on; see `CsvStream`."""
     delimiter = _delimiter(path, name)
     with arrow_errors(name, "CSV file"), _open(path, delimiter) as reader:
@@ -76,7 +78,7 @@ class CsvStream(Table):
         Between fields.
     """
 
-    path: Path
+    path: AnyPath
     name: str
     as_text: bool
     schema: Any
@@ -111,23 +113,23 @@ class CsvStream(Table):
         return Table.find(typed, options, labelled=labelled)
 
 
-def _open(path: Path, delimiter: str, options: Any = None) -> Any:
+def _open(path: AnyPath, delimiter: str, options: Any = None) -> Any:
     return csv.open_csv(
-        str(path),
+        str(on_disk(path)),
         csv.ReadOptions(block_size=STREAMED_BYTES),
         csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         options,
     )
 
 
-def delimiter_of(path: Path) -> str:
+def delimiter_of(path: AnyPath) -> str:
     """Return what stands between fields, by the ending of the file."""
     return "\t" if ".tsv" in (suffix.lower() for suffix in path.suffixes[-2:]) else ","
 
 
-def _delimiter(path: Path, name: str) -> str:
+def _delimiter(path: AnyPath, name: str) -> str:
     """Return what stands between fields: by the ending of the file, or by its headings if it has none."""
-    with arrow_errors(name, "CSV file"), pa.input_stream(str(path)) as stream:
+    with arrow_errors(name, "CSV file"), pa.input_stream(str(on_disk(path))) as stream:
         header = io.BufferedReader(stream).readline()
     delimiter = delimiter_of(path)
     if not path.suffix and b"\t" in header and b"," not in header:
@@ -158,7 +160,7 @@ def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
             )
 
 
-def _refuse_ragged(path: Path, name: str, delimiter: str) -> None:
+def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
     """Raise an InputError that names the first line with too few or too many fields, if there is one."""
     ragged = []
 
@@ -168,7 +170,7 @@ def _refuse_ragged(path: Path, name: str, delimiter: str) -> None:
 
     try:
         csv.read_csv(  # in one thread: others count no rows, and must hold no Python code (see _native)
-            str(path),
+            str(on_disk(path)),
             csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
             csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
         )
@@ -184,7 +186,7 @@ def _refuse_ragged(path: Path, name: str, delimiter: str) -> None:
 class CsvWriter(Writer):
     """CSV: text is quoted only in parts where it must be; a pipe keeps what stood between the fields read."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+    def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
         self._delimiter = delimiter = frame.delimiter if path is None else delimiter_of(path)
         self._schema = frame.schema(decoded=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from calcli.io.damage import arrow_errors
 from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.names import label_names, score_names
+from calcli.io.remote import AnyPath, on_disk
 from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
 
@@ -25,7 +25,7 @@ EXPECTED = (
 )
 
 
-def open_file(path: Path, name: str) -> Table:
+def open_file(path: AnyPath, name: str) -> Table:
     """Parse a JSON file, or JSON lines with this ending.
 
     Raises
@@ -33,7 +33,7 @@ def open_file(path: Path, name: str) -> Table:
     InputError
         If it is not JSON, or holds no table.
     """
-    with arrow_errors(name, "JSON file"), pa.input_stream(str(path)) as stream:
+    with arrow_errors(name, "JSON file"), pa.input_stream(str(on_disk(path))) as stream:
         text = io.BufferedReader(stream).read().decode("utf-8-sig")
     try:
         found = json.loads(text)
@@ -113,7 +113,7 @@ def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
 class JsonWriter(Writer):
     """A list of records; a missing number in a kept column is null."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+    def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
         self._schema = frame.schema(decoded=True)
         self._begun = False

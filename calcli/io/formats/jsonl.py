@@ -6,7 +6,6 @@ import codecs
 import io
 import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.damage import arrow_errors, sound
 from calcli.io.layouts.harness import MARKS, harness_table
+from calcli.io.remote import AnyPath, on_disk
 from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
 
@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 LONGEST_SHOWN = 20  # characters of a line that is refused
 
 
-def open_file(path: Path, name: str) -> Table:
+def open_file(path: AnyPath, name: str) -> Table:
     """Parse a file of JSON lines.
 
     Raises
@@ -32,16 +32,16 @@ def open_file(path: Path, name: str) -> Table:
         If a line is not a JSON object, or a field is of different types.
     """
     with arrow_errors(name, "file of JSON lines"):
-        with pa.input_stream(str(path)) as stream:
+        with pa.input_stream(str(on_disk(path))) as stream:
             first = _refuse_other_json(io.BufferedReader(stream), name)
         if any(f'"{mark}"'.encode() in first for mark in MARKS):
-            with pa.input_stream(str(path)) as stream:
+            with pa.input_stream(str(on_disk(path))) as stream:
                 found = harness_table(
                     [json.loads(line) for line in io.BufferedReader(stream) if line.strip()], name
                 )
             if found is not None:
                 return MemoryTable(name, found)
-        table = pa.json.read_json(str(path), pa.json.ReadOptions(block_size=BLOCK_BYTES))
+        table = pa.json.read_json(str(on_disk(path)), pa.json.ReadOptions(block_size=BLOCK_BYTES))
         return MemoryTable(name, sound(table))
 
 
@@ -69,7 +69,7 @@ def _refuse_other_json(lines: Iterable[bytes], name: str) -> bytes:
 class JsonLinesWriter(Writer):
     """JSON lines; a missing number in a kept column is null."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+    def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
         self._schema = frame.schema(decoded=True)
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from io import BufferedReader
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -22,6 +21,7 @@ from calcli.io.labels import Labels
 from calcli.io.layouts import ARRAYS
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, listed, type_in_words
+from calcli.io.remote import AnyPath, path_of
 from calcli.io.source import HeldScores, LazyColumns, Source, StoredScores, rows_and_columns
 from calcli.io.writing import Frame, Writer
 
@@ -68,7 +68,7 @@ def read_header(file: BufferedReader, name: str) -> Header:
 class NpyScores:
     """Scores in a .npy file, read into one buffer block by block; a memory map would count as our memory."""
 
-    path: Path
+    path: AnyPath
     header: Header
     shape: tuple[int, int]
 
@@ -119,7 +119,7 @@ class NpyScores:
 class NpyFile(Arrays):
     """A file with one array, of scores."""
 
-    path: Path
+    path: AnyPath
     header: Header
 
     def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
@@ -131,7 +131,7 @@ class NpyFile(Arrays):
                     ".npz"
                 )
         name, shape = str(self.path), self.header.shape
-        given = None if options.labels is None else Path(options.labels)
+        given = None if options.labels is None else path_of(options.labels)
         beside = given or labels_of_same_stem(self.path)
         labels_shape = None
         if (
@@ -179,11 +179,11 @@ class NpyFile(Arrays):
         shape = rows_and_columns(turned, str(self.path), positive)
         if (header.fortran_order and len(header.shape) > 2) or axis < len(header.shape) - 1:
             # its rows lie scattered over the file
-            return HeldScores(classes_last(np.load(self.path, allow_pickle=False), axis).reshape(shape))
+            return HeldScores(classes_last(_array(self.path), axis).reshape(shape))
         return NpyScores(self.path, header, shape)
 
 
-def open_file(path: Path, name: str) -> NpyFile:
+def open_file(path: AnyPath, name: str) -> NpyFile:
     """Read the head of a .npy file.
 
     Raises
@@ -195,7 +195,12 @@ def open_file(path: Path, name: str) -> NpyFile:
         return NpyFile(path, read_header(file, name))
 
 
-def labels_of_same_stem(path: Path) -> Path | None:
+def _array(path: AnyPath) -> Array:
+    with path.open("rb") as file:
+        return np.load(file, allow_pickle=False)
+
+
+def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
     """Return the file of labels beside a .npy file of scores that is named after it, or None."""
     plain = SCORES_ENDING.sub("", path.stem)
     for stem in dict.fromkeys((path.stem, plain)):
@@ -206,12 +211,12 @@ def labels_of_same_stem(path: Path) -> Path | None:
     return None
 
 
-def labels_file(path: Path) -> Path:
+def labels_file(path: AnyPath) -> AnyPath:
     """Return where the labels of a .npy file of scores are written."""
     return path.with_name(f"{path.stem}_{LABEL_ENDINGS[0]}.npy")
 
 
-def only_labels_beside(path: Path) -> Path:
+def only_labels_beside(path: AnyPath) -> AnyPath:
     """Return the one file of labels in the folder of a file.
 
     Raises
@@ -233,7 +238,7 @@ def only_labels_beside(path: Path) -> Path:
     return beside[0]
 
 
-def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None, *, drop: bool = False) -> Labels:
+def read_labels(path: AnyPath, scores_shape: tuple[int, ...] | None = None, *, drop: bool = False) -> Labels:
     """Read a .npy file of labels; all axes are flattened; `drop` as in `labels_from_array`.
 
     Raises
@@ -248,7 +253,7 @@ def read_labels(path: Path, scores_shape: tuple[int, ...] | None = None, *, drop
         )
     open_file(path, str(path))
     try:
-        values = np.load(path, allow_pickle=False)
+        values = _array(path)
     except ValueError as error:
         raise InputError(f"{path} is truncated or damaged; copy it again") from error
     return flat_labels(values, scores_shape, str(path), Place(((str(path), values.size),)), drop=drop)
@@ -260,7 +265,7 @@ class NpyWriter(Writer):
     Labels that came from beside scores go beside them again.
     """
 
-    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+    def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
         self._rows = 0
         labelled = path is not None and frame.others.names == [LABEL]

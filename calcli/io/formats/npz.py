@@ -6,7 +6,6 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,10 +13,11 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.arrays import Archive, native
+from calcli.io.remote import AnyPath
 from calcli.io.writing import Frame, Writer
 
 
-def open_file(path: Path, name: str) -> Archive:
+def open_file(path: AnyPath, name: str) -> Archive:
     """List the arrays of an .npz file.
 
     Raises
@@ -30,13 +30,13 @@ def open_file(path: Path, name: str) -> Archive:
     return Archive(name, names, partial(_load, path))
 
 
-def _load(path: Path, name: str) -> Array:
+def _load(path: AnyPath, name: str) -> Array:
     with _damage_said(path, name), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return native(archive[name])
 
 
 @contextmanager
-def _damage_said(path: Path, name: str = "") -> Iterator[None]:
+def _damage_said(path: AnyPath, name: str = "") -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, EOFError, OSError) as error:
@@ -51,7 +51,7 @@ def _damage_said(path: Path, name: str = "") -> Iterator[None]:
 class NpzWriter(Writer):
     """An archive of the array, the class names and the kept columns; gathered in memory."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame, path: Path | None) -> None:
+    def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
         self._beside: list[Any] = []
         self._scores: list[Doubles] = []

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from calcli.io.batches import BatchWriter
 from calcli.io.damage import arrow_errors, readable, sound
 from calcli.io.places import Place
+from calcli.io.remote import AnyPath, Remote
 from calcli.io.tables import Table
 from calcli.io.writing import Frame, Writer
 
@@ -24,7 +25,7 @@ READ_BYTES = 1 << 16
 class ParquetTable(Table):
     """A parquet file, opened anew for each pass so that thousands of them hold no handles."""
 
-    path: Path
+    path: AnyPath
     metadata: Any
     schema: Any
 
@@ -48,13 +49,11 @@ class ParquetTable(Table):
 
     def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
         # mapped for one row group only, so that no more than its pages count as our memory
-        with pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, memory_map=True) as file:
+        with _opened(self.path, self.metadata, memory_map=True) as file:
             yield from sound(file.read_row_group(group, names)).select(names).to_batches()
 
     def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
-        with pq.ParquetFile(
-            self.path, metadata=self.metadata, pre_buffer=False, buffer_size=READ_BYTES
-        ) as file:
+        with _opened(self.path, self.metadata, buffer_size=READ_BYTES) as file:
             for batch in file.iter_batches(SLICE_ROWS, [group], names):
                 yield sound(batch).select(names)
 
@@ -64,7 +63,7 @@ class ParquetTable(Table):
         return float(self.metadata.row_group(group).total_byte_size) * share
 
 
-def open_file(path: Path, name: str) -> Table:
+def open_file(path: AnyPath, name: str) -> Table:
     """Read the schema of a parquet file.
 
     Raises
@@ -72,8 +71,15 @@ def open_file(path: Path, name: str) -> Table:
     InputError
         If it is not one, or is truncated.
     """
-    with arrow_errors(name, "parquet file"), pq.ParquetFile(path) as file:
+    with arrow_errors(name, "parquet file"), _opened(path) as file:
         return ParquetTable(path, file.metadata, readable(file.schema_arrow))
+
+
+def _opened(path: AnyPath, metadata: Any = None, **local: Any) -> Any:
+    """Return an open file; of one elsewhere the columns of a row group are asked for together."""
+    if isinstance(path, Remote):
+        return pq.ParquetFile(path.open("rb", buffering=0), metadata=metadata, pre_buffer=True)
+    return pq.ParquetFile(path, metadata=metadata, pre_buffer=False, **local)
 
 
 def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:

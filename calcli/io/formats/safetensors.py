@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.arrays import Archive
 from calcli.io.formats.npz import NpzWriter
+from calcli.io.remote import AnyPath
 
 LENGTH = 8  # bytes that say how long the head is
 METADATA = "__metadata__"
@@ -31,7 +31,7 @@ TYPES = {
 }
 
 
-def open_file(path: Path, name: str) -> Archive:
+def open_file(path: AnyPath, name: str) -> Archive:
     """Read the head of a file.
 
     Raises
@@ -71,7 +71,7 @@ def _checked(said: dict[str, Any], held: int) -> tuple[str, tuple[int, ...], int
 
 
 def _load(
-    path: Path, data: int, arrays: dict[str, tuple[str, tuple[int, ...], int]], classes: Any, name: str
+    path: AnyPath, data: int, arrays: dict[str, tuple[str, tuple[int, ...], int]], classes: Any, name: str
 ) -> Array:
     if name not in arrays:
         return np.array(list(map(str, classes)))
@@ -79,7 +79,12 @@ def _load(
     if kind not in TYPES:
         raise InputError(f"{path}: the array {name} has the type {kind}; expected one of {', '.join(TYPES)}")
     count = int(np.prod(shape, dtype=object))
-    found = np.fromfile(path, TYPES[kind], count, offset=data + start).reshape(shape)
+    found = np.empty(count, TYPES[kind])
+    with path.open("rb") as file:
+        file.seek(data + start)
+        if file.readinto(found.data) != found.nbytes:
+            raise InputError(f"{path} became shorter while it was read; evaluate it when it is complete")
+    found = found.reshape(shape)
     if kind == "BF16":  # the first half of single precision
         return (found.astype(np.uint32) << 16).view(np.float32)
     return found.astype(found.dtype.newbyteorder("="), copy=False)
