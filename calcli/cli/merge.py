@@ -22,11 +22,11 @@ def merge(
         str, typer.Option("--output", "-o", metavar="FILE.calcli", help="The state of all their rows.")
     ],
     talking: Talking,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Form of what is told.")] = "table",
+    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
 ) -> None:
     """Put the states of parts together.
 
-    A state is what one pass over predictions brings home: sums, score cells and counts in a small file. That
+    A state is the result of one pass over predictions: sums, score cells and counts in a small file. That
     of the parts is that of the whole, so that days, shards and machines can be evaluated together without
     reading a row again.
 

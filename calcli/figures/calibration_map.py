@@ -59,7 +59,7 @@ def caption(results: Mapping[str, CalibrationMap]) -> str:
         f"Line: the score ({first.lens}) after calibration against the score before{scaled}. Circles: "
         f"observed frequencies in {BINS} bins of equal width there, their area by the number of rows, faint "
         f"where they are fewer than {FEW_ROWS}; of {looked} rows{thinned}. Gray: "
-        f"{SPREAD:.0%} of the rows of about that score, where the map is none of the score alone."
+        f"{SPREAD:.0%} of the rows of about that score, where the map depends on more than the score."
     )
 
 

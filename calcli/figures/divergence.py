@@ -42,7 +42,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
         predictions = evaluation.predictions
         if predictions.n_classes != 2:
             raise UsageError(
-                f"the figure divergence needs 2 classes, and {predictions.provenance.path} has "
+                f"the figure divergence needs 2 classes, but {predictions.provenance.path} has "
                 f"{predictions.n_classes}; see --against-rest"
             )
     results = {

@@ -154,7 +154,7 @@ def _tell(axes: Axes, every: Sequence[Course]) -> None:
 def _is_marked(course: Course) -> bool:
     """Tell whether a file is marked: of a calibration error only what another set chose.
 
-    It is no proper score, so that its least value chooses no model.
+    It is not a proper score: its least value does not choose a model.
     """
     return course.chosen is not None or (course.best is not None and not course.call.entry.family.beside_null)
 

@@ -1,4 +1,4 @@
-"""Figures for pages: SVG with real text, in the colors of the page, that tells its values on hover."""
+"""Figures for pages: SVG with real text, in the colors of the page, that shows its values on hover."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Area:
     corners
         (n, 2, 2) two opposite corners of each, in its coordinates.
     texts
-        What each tells.
+        What each says.
     around
         Points that are added on every side.
     """
@@ -68,7 +68,7 @@ def tell(
     x, y
         Lower and upper ends, each (n,) or a number.
     texts
-        What each of the n boxes tells.
+        What each of the n boxes says.
     around
         Points that are added on every side.
     """
@@ -118,7 +118,7 @@ def tell_curves(
 
 
 def bin_texts(edges: Doubles, count: NDArray[np.int64], score: Doubles, frequency: Doubles) -> list[str]:
-    """Return what each bin with rows tells; arguments as for `reliability_bars`."""
+    """Return the words for each bin with rows; arguments as for `reliability_bars`."""
     b = count > 0
     bins = zip(edges[:-1][b], edges[1:][b], count[b], score[b], frequency[b], strict=True)
     return [
@@ -128,7 +128,7 @@ def bin_texts(edges: Doubles, count: NDArray[np.int64], score: Doubles, frequenc
 
 
 def estimate_words(estimate: Estimate) -> str:
-    """Return what an estimate tells."""
+    """Return the words for an estimate."""
     words = f"{estimate.call.asked} {estimate.value:.4f}"
     if estimate.interval is None:
         return words
@@ -165,7 +165,7 @@ def inline_svg(figure: Figure, name: str, label: str) -> str:
 
 
 def _hovers(figure: Figure) -> Iterator[str]:
-    """Yield an invisible box with its text for all that a figure tells."""
+    """Yield an invisible box with its text for everything a figure says on hover."""
     scale, height = POINTS / figure.dpi, figure.get_figheight() * POINTS
     for area in AREAS.get(figure, ()):
         flat = area.axes.transData.transform(area.corners.reshape(-1, 2)) * scale

@@ -104,7 +104,9 @@ def _rules(entry: Mapping[str, Any], min_rows: int | None, defaults: Mapping[str
         proof: Proof = _choice(entry, "prove", Proof)
         conditions.append(NoWorse(_margin(worse, entry[worse]), proof))
     elif "prove" in entry:
-        raise UsageError(f"prove is about a baseline; say how much worse is allowed with {worse} = 0.01 or 0")
+        raise UsageError(
+            f"prove compares with a baseline; say how much worse is allowed with {worse} = 0.01 or 0"
+        )
     if not conditions:
         raise UsageError(f"it asks for nothing; expected one of {', '.join(CONDITIONS)}")
     return [Rule(call, condition, **common) for condition in conditions]

@@ -118,7 +118,7 @@ def recalibrate_file(
     """
     options, wanted = options or ReadOptions(), wanted or Wanted()
     if options.labels is not None and not path.endswith(".npy"):
-        raise UsageError(f"--labels {options.labels}: {path} keeps its labels by itself; leave it out")
+        raise UsageError(f"--labels {options.labels}: {path} has its labels inside; leave it out")
     with _opened(path, target) as (contents, stored, form):
         passage = _prepared(record, contents, stored, form, options, wanted)
         beside = _labels_beside(passage, stored, form, target)

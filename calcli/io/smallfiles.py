@@ -101,5 +101,7 @@ def tree(path: AnyPath) -> dict[str, Any]:
     except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise InputError(f"{path} is not valid {path.suffix[1:].upper()}: {fault}") from fault
     if not isinstance(found, dict):
-        raise InputError(f"{path} holds a {type(found).__name__}; expected an object with a key a class")
+        raise InputError(
+            f"{path} holds a {type(found).__name__}; expected an object with a key for each class"
+        )
     return found

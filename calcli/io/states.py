@@ -106,7 +106,7 @@ def from_bytes(data: bytes, name: str = "state") -> State:
     except CalcliError:
         raise
     except DAMAGE as fault:
-        raise InputError(f"{name} is damaged or no state ({fault}); {EXPECTED}") from fault
+        raise InputError(f"{name} is damaged, or not a state ({fault}); {EXPECTED}") from fault
 
 
 def _require_version(head: Any, name: str) -> None:

@@ -131,7 +131,7 @@ def _classes(summary: Summary) -> Iterator[Warning]:
     if summary.input.of_answers:
         if summary.accuracy in (0, 1):
             same = "right" if summary.accuracy else "wrong"
-            yield Warning("one_outcome", f"Every answer is {same}: what tells right from wrong is untested.")
+            yield Warning("one_outcome", f"Every answer is {same}: telling right from wrong is untested.")
         return
     present = [row.name for row in summary.per_class if row.rows]
     absent = [row.name for row in summary.per_class if not row.rows]

@@ -35,7 +35,7 @@ class _Page(Markdown):
 
 def pages_table(summaries: Mapping[str, str]) -> Table:
     """Return a table of all pages, a line each."""
-    columns = (Column("page", "left"), Column("what it tells", "left"))
+    columns = (Column("page", "left"), Column("what it covers", "left"))
     return Table("The guide", columns, tuple(summaries.items()), (MORE,))
 
 

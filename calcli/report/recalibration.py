@@ -15,7 +15,7 @@ from calcli.report.shown import Column, Table
 from calcli.report.wording import NONE, PARTS, WON_BACK, interval_head
 
 LOSSES = ("calibration_loss", "relative_calibration_loss")
-NAMED = {"brier": "Brier score", "bayes_risk": "Bayes risk"}  # after somebody
+NAMED = {"brier": "Brier score", "bayes_risk": "Bayes risk"}  # after a person
 PHRASES = {
     "dp": "an affine recalibration",
     "temperature": "temperature scaling",

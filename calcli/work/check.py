@@ -56,7 +56,7 @@ def check(
     InputError
         If the policy is not valid, or baseline and predictions do not fit together.
     UsageError
-        If these are no predictions, or an option does not fit.
+        If these are not predictions, or an option does not fit.
     """
     how = PairSettings(**checked(PairSettings, pairing, "keyword"))
     predictions = predictions_of(data, None, {})

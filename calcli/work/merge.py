@@ -16,12 +16,12 @@ def merge_files(files: Sequence[str], output: str) -> MergeReport:
     Raises
     ------
     InputError
-        If one is no state, they are not alike, or hold the same rows.
+        If one is not a state, they are not alike, or hold the same rows.
     """
     others = [file for file in files if not is_state(file)]
     if others:
         raise UsageError(
-            f"{others[0]} is no state; make one with calcli evaluate {others[0]} --save-state NAME.calcli"
+            f"{others[0]} is not a state; make one with calcli evaluate {others[0]} --save-state NAME.calcli"
         )
     whole: State = merge(load_state(file) for file in files)
     save_state(whole, output)

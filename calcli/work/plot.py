@@ -105,7 +105,7 @@ def plot_files(
     watcher
         Starts a progress bar.
     remark
-        Is told what the reader of a figure should know and cannot see there.
+        Called with what the reader of a figure should know and cannot see there.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def plot_files(
     )
     refuse_binning(kinds if figures else [FIGURES["reliability"]], binning)
     if output is None and (html is None or data):
-        raise UsageError("figures need a place: give -o DIR, or --html FILE without --data")
+        raise UsageError("figures need somewhere to go: give -o DIR, or --html FILE without --data")
     if select and select_on:
         selected = chosen_on(select_on, select, options, settings, watcher)
         view = replace(view, selected=(f"best {select} on {select_on}", selected))

@@ -21,7 +21,7 @@ from calcli.work.read import OF_TABLES, split_reading
 
 @dataclass(frozen=True, repr=False, eq=False)
 class State(Remains):
-    """What one pass over predictions brings home; `evaluate`, `compare` and `check` take it for them."""
+    """The result of one pass over predictions; `evaluate`, `compare` and `check` take it in their place."""
 
     @classmethod
     @of_python

@@ -301,7 +301,7 @@ def test_two_groups_make_no_simplex(run, sample, tmp_path):
     file = sample / "digits_network_test.npy"
     done = run("plot", file, "--figure", "simplex", *groups, "-o", tmp_path)
     assert done.status == 2
-    assert "a simplex needs 3 or 4 groups of classes, and " in done.err
+    assert "a simplex needs 3 or 4 groups of classes, but " in done.err
     both = [*groups, "--class-groups", "other=0,1,2+3+4+5+6+7+8+9"]
     assert (
         "choose with --lens: half, other"

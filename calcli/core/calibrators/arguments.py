@@ -167,7 +167,7 @@ def _columns_named(
         raise InputError(f"classes= has {names.size} names; expected {width}, one for each column")
     distinct, inverse = np.unique(values, return_inverse=True)
     if unknown := [name for name in distinct.tolist() if name not in columns]:
-        raise InputError(f"the label {unknown[0]!r} is none of the classes=, {shortened(names.tolist())}")
+        raise InputError(f"the label {unknown[0]!r} is not one of the classes=, {shortened(names.tolist())}")
     return np.array([columns[name] for name in distinct.tolist()])[inverse], names
 
 

@@ -190,7 +190,7 @@ class Platt(Logistic):
     {lens}
     score : {"log_loss", "brier", "ece", "ece_l2"}
         What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is that of each map by itself, in a box which a note tells; see `Temperature`.
+        calibration error is that of each map by itself, in a box that a note gives; see `Temperature`.
 
     References
     ----------
@@ -252,7 +252,7 @@ class Beta(Logistic):
     {lens}
     score : {"log_loss", "brier", "ece", "ece_l2"}
         What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is that of each map by itself, in a box which a note tells; see `Temperature`.
+        calibration error is that of each map by itself, in a box that a note gives; see `Temperature`.
 
     References
     ----------

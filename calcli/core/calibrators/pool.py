@@ -103,7 +103,7 @@ class Pool(Calibrator):
         """Raise `ValueError` unless the parameters are such as a fit gives."""
         mixed = np.asarray(self.learned(WEIGHTS))
         if not (np.isfinite(mixed).all() and mixed.min() >= 0 and abs(mixed.sum() - 1) < 1e-9):
-            raise ValueError("weights that are no shares")
+            raise ValueError("weights that are not shares")
         for member in self._fitted():
             member.check()
 

@@ -182,7 +182,7 @@ class BiasOnly(LinearSoftmax):
     ----------
     score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
         What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is looked for in a box around that, by a grid which a note tells; see `Temperature`.
+        calibration error is looked for in a box around that, by a grid that a note gives; see `Temperature`.
 
     References
     ----------
@@ -217,7 +217,7 @@ class DPAffine(LinearSoftmax):
     ----------
     score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
         What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is looked for in a box around that, by a grid which a note tells; see `Temperature`.
+        calibration error is looked for in a box around that, by a grid that a note gives; see `Temperature`.
 
     References
     ----------
@@ -252,7 +252,7 @@ class DPAffine(LinearSoftmax):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _FeatureSoftmax(LinearSoftmax):
-    """What vector and matrix scaling share: features that are log-probabilities, or raw logits if told so."""
+    """What vector and matrix scaling share: log-probabilities as features, or raw logits if asked for."""
 
     per_class: ClassVar[bool]  # whether a class has one slope, or one for the score of each class
 
@@ -289,7 +289,7 @@ class VectorScaling(_FeatureSoftmax):
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
     score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
         What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is looked for in a box around that, by a grid which a note tells; see `Temperature`.
+        calibration error is looked for in a box around that, by a grid that a note gives; see `Temperature`.
 
     References
     ----------
@@ -333,7 +333,7 @@ class MatrixScaling(_FeatureSoftmax):
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
     score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
         What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is looked for in a box around that, by a grid which a note tells; see `Temperature`.
+        calibration error is looked for in a box around that, by a grid that a note gives; see `Temperature`.
 
     References
     ----------

@@ -37,7 +37,7 @@ class Spline(OneDimensional):
     knots : int
         Number of knots, 4 or more, evenly spaced.
     positions : tuple of float
-        Knots of one's own in their place: ascending fractiles of the rows from 0 to 1, 4 or more.
+        Knots to use in their place: ascending fractiles of the rows from 0 to 1, 4 or more.
     runout : {"natural", "quadratic", "cubic"}
         The outer pieces: without curvature at the ends, quadratic, or one cubic with their neighbors.
     target : {"difference", "cumulative"}

@@ -50,7 +50,7 @@ class Temperature(_Positive):
     Parameters
     ----------
     score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
-        What is minimized. A calibration error is no proper score: it is least where probabilities are right
+        What is minimized. A calibration error is not a proper score: it is least where they are right
         on average in bins, which useless ones are as well, and it jumps where a row changes its bin. It is
         looked for on a grid around the optimum of the log-loss, which a note names.
 

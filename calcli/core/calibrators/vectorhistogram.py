@@ -83,7 +83,7 @@ class VectorHistogram(Calibrator):
             raise ValueError("splits that are not finite")
         values, splits = np.asarray(self.learned("values")), self._splits
         if values.ndim != 2 or values.min() < 0 or not np.allclose(values.sum(1), 1):
-            raise ValueError("values that are no probabilities")
+            raise ValueError("values that are not probabilities")
         bins, classes = values.shape
         tables = (splits.dimension, splits.threshold, splits.below, splits.above)
         if any(table.shape != (bins - 1,) for table in tables):

@@ -94,7 +94,7 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, asked: bool = F
         known = ", ".join(name for name, metric in METRICS.items() if name == LOSS or _is_normalized(metric))
         left = next((name for name in shared if name not in drawn), "nothing")
         raise UsageError(
-            f"the figure scores draws {known} and calibration errors; {left} is none of them, see --metrics"
+            f"the figure scores draws {known} and calibration errors; {left} is not among them; see --metrics"
         )
     return {
         system: ScoreSet(tuple(estimates[expression] for expression in drawn))

@@ -96,7 +96,7 @@ def simplexes(
     Raises
     ------
     UsageError
-        If the lens has neither three nor four outcomes, or the number of triangles is no square.
+        If the lens has neither three nor four outcomes, or the number of triangles is not a square.
     InputError
         If a face has no row.
     """
@@ -130,10 +130,10 @@ def outcomes(
     if not isinstance(found, VectorLens) or size not in (3, 4):
         path = predictions.provenance.path
         if lens in groups:
-            raise UsageError(f"a simplex needs 3 or 4 groups of classes, and {lens} has {size}")
+            raise UsageError(f"a simplex needs 3 or 4 groups of classes, but {lens} has {size}")
         what = f"{path} has {size}" if lens == "canonical" else f"the lens {lens} has {size} outcomes"
         raise UsageError(
-            f"a simplex needs 3 or 4 classes, and {what}; put them into three groups with --class-groups, or "
+            f"a simplex needs 3 or 4 classes, but {what}; put them into three groups with --class-groups, or "
             "say --lens largest-2"
         )
     table = VectorTable(found, predictions, working_dtype(predictions))

@@ -266,9 +266,7 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
     else:
         n = next(n for n, name in enumerate(classes) if name != predictions.classes[n])
         found, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
-    raise InputError(
-        f"{path} has {found} where {owner} has {expected}; systems with other classes do another task{mend}"
-    )
+    raise InputError(f"{path} has {found} where {owner} has {expected}; expected the same classes{mend}")
 
 
 def require_predictions(*systems: object) -> None:

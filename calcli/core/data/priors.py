@@ -45,7 +45,7 @@ class Priors:
             raise UsageError(f"{len(self.values)} priors for {len(classes)} classes; expected one per class")
         if self.classes and set(self.classes) != set(classes):
             missing = next(name for name in classes if name not in self.classes)
-            raise UsageError(f"no prior is given for class {missing!r}; expected one for every class")
+            raise UsageError(f"there is no prior for class {missing!r}; expected one for every class")
         named = dict(zip(self.classes or classes, self.values, strict=True))
         priors = np.array([named[name] for name in classes], np.float64)
         total = priors.sum()

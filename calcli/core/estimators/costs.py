@@ -199,7 +199,7 @@ class CostWord:
         if self.word == "balanced":
             absent = [name for name, share in zip(classes, frequencies, strict=True) if not share]
             if absent:
-                raise InputError(f"balanced costs need rows of every class; there is none of {absent[0]!r}")
+                raise InputError(f"balanced costs need rows of every class; there are none of {absent[0]!r}")
             error = 1 / (len(classes) * frequencies)
         elif self.word == "imbalanced":
             if self.class_name not in decisions:

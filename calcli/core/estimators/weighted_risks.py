@@ -1,4 +1,4 @@
-"""Proper scores of two classes as integrals of Bayes risks with weights of one's own.
+"""Proper scores of two classes as integrals of Bayes risks with given weights.
 
 At threshold t, a false alarm costs 1 / (1 - t) and a miss 1 / t, and W(t) is what their risk weighs
 (Ferrer & Ramos 2024, eq. 10 to 12). W is a table of thresholds and weights, linear between them and 0

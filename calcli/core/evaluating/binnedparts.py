@@ -39,7 +39,9 @@ def keep_parts(call: MetricExpression, made: Pass) -> None:
     bins = call.arguments["bins"]
     if call.lens == CANONICAL:
         if call.region == "all" or call.arguments["estimator"] != "bins":
-            raise UsageError(f"{call}: of whole vectors a region is one bin; name it, as in region={EXAMPLE}")
+            raise UsageError(
+                f"{call}: for whole vectors a region is one bin; name it, as in region={EXAMPLE}"
+            )
         made.keep_probs()
     elif "@" in call.region:
         raise UsageError(f"{call}: conditions on several classes are for whole vectors; say lens=canonical")

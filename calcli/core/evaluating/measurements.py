@@ -1,4 +1,4 @@
-"""One pass over the rows: what it is to keep, and what it brought home."""
+"""One pass over the rows: what it is to keep, and what it found."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Pass:
 
 
 class Measurements:
-    """What a pass brought home.
+    """What a pass found.
 
     Attributes
     ----------

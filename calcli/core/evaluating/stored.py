@@ -1,4 +1,4 @@
-"""What a state brings home, in place of a pass over rows."""
+"""What a state holds, in place of a pass over rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Columns:
 
 
 class StoredMeasurements(Measurements):
-    """What a state brings home, as a pass over its rows would have."""
+    """What a state holds, as a pass over its rows would."""
 
     def __init__(self, remains: Predictions, state: State, settings: Settings, lenses: Sequence[str]) -> None:
         known = [lens for lens in lenses if lens in state.head.lenses]

@@ -151,7 +151,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="weighted_risk", title="Weighted risks",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
-            meaning="two classes: risks at all thresholds, in weights of one's own; uniform is log_loss",
+            meaning="two classes: risks at all thresholds, with your own weights; uniform is log_loss",
             formula="integral over t of bayes_risk[false alarm 1/(1-t), miss 1/t] W(t)",
             source=ferrer + ", eq. 10-12",
             misses="W is as given, not scaled; --threshold-weights names a table of it",
@@ -269,7 +269,7 @@ def _recalibrations() -> list[Metric]:
             formula="mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated",
             source="Broecker 2009; " + ferrer + ", eq. 26",
             misses="rests on posteriors that were never checked; distance=l1, the mean of sum_k |p_k - q_k|, "
-            "is no score divergence",
+            "is not a score divergence",
             arguments={**RECALIBRATED, "distance": Argument("score", ("score", L1))},
         ),
     ]  # fmt: skip

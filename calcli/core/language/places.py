@@ -1,4 +1,4 @@
-"""The options of questions as classes: where some questions have fewer, a place is no class by itself."""
+"""The options of questions as classes: where some questions have fewer, a place is not a class by itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def refuse_places(calls: Iterable[MetricExpression]) -> None:
         if looks_at_classes(call):
             raise UsageError(
                 f"{call}: it looks at single classes, and these are the places of options, of which some "
-                "questions have fewer; a place is no class"
+                "questions have fewer; a place is not a class"
             )
 
 

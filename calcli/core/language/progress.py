@@ -1,11 +1,11 @@
-"""How work tells how far it has come."""
+"""How work reports its progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-Watch = Callable[[int], None]  # is told how many rows are done
-Watcher = Callable[[str, int | None], Watch]  # is told of a stage of the work and of its rows, if known
+Watch = Callable[[int], None]  # is called with the number of rows done
+Watcher = Callable[[str, int | None], Watch]  # is called with a stage of the work and its rows, if known
 
 
 def unwatched(what: str, rows: int | None) -> Watch:

@@ -52,7 +52,7 @@ SYNONYMS = {
 
 
 def meant(name: str, entries: Iterable[Entry]) -> str:
-    """Return the name of the entry that somebody means: by its name or title in any spelling, or a synonym.
+    """Return the name of the entry that is meant: by its name or title in any spelling, or a synonym.
 
     Parameters
     ----------

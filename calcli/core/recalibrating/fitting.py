@@ -286,7 +286,7 @@ def _refuse_choice(calls: Sequence[MethodExpression], settings: FitSettings) -> 
     for call in calls:
         if any(one.arguments.get("score") in ERRORS for one in call.chain):
             raise UsageError(
-                f"{call}: what minimizes a calibration error is not chosen among others, as it is no proper "
+                f"{call}: methods that minimize a calibration error are not compared, as it is not a proper "
                 "score; fit it by itself"
             )
     if not settings.folds:

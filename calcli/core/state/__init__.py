@@ -1,1 +1,1 @@
-"""What one pass brings home."""
+"""What one pass over the rows collects."""

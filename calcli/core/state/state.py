@@ -1,4 +1,4 @@
-"""States: what one pass brings home, small and mergeable, for evaluations without the rows."""
+"""States: what one pass collects, small and mergeable, for evaluations without the rows."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Part:
     rows
         Their number.
     digest
-        Of what was brought home of them.
+        Of what was kept of them.
     """
 
     name: str

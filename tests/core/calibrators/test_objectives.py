@@ -108,7 +108,7 @@ def test_calibration_errors_on_a_told_grid(rows, score):
 
 def test_calibration_errors_are_not_chosen_among_others(predict, rows):
     calls = parse_methods(["temperature:score=ece_l2", "dp"])
-    with pytest.raises(UsageError, match="is not chosen among others"):
+    with pytest.raises(UsageError, match="are not compared, as it is not a proper score"):
         fit(predict(*rows, "logits"), calls)
 
 

@@ -130,7 +130,7 @@ def test_a_class_that_may_not_occur_takes_no_part(predict):
         (Priors((0.5, 0.5)), "2 priors for 3 classes"),
         (Priors((0.5, 0.4, 0.2)), "sum to 1.1; expected numbers of 0 or more that sum to 1"),
         (Priors((-0.1, 0.6, 0.5)), "0 or more"),
-        (Priors((0.5, 0.4, 0.1), ("0", "1", "cat")), "no prior is given for class '2'"),
+        (Priors((0.5, 0.4, 0.1), ("0", "1", "cat")), "there is no prior for class '2'"),
     ],
 )
 def test_priors_that_are_none_are_refused(priors, match):

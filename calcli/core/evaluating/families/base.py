@@ -64,7 +64,7 @@ class Entrant:
     Attributes
     ----------
     measured
-        What a pass over its rows brought home.
+        What a pass over its rows found.
     settings
         Of the comparison: permutations (`draws`), seed.
     paired

@@ -220,9 +220,7 @@ def _of_its_own(
         return _of_vectors(measured, call, estimator, settings)
     if call.trains_bins:
         if call.is_class_wise or call.is_marginal:
-            raise UsageError(
-                f"{call}: bins are trained of one score; expected a lens such as class-1 or top-1"
-            )
+            raise UsageError(f"{call}: trained bins need one score; expected a lens such as class-1 or top-1")
         _problem(measured, call)
         value, parts = trained_error(measured, call, estimator, measured.problem(call.lens))
         return TestedError(value, parts=parts)
@@ -251,7 +249,7 @@ def _problem(measured: Measurements, call: MetricExpression) -> Problem:
         )
     problem = measured.problem(call.lens)
     if "@" in call.region:
-        raise UsageError(f"{call}: of one score a region is told by its ends, as in region=0.8..1")
+        raise UsageError(f"{call}: with one score, a region is given by its ends, as in region=0.8..1")
     return problem if call.region == "all" else problem.within(*region_ends(call.region))
 
 
