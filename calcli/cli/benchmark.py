@@ -10,6 +10,7 @@ import typer
 
 from calcli.cli.bundles import bundled
 from calcli.cli.options import Chosen, Paging, Reading, among, option, settings_of
+from calcli.cli.output import remark
 from calcli.core.language.declaring import checked
 from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import METRICS
@@ -81,16 +82,20 @@ def benchmark(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.work.benchmark import benchmark_files
+    from calcli.work.idle import idle_options
 
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order
     pairs = _paired(pair or (), seconds or ())
+    settings = settings_of(measuring)
+    for sentence in () if paging.quiet else idle_options(settings):
+        remark(sentence)
     with progress(shown=not paging.quiet) as watcher:
         found = benchmark_files(
             cal,
             test,
             pairs,
             reading.read_options(),
-            settings_of(measuring),
+            settings,
             trying.settings(),
             watcher=watcher,
         )

@@ -8,6 +8,7 @@ import typer
 
 from calcli.cli.bundles import bundled
 from calcli.cli.options import Clustering, Computing, Paging, Pairing, ReadingSystems, settings_of
+from calcli.cli.output import remark
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 
@@ -59,9 +60,12 @@ def compare(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.work.compare import compare_files
+    from calcli.work.idle import idle_options
     from calcli.work.selection import select_files
 
     settings = settings_of(computing, clustering)
+    for sentence in () if paging.quiet else idle_options(settings):
+        remark(sentence)
     if pairing.paired is False and pairing.key is not None:
         raise UsageError(f"--key {pairing.key} pairs rows and --unpaired does not; leave one out")
     if report_on is not None:

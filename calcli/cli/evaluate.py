@@ -68,7 +68,9 @@ def evaluate(
     rules = read_failures(fail_if or (), settings)
     options = reading.read_options()
     companions = recalibrating.companions(options)
-    for sentence in () if showing.quiet else idle_options(settings, companions, rules):
+    kept = bool(save_state or showing.output or showing.html)  # what is written may make use of any
+    names = {*settings.groups, *settings.edges, *settings.threshold_weights} if kept else ()
+    for sentence in () if showing.quiet else idle_options(settings, companions, rules, names=names):
         remark(sentence)
     with progress(shown=not showing.quiet) as watcher:
         shown = evaluate_files(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import typer
@@ -141,7 +141,12 @@ def plot(
     companions = recalibrating.companions(options)
     numbers = some_items("--compare-bins", looking.compare_bins)
     bins = whole_numbers("5,15,30,60").checked("--compare-bins", numbers) if numbers else ()
-    for sentence in () if quiet else idle_options(settings, companions, ()):
+    figures = [name for text in looking.figure or () for name in items(text)]
+    grouped = settings.groups if not figures or "simplex" in figures else {looking.lens}
+    drawn = [name for name in figures if name in FIGURES]  # of others a fault is told
+    shared = [item for text in looking.panel or () for item in items(text)]
+    asked = replace(settings, metrics=(*settings.metrics, *shared))
+    for sentence in () if quiet else idle_options(asked, companions, (), drawn, grouped):
         remark(sentence)
     with progress(shown=not quiet) as watcher:
         written = plot_files(
@@ -150,7 +155,7 @@ def plot(
             options,
             settings,
             companions=companions,
-            figures=[name for text in looking.figure or () for name in items(text)],
+            figures=figures,
             lens=looking.lens,
             region=looking.region,
             binning=looking.binning,

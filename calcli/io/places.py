@@ -51,6 +51,7 @@ class KeptPlace(Place):
 def type_in_words(dtype: np.dtype[Any]) -> str:
     """Return what values of a type other than numbers are, for messages."""
     kinds = {"U": "text", "S": "text", "T": "text", "c": "complex numbers", "M": "dates", "m": "durations"}
+    kinds["O"] = "lists or the like"
     return kinds.get(dtype.kind, f"values of type {dtype}")
 
 

@@ -261,7 +261,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     swapped = columns == 2 and options.positive == classes[0]
     if swapped:
         classes, matched = classes[::-1], 1 - matched
-    weights = None if found.weights is None else _checked_weights(found.weights, rows, place)
+    weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
     notes = [*found.notes]
     if options.limit is not None and options.limit < rows:
         if options.limit < 1:
@@ -315,7 +315,7 @@ def _other_rows(found: Source, labels_from: str, labels: int) -> str:
     )
 
 
-def _checked_weights(weights: Array, rows: int, place: Place) -> Floats:
+def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptions) -> Floats:
     """Return row weights as float64.
 
     Raises
@@ -324,7 +324,9 @@ def _checked_weights(weights: Array, rows: int, place: Place) -> Floats:
         If there is not one for each row, or one is negative, missing or infinite, or all are 0.
     """
     if weights.dtype.kind not in "iufb":
-        raise InputError(f"{place.name}: the weights are {type_in_words(weights.dtype)}; expected numbers")
+        called = f"--weights {options.weights}" if options.weights else "the weights"
+        verb = "holds" if options.weights else "are"
+        raise InputError(f"{place.name}: {called} {verb} {type_in_words(weights.dtype)}; expected numbers")
     if weights.shape != (rows,):
         raise InputError(
             f"{place.name} has {rows} rows, but weights of shape {weights.shape}; expected one per row"

@@ -113,6 +113,8 @@ class Table(Contents):
             view = seen.only((*parts, options.weights))
             return _of_kept(view, parts, options, lambda rows: rows.answers(taken, options), outcome)
         known = found
+        if options.weights is not None and options.weights == known.label:
+            raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
         ranks = rank_columns(known, seen, options)
         parts = (*known.scores, *ranks, *([] if known.label is None else [known.label]))
         view = seen.only((*parts, options.weights))

@@ -2,30 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 
 from calcli.core.comparing.policy import Rule
 from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.language.expressions import parse_metrics
+from calcli.core.language.declaring import declared
+from calcli.core.language.expressions import MetricExpression, parse_metrics
+from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
 
+OF_RECALIBRATIONS = ("recalibrator", "folds", "fold_column", "loss_resamples", "retrain")
+NAMED = {"groups": "lens", "edges": "binning", "threshold_weights": "weights"}  # arguments that take a name
 
-def idle_options(settings: Settings, companions: Companions, rules: Sequence[Rule]) -> list[str]:
-    """Return a sentence for each option that none of the metrics asked for makes use of."""
-    calls = [*parse_metrics(settings.metrics, settings.defaults), *(rule.call for rule in rules)]
-    wholes = [call.whole if "score" in call.arguments else call for call in calls]
-    used = {call.arguments.get("weights") for call in wholes}
-    idle = [
-        f"--threshold-weights {name} changes nothing: no metric asked for is weighted_risk:weights={name}"
-        for name in settings.threshold_weights
-        if name not in used
-    ]
-    if not settings.metrics:
+
+def idle_options(
+    settings: Settings,
+    companions: Companions | None = None,
+    rules: Sequence[Rule] = (),
+    figures: Sequence[str] | None = None,
+    names: Collection[str] = (),
+) -> list[str]:
+    """Return a sentence for each option that nothing asked for makes use of.
+
+    Parameters
+    ----------
+    settings
+        What is asked for; the usual metrics, if it names none, make use of all but of what they do not name.
+    companions
+        Of commands that take calibration data.
+    rules
+        Whose metrics are computed as well.
+    figures
+        Those asked for, of commands that draw: they need metrics of their own where none are named.
+    names
+        Groups, edges and weights that something else makes use of.
+    """
+    metrics = settings.metrics
+    if figures is not None and not metrics:
+        metrics = tuple(dict.fromkeys(name for figure in figures for name in FIGURES[figure].metrics))
+    calls = [*parse_metrics(metrics, settings.defaults), *(rule.call for rule in rules)]
+    idle = _unnamed(settings, calls, names)
+    if not settings.metrics and figures is None:
         return idle
-    if companions.calibration is not None and not any(
-        call.arguments.get("training") == "held-out" for call in calls
-    ):
-        idle.append("--calibration-data trains nothing: no metric asked for recalibrates")
+    wholes = [_whole(call) for call in calls]
     if settings.costs and not any("costs" in call.arguments for call in wholes):
         idle.append("--costs change nothing: no metric asked for has costs, as bayes_risk and expected_cost")
+    if settings.decision_column is not None and not any("expected_cost" in call.entry.name for call in calls):
+        idle.append("--decision-column changes nothing: no metric asked for is expected_cost")
+    return idle if companions is None else idle + _untrained(settings, companions, calls)
+
+
+def _whole(call: MetricExpression) -> MetricExpression:
+    return call.whole if "score" in call.arguments else call
+
+
+def _unnamed(settings: Settings, calls: Sequence[MetricExpression], names: Collection[str]) -> list[str]:
+    """Return what is said of things that have a name, which nothing calls."""
+    idle = []
+    for field, argument in NAMED.items():
+        given: Mapping[str, object] = getattr(settings, field)
+        used = {one.arguments.get(argument) for call in calls for one in (call, _whole(call))}
+        metric = "weighted_risk:weights" if field == "threshold_weights" else argument
+        idle += [
+            f"{declared(Settings)[field].option} {name} changes nothing: no metric asked for has "
+            f"{metric}={name}"
+            for name in given
+            if name not in used and name not in names
+        ]
     return idle
+
+
+def _untrained(settings: Settings, companions: Companions, calls: Sequence[MetricExpression]) -> list[str]:
+    """Return what is said of options of recalibrations, if there are none."""
+    trained = [call.arguments["training"] for call in calls if "training" in call.arguments]
+    if companions.calibration is not None and "held-out" not in trained:
+        return ["--calibration-data trains nothing: no metric asked for recalibrates"]
+    if any("recalibrator" in call.arguments for call in calls) or "cross-validation" in trained:
+        return []
+    usual = {one.name: one.default for one in fields(Settings)}
+    given = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]
+    idle = [*(one.option for one in given), *(["--train-on-test"] if settings.training == "test" else [])]
+    return [f"{option} changes nothing: no metric asked for recalibrates" for option in idle]

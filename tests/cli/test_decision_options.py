@@ -265,6 +265,38 @@ def test_decisions_need_a_table(run, sample, tmp_path):
         assert not (tmp_path / target).exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "with_it"),
+    [
+        (("--recalibrator", "temperature"), ("--metrics", "calibration_loss")),
+        (("--folds", "2"), ("--metrics", "ece:training=cross-validation")),
+        (("--train-on-test",), ("--metrics", "unexplained")),
+        (("--retrain",), ()),
+        (("--class-groups", "odd=0+2,1+3"), ("--metrics", "ece:lens=odd")),
+        (("--edges", "mine=0,0.5,1"), ("--metrics", "ece:binning=mine")),
+        (("--costs", "abstain:0.1"), ("--metrics", "expected_score:score=bayes_risk")),
+    ],
+)
+def test_each_option_that_no_metric_uses_is_told(run, tmp_path, option, with_it):
+    run("simulate", "cal", "--classes", 4, "--rows", 40, "-o", tmp_path / "x.csv", "-q")
+    for metrics, told in ((("--metrics", "log_loss"), True), (with_it, False)):
+        done = run("evaluate", tmp_path / "x.csv", *FAST, *metrics, *option)
+        assert (f"{option[0]}" in done.err and "change" in done.err) == told, done.err
+    others = ("compare", tmp_path / "x.csv", tmp_path / "x.csv", "--metrics", "log_loss", "--no-intervals")
+    if option[0] in ("--class-groups", "--edges", "--costs"):
+        assert option[0] in run(*others, *option).err
+
+
+def test_options_that_no_figure_uses_are_told(run, sample, tmp_path):
+    draw = ("plot", sample / "iris_logistic_test.csv", "-o", tmp_path / "f", "--costs", "abstain:0.1")
+    assert "--costs change nothing" in run(*draw, "--figure", "reliability").err
+    assert "change" not in run(*draw, "--figure", "scores").err
+    groups = ("--class-groups", "first=setosa,versicolor+virginica")
+    told = "--class-groups first changes nothing"
+    assert told in run(*draw[:4], "--figure", "ks", *groups).err
+    assert told not in run(*draw[:4], "--figure", "ks", *groups, "--lens", "first").err
+
+
 def test_options_that_no_metric_uses_are_told(run, sample):
     test, others = sample / "release_2.parquet", sample / "release_1.parquet"
     plain = ("evaluate", test, "--metrics", "accuracy")

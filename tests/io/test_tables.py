@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
+from calcli.core.language.errors import InputError
 from calcli.io.formats.parquet import ParquetTable
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
@@ -299,3 +300,23 @@ def test_csv_and_parquet_load_no_pandas(tmp_path):
     run = [sys.executable, "-c", code, tmp_path / "t.parquet", tmp_path / "t.csv"]
     done = subprocess.run(run, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("label", "--weights label is the column of the labels"),
+        ("site", "--weights site holds text; expected numbers"),
+        ("pair", "--weights pair holds lists or the like; expected numbers"),
+        ("day", "--weights day holds dates; expected numbers"),
+    ],
+)
+def test_weights_are_numbers_of_their_own(column, said, tmp_path):
+    sample = random_probs()
+    rows = len(sample.labels)
+    others = {"site": ["x"] * rows, "pair": [[1, 2]] * rows, "day": np.full(rows, "2020-01-01", "M8[ms]")}
+    pq.write_table(
+        table_of(sample.scores, sample.labels, ["p_0", "p_1", "p_2"], **others), tmp_path / "t.parquet"
+    )
+    with pytest.raises(InputError, match=said):
+        read(tmp_path / "t.parquet", ReadOptions(weights=column))

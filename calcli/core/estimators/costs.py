@@ -204,7 +204,8 @@ class CostWord:
         elif self.word == "imbalanced":
             if self.class_name not in decisions:
                 raise UsageError(
-                    f"imbalanced costs name the class {self.class_name!r}; the classes are {_some(decisions)}"
+                    f"imbalanced costs name the class {self.class_name!r}; the classes are "
+                    f"{_some(decisions)}; expected one of them in --costs imbalanced:CLASS:{self.amount:g}"
                 )
             error[decisions.index(self.class_name)] = self.amount
         cost = np.tile(error[:, None], len(classes))
