@@ -170,7 +170,7 @@ def refreshed(text: str, folder: Path) -> str:
 
 
 def agreed(found: str, shown: str) -> str:
-    """Return what was found, its numbers as they are shown where they differ by one in the last digit at most.
+    """Return what was found, with the numbers that are shown where the last digit differs by one at most.
 
     Processors round sums in different ways.
     """
