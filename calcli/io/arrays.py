@@ -107,11 +107,9 @@ class Archive(Arrays):
         if scores.dtype.kind not in "iufb":
             raise InputError(f"{where} holds {type_in_words(scores.dtype)}; expected scores, as numbers")
         shape = scores.shape
-        axis = class_axis(
-            shape, self._shape_of_labels(options) if labelled else None, options, self.name, where
-        )
+        axis = class_axis(shape, self._shape_of_labels(options), options, self.name, where)
         scores = classes_last(scores, axis)
-        scores = scores.reshape(rows_and_columns(scores.shape, where, options.positive))
+        scores = scores.reshape(rows_and_columns(scores.shape, where))
         listing = next((array for array in CLASS_NAMES if array in self.names), None)
         classes = None
         if listing is not None:
@@ -283,7 +281,11 @@ def answers_of(
 
 def _by_row(found: Source) -> Source:
     """Keep the arrays with a value per row; the others cannot be passed on."""
-    arrays = {name: array for name, array in found.columns.items() if array.size == found.place.parts[0][1]}
+    rows = found.place.parts[0][1]
+    arrays = {name: array for name, array in found.columns.items() if array.size == rows}
+    for name in label_names([one for one in found.columns if one not in arrays]):
+        if found.columns[name].ndim > 1 and (codes := one_hot(found.columns[name])) is not None:
+            arrays |= {name: codes} if len(codes) == rows else {}
     readers = {name: partial(np.reshape, array, -1) for name, array in arrays.items()}
     left_out = tuple(name for name in found.columns if name not in arrays)
     return replace(found, columns=LazyColumns(readers), left_out=left_out)
@@ -323,6 +325,15 @@ def _joined_column(parts: Sequence[Source], name: str) -> Array:
     return np.concatenate([part.columns[name] for part in parts])
 
 
+def one_hot(values: Array) -> Array | None:
+    """Return the place of the one 1 in each row of zeros; None if rows are otherwise."""
+    if values.dtype.kind not in "iufb":
+        return None
+    ones = values == 1
+    sound = bool((ones | (values == 0)).all() and (ones.sum(axis=-1) == 1).all())
+    return ones.argmax(axis=-1).reshape(-1) if sound else None
+
+
 def native(values: Array) -> Array:
     """Return values in the byte order of this machine."""
     return values.astype(values.dtype.newbyteorder("="), copy=False)
@@ -341,9 +352,11 @@ def flat_labels(
     Raises
     ------
     InputError
-        If it has a 0 or 1 for every class in place of one label per row, or values that are not labels.
+        If it has a 0 or 1 for every class and not one 1 in each row, or values that are not labels.
     """
     if values.ndim > 1 and values.shape[-1] > 1 and values.shape == scores_shape:
+        if (one := one_hot(values)) is not None:
+            return labels_from_array(one, place)
         raise InputError(
             f"{name} has labels of shape {values.shape}, one for each score: these are one-hot or "
             "multi-label indicators; expected one class per row, such as labels.argmax(-1); where several "

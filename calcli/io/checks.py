@@ -156,6 +156,12 @@ class CheckedScores:
         if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[first:])):
             self._contradict(f"{self.place.row(start + first)} has a value outside [0, 1]")
         row, k = _first(block < 0)
+        if row >= 0 and self.classes == WRONG_RIGHT:
+            value = block[row, k] * (100 if self.percent else 1)
+            raise InputError(
+                f"{self._score(start + row, k)} is {value:g}; expected 0 to 1, or percentages; -1 often "
+                "marks what has none: remove such rows"
+            )
         if row >= 0:
             raise InputError(
                 f"{self._score(start + row, k)} is {block[row, k]:g}, a negative probability; "

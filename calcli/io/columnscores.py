@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.candidates import Holds
-from calcli.io.options import ReadOptions
 from calcli.io.places import Place
 from calcli.io.source import rows_and_columns
 
@@ -107,7 +106,7 @@ def first_of_other_length(lists: Any, length: int) -> int | None:
     return None if row < 0 else row
 
 
-def stored_scores(table: Table, names: tuple[str, ...], options: ReadOptions) -> ColumnScores | ListScores:
+def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListScores:
     """Return the scores in columns of numbers, or in one list column; unread.
 
     Raises
@@ -122,7 +121,7 @@ def stored_scores(table: Table, names: tuple[str, ...], options: ReadOptions) ->
         dtype = _numpy_type(schema.field(names[0]).type.value_type, place, names[0])
         head = table.head(names)
         columns = 0 if head is None else pc.list_value_length(head.column(0))[0].as_py() or 0
-        _, columns = rows_and_columns((rows or head is not None, columns), place.name, options.positive)
+        _, columns = rows_and_columns((rows or head is not None, columns), place.name)
         return ListScores(table, (names[0],), (rows, columns), dtype)
     for name in names:
         if holds[name] not in ("float", "integer"):

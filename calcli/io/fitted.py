@@ -64,7 +64,7 @@ def classes_of(
     if max(width, 2) != len(known):
         raise InputError(
             f"{name} has scores of {max(width, 2)} classes, but the calibrator was fitted on {len(known)}: "
-            f"{listed(known)}"
+            f"{listed(known)}; of an array of more than two axes, --class-axis says which has the classes"
         )
     if width == 1:
         second = options.positive or (stored or options.classes or known)[-1]

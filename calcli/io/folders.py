@@ -33,8 +33,9 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
     files = [file for file in _files(path) if not _is_beside(file, options)]
     if not files and (path / "data").is_dir():  # a repository of data sets
         return parts_of(path / "data", options)
+    if not files and (split := _only_split(path)) is not None:
+        return parts_of(split, options)
     if not files:
-        _refuse_splits(path)
         raise InputError(
             f"{path} is a folder without files of predictions; expected parts such as part-0.parquet"
         )
@@ -85,11 +86,18 @@ def _is_beside(file: AnyPath, options: ReadOptions) -> bool:
     return bool(LABEL_FILE.fullmatch(file.name)) or str(file) == options.labels or file.name in BESIDE
 
 
-def _refuse_splits(path: AnyPath) -> None:
-    """Refuse a folder of folders, each a data set, as `save_to_disk` writes those with several splits."""
+def _only_split(path: AnyPath) -> AnyPath | None:
+    """Return the one data set in a folder of folders, as `save_to_disk` writes those with splits.
+
+    Raises
+    ------
+    InputError
+        If there are several.
+    """
     splits = sorted(one for one in path.iterdir() if one.is_dir() and any(map(format_of, one.iterdir())))
-    if splits:
+    if len(splits) > 1:
         each = "; ".join(f"calcli evaluate {shlex.quote(str(one))}" for one in splits)
         raise InputError(
             f"{path} is a folder of data sets, {listed([one.name for one in splits])}; evaluate one: {each}"
         )
+    return splits[0] if splits else None

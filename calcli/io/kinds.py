@@ -69,6 +69,11 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
     if not len(head):
         raise InputError(f"{name} has no rows; expected at least one")
     block = as_floats(head)
+    if block.shape[1] == 1 and (block == 1).all() and source.classes is None and options.positive is None:
+        raise InputError(
+            f"{name} has scores for one class only: each of them is 1, as the softmax of one score is; "
+            "expected two or more, or one of the second of two classes: if these are, say --positive CLASS"
+        )
     if options.kind == "percent" or (options.kind == "auto" and source.percent):
         reason = "percentages, as given" if options.kind == "percent" else "percentages, as text"
         return Judged("probs", True, reason, True, _tolerance(block / 100)[0])

@@ -158,7 +158,7 @@ def from_arrays(
     table = native(np.asarray(scores))
     if table.dtype.kind not in "iufb":
         raise InputError(f"{NAME}: the scores are {type_in_words(table.dtype)}; expected numbers")
-    shape = rows_and_columns(table.shape, NAME, positive)
+    shape = rows_and_columns(table.shape, NAME)
     place = Place(((NAME, shape[0]),))
     found = ArraySource(
         place=place,

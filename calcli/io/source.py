@@ -225,22 +225,21 @@ class Contents(ABC):
         """
 
 
-def rows_and_columns(shape: tuple[int, ...], name: str, positive: str | None) -> tuple[int, int]:
+def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     """Return the (N, K) that an array of scores is read as: all axes but the last are rows.
 
     Parameters
     ----------
     shape
-        Of the array; one axis means one score per row, that of the second class of two.
+        Of the array; one axis, or a last one of length 1, means one score per row, that of the second class
+        of two.
     name
         Of the file, for messages.
-    positive
-        The `--positive` option, which says that a last axis of length 1 is meant so too.
 
     Raises
     ------
     InputError
-        If there are no rows, or there is only one class.
+        If there are no rows, or no scores in them.
     """
     if not shape:
         raise InputError(f"{name} holds a single number; expected an array of scores, a row per case")
@@ -251,10 +250,5 @@ def rows_and_columns(shape: tuple[int, ...], name: str, positive: str | None) ->
     if columns == 0:
         raise InputError(
             f"{name} has no scores in its rows, its shape is {shape}; expected a score for each class"
-        )
-    if columns == 1 and len(shape) > 1 and positive is None:
-        raise InputError(
-            f"{name} has scores for one class only, its shape is {shape}; expected two or more; if they are "
-            "scores of the second class of two, say which label that is with --positive"
         )
     return rows, columns

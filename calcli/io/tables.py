@@ -123,7 +123,7 @@ class Table(Contents):
     def source(self, roles: Roles, ranks: tuple[str, ...], options: ReadOptions) -> TableSource:
         """Return what is found where columns have these roles; `ranks` name the class of each score."""
         place, schema = self.place, self.schema
-        scores = ranked_scores(stored_scores(self, roles.scores, options), ranks, roles, options)
+        scores = ranked_scores(stored_scores(self, roles.scores), ranks, roles, options)
         ranked = scores if isinstance(scores, RankedScores) else None
         packed = self.packed.get(roles.scores[0])
         taken = {*scores.names, roles.label}
@@ -174,7 +174,7 @@ class Table(Contents):
         return TableSource(
             table=self,
             place=place,
-            scores=stored_scores(self, (answers.confidence,), options),
+            scores=stored_scores(self, (answers.confidence,)),
             classes=WRONG_RIGHT,
             kind="probs",
             kind_reason="a confidence is a probability",

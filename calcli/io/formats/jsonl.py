@@ -14,6 +14,7 @@ import pyarrow.json
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.damage import arrow_errors, sound
+from calcli.io.layouts.events import FIRST, events_table
 from calcli.io.layouts.harness import MARKS, harness_table
 from calcli.io.remote import AnyPath, on_disk
 from calcli.io.tables import MemoryTable, Table
@@ -34,11 +35,10 @@ def open_file(path: AnyPath, name: str) -> Table:
     with arrow_errors(name, "file of JSON lines"):
         with pa.input_stream(str(on_disk(path))) as stream:
             first = _refuse_other_json(io.BufferedReader(stream), name)
-        if any(f'"{mark}"'.encode() in first for mark in MARKS):
+        if any(f'"{mark}"'.encode() in first for mark in (*MARKS, FIRST)):
             with pa.input_stream(str(on_disk(path))) as stream:
-                found = harness_table(
-                    [json.loads(line) for line in io.BufferedReader(stream) if line.strip()], name
-                )
+                records = [json.loads(line) for line in io.BufferedReader(stream) if line.strip()]
+            found = harness_table(records, name) or events_table(records)
             if found is not None:
                 return MemoryTable(name, found)
         table = pa.json.read_json(str(on_disk(path)), pa.json.ReadOptions(block_size=BLOCK_BYTES))

@@ -29,7 +29,9 @@ COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after colu
 LABEL = "label"  # the column that labels from beside scores are passed on as
 LABEL_ENDINGS = ("labels", "targets", "label", "target")
 SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
-LABEL_FILE = re.compile(rf"(?i)(.*[_.-])?({'|'.join(LABEL_ENDINGS)})\.npy")
+LABEL_FILE = re.compile(
+    rf"(?i)((.*[_.-])?({'|'.join(LABEL_ENDINGS)})|y[_-]?(test|true|val|valid)|targs|gt)\.npy"
+)
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class NpyFile(Arrays):
         ):
             labels_shape = open_file(beside, str(beside)).header.shape
         axis = class_axis(shape, labels_shape, options, name, name)
-        scores = self._scores(options.positive, axis)
+        scores = self._scores(axis)
         found = ArraySource(
             place=Place(((name, scores.shape[0]),)),
             scores=scores,
@@ -153,6 +155,8 @@ class NpyFile(Arrays):
             columns=LazyColumns(sample_column(shape, axis) if labelled else {}),
             notes=places_note(shape, axis),
         )
+        if beside is None and not labelled:  # they are passed on, if they fit
+            beside = _fitting_labels(self.path, scores.shape[0])
         if beside is None or (given and labelled):  # labels of one file may be those of several parts
             return found
         labels = read_labels(beside, scores.shape, drop=labelled and options.drop_missing)
@@ -165,7 +169,7 @@ class NpyFile(Arrays):
             )
         return replace(found, columns=LazyColumns({LABEL: lambda: labels.values}))
 
-    def _scores(self, positive: str | None, axis: int) -> StoredScores:
+    def _scores(self, axis: int) -> StoredScores:
         header = self.header
         if header.dtype.kind not in "iufb":
             raise InputError(f"{self.path} holds {type_in_words(header.dtype)}; expected scores, as numbers")
@@ -176,7 +180,7 @@ class NpyFile(Arrays):
                 f"{self.path} is truncated: {held} of {needed} bytes of the array are there; copy it again"
             )
         turned = (*header.shape[:axis], *header.shape[axis + 1 :], *header.shape[axis : axis + 1])
-        shape = rows_and_columns(turned, str(self.path), positive)
+        shape = rows_and_columns(turned, str(self.path))
         if (header.fortran_order and len(header.shape) > 2) or axis < len(header.shape) - 1:
             # its rows lie scattered over the file
             return HeldScores(classes_last(_array(self.path), axis).reshape(shape))
@@ -209,6 +213,16 @@ def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
             if beside.is_file():
                 return beside
     return None
+
+
+def _fitting_labels(path: AnyPath, rows: int) -> AnyPath | None:
+    """Return the one file of labels in the folder of a file, if there are so many."""
+    try:
+        found = only_labels_beside(path)
+        header = open_file(found, str(found)).header
+    except InputError:
+        return None
+    return found if int(np.prod(header.shape, dtype=object)) == rows else None
 
 
 def labels_file(path: AnyPath) -> AnyPath:

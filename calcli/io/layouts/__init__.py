@@ -31,6 +31,8 @@ class Layout:
         Names of columns that must be there too.
     by_class
         Whether columns are named as the labels, whatever other numbers stand beside them.
+    of_label
+        Whether the label in these names must be the column of labels.
     kind
         What the scores are, where their names do not say it.
     module
@@ -43,6 +45,7 @@ class Layout:
     columns: str = ""
     beside: tuple[str, ...] = ()
     by_class: bool = False
+    of_label: bool = False
     kind: Kind | None = None
     module: str = ""
 
@@ -79,7 +82,8 @@ ARRAYS = Layout(
 ANSWERS = Layout(
     "answers, right or wrong",
     "one score, the confidence that the answer is right: `confidence`, `conf`, `p_correct`, `certainty` ...",
-    "`correct`, `is_correct`, `acc`, `matched`, `grade`, `verdict` ...; or `prediction` beside `label`",
+    "`correct`, `is_correct`, `acc`, `matched`, `grade`, `verdict` ..., `score_match` of Inspect, "
+    "`evaluation.is_correct` of every-eval-ever; or `prediction` beside `label`",
 )
 LAYOUTS = (
     ARRAYS,
@@ -107,7 +111,7 @@ LAYOUTS = (
         "`target`, the number or the text of an option",
         module="harness",
     ),
-    Layout("objects of scores", '`"probs": {"cat": 0.9, "dog": 0.1}`', module="objects"),
+    Layout("objects of scores", '`"probs": {"cat": 0.9, "dog": 0.1}`, `"cats"` of spaCy', module="objects"),
     Layout(
         "text in cells",
         "`[0.1, 0.9]`, `0.1,0.9`, `[0.1 0.9]`, lists of {label, score}, objects of scores, `87%`",
@@ -130,6 +134,36 @@ LAYOUTS = (
         "Azure ML",
         "`Scored Probabilities_cat`",
         columns=r'Scored Probabilities(?:_| for Class )"?(?P<class>.+?)"?',
+        kind="probs",
+    ),
+    Layout(
+        "CatBoost",
+        "`Probability:Class=cat`, or `Probability`, of the second class, beside `SampleId`",
+        "`Label`, never `Class`",
+        r"Probability:Class=(?P<class>.+)",
+        kind="probs",
+    ),
+    Layout(
+        "CatBoost, raw values",
+        "`RawFormulaVal:Class=cat`",
+        "`Label`",
+        r"RawFormulaVal:Class=(?P<class>.+)",
+        kind="logits",
+    ),
+    Layout(
+        "DataRobot",
+        "`species_cat_PREDICTION`",
+        "the column in the names, `species`",
+        r"(?P<label>.+)_(?P<class>.+?)_PREDICTION",
+        of_label=True,
+        kind="probs",
+    ),
+    Layout(
+        "SAS",
+        "`P_BAD0`, `P_BAD1` beside `I_BAD`",
+        "the column in the names, `BAD`",
+        r"P_(?P<label>.*\D)(?P<class>\d+)",
+        of_label=True,
         kind="probs",
     ),
     Layout(

@@ -52,7 +52,7 @@ def _classes(columns: Mapping[str, str]) -> set[str]:
     """Return the names of classes in those of columns of scores; none if there is but one."""
     numbers = [one for one, holds in columns.items() if holds in ("float", "integer")]
     for layout in LAYOUTS:
-        if layout.columns:
+        if layout.columns and not layout.of_label:
             found = {match["class"] for one in numbers if (match := layout.pattern.fullmatch(one))}
             if len(found) > 1:
                 return found

@@ -127,7 +127,7 @@ def choose(columns: Columns) -> tuple[Candidate | None, list[tuple[str, str]]]:
     weak = [one for one in groups if not (better and one.fits < 2)]
     if weak:
         return weak[0], _others(weak[0], groups + singles)
-    if found := _by_class_names(columns) or _suffixed(columns, singles):
+    if found := _by_class_names(columns) or _suffixed(columns, singles) or _predicted(columns):
         return found, _others(found, singles)
     found = _best(singles, columns)
     return found, _others(found, singles) if found else []
@@ -151,6 +151,9 @@ def _of_framework(layout: Layout, columns: Columns) -> Candidate | None:
         return None
     floats = [name for name in columns.holds if columns.holds[name] in ("float", "integer")]
     matches = {name: layout.pattern.fullmatch(name) for name in floats} if layout.columns else {}
+    if layout.of_label:
+        labels = [columns.label] if columns.label else [*columns.holds]
+        matches = {name: match for name, match in matches.items() if match and match["label"] in labels}
     classes = {name: match["class"] for name, match in matches.items() if match}
     if classes:
         return Candidate(tuple(classes), tuple(classes.values()), layout, kind=layout.kind)
@@ -254,6 +257,26 @@ def _suffixed(columns: Columns, singles: Sequence[Candidate]) -> Candidate | Non
     return None
 
 
+def _predicted(columns: Columns) -> Candidate | None:
+    """Find columns as `pred_0, pred_1` or `oof_cat, oof_dog`, if they are distributions."""
+    groups: dict[str, dict[str, str]] = {}
+    for column in columns.floats():
+        for at in [n for n, letter in enumerate(column) if letter in "_.-: "]:
+            if plain(column[:at]) in GUESSES and column[at + 1 :]:
+                groups.setdefault(plain(column[:at]), {})[column] = column[at + 1 :]
+    found = [
+        Candidate(tuple(group), tuple(group.values()), COLUMNS, named=1)
+        for group in groups.values()
+        if len(group) > 1 and columns.look(tuple(group)) == "distributions"
+    ]
+    if len(found) > 1:
+        raise InputError(
+            f"{columns.name} has {len(found)} groups of columns that may be the scores, "
+            f"{listed([one.scores[0] for one in found])}; choose one: {commands(columns.name, found)}"
+        )
+    return found[0] if found else None
+
+
 def _single(column: str, columns: Columns) -> Candidate | None:
     """Return a column as one score a row, or as a list of scores, if its name or values allow that."""
     holds = columns.holds[column]
@@ -276,7 +299,9 @@ def _single(column: str, columns: Columns) -> Candidate | None:
         return Candidate((column,), None, ALONE, 2 if stem or looks in ("unit", "unknown") else 1, named)
     if SUFFIXED.fullmatch(column) and not PREFIXED.fullmatch(column):
         return Candidate((column,), None, ALONE, 2, 3)
-    if name in GUESSES and looks == "unit":
+    if (
+        name in GUESSES or re.fullmatch(r"(?i).+[_.\-](preds?|predictions?|oof)", column)
+    ) and looks == "unit":
         return Candidate((column,), None, ALONE, 2, 1)
     return None
 
@@ -318,6 +343,12 @@ def system_doubt(found: Candidate, columns: Columns) -> tuple[str, ...]:
     if not columns.labels() <= {"0", "1", "0.0", "1.0"} or columns.look(found.scores) == "distributions":
         return ()
     systems = " ".join(f"--system {name}={one}" for name, one in zip(names, found.scores, strict=True))
+    if found.kind != "logits" and columns.look(found.scores) == "unit":
+        raise InputError(
+            f"{columns.name}: {listed(found.scores)} lie in [0, 1] and do not sum to one: if they are scores "
+            f"of several systems say calcli compare {shlex.quote(columns.name)} {systems}; for one say "
+            f"{command(columns.name, '--scores', shlex.quote(found.scores[0]))}"
+        )
     return (
         f"the labels are 0 and 1 and do not name {listed(names)}: if these are systems, not classes, say "
         f"calcli compare {shlex.quote(columns.name)} {systems}",

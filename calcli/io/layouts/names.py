@@ -55,6 +55,7 @@ WEAK_LABELS = frozenset(  # labels where nothing else is
         "reference",
         "event",
         "answer",
+        "indexedlabel",  # of Spark's StringIndexer, beside the label as text
     ]
 )
 STEMS: dict[str, Kind | None] = {
@@ -68,11 +69,15 @@ STEMS: dict[str, Kind | None] = {
     "probabilitie": "probs",
     "probability": "probs",
     "score": None,
+    "decision_function": None,
     "p": None,
 }
 STEM = "|".join(sorted(STEMS, key=len, reverse=True))
 SURE_STEM = "|".join(sorted((stem for stem, kind in STEMS.items() if kind), key=len, reverse=True))
-LEAD = r"(?:(?:y|predictions?|predicted|predict|preds?|yhat|oof|class|scored|softmax|test|val)[_.\- ]*)*"
+LEAD = (
+    r"(?:(?:y|predictions?|predicted|predict|preds?|yhat|oof|class|scored|softmax|test|val|sagemakeroutput)"
+    r"[_.\- ]*)*"
+)
 PREFIXED = re.compile(rf"(?i){LEAD}({STEM})s?[_.\-: ](.+)")
 SUFFIXED = re.compile(rf"(?i)(.+?)[_.\-: ](?:preds?[_.\-: ])?({SURE_STEM})s?")
 ALONE = re.compile(rf"(?i){LEAD}({STEM})s?")
@@ -99,11 +104,24 @@ GUESSES = frozenset(  # scores where their values are probabilities, else predic
         "oofpredictions",
         "estimate",
         "fitted",
+        "cats",
+    ]
+)
+CASES = frozenset(  # objects of what stands beside scores, or of what was judged
+    [
+        "instance",
+        "evaluation",
+        "metadata",
+        "judgeresponse",
+        "judgment",
+        "judgement",
+        "data",
+        "sagemakeroutput",
     ]
 )
 NO_SCORES = re.compile(  # lists that are something else
     r"(?i).*(embedding|embeddings|embed|features?|vector|hidden|hidden_states?|input_ids|tokens?|token_ids|"
-    r"token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references)"
+    r"token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references|(filtered_)?resps)"
 )
 RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
 PREDICTED = re.compile(r"(?i)pred|y_?hat|guess|scored.?label|response|argmax|winner")  # a class, perhaps
@@ -119,10 +137,16 @@ def label_names(names: Iterable[str]) -> list[str]:
     """Return which of the names are those of labels; weak ones only where there is no other."""
     names = list(names)
     for known in (LABELS, WEAK_LABELS):
-        if found := [name for name in names if plain(name.removeprefix("instance.")) in known]:
+        if found := [name for name in names if plain(_within(name)) in known]:
             return found
     predicted = {plain(name) for name in names if plain(name).startswith("predicted")}
     return [name for name in names if f"predicted{plain(name)}" in predicted]
+
+
+def _within(name: str) -> str:
+    """Return the name of a field of a case, any other name as it is."""
+    case, dot, field = name.partition(".")
+    return field if dot and plain(case) in CASES else name
 
 
 def score_names(names: Iterable[str]) -> list[str]:

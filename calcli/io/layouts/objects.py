@@ -1,4 +1,4 @@
-"""Objects of scores, `"probs": {"cat": 0.9, ...}`, and the nested columns in which labels stand."""
+"""Objects of scores, `"probs": {"cat": 0.9, ...}`, and other objects in which labels or outcomes stand."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calcli.io.layouts.names import ALONE, GUESSES, plain
+from calcli.core.language.errors import InputError
+from calcli.io.layouts.answers import CORRECT, is_confidence, plain_name
+from calcli.io.layouts.names import ALONE, CASES, GUESSES, LABELS, plain
 from calcli.io.layouts.unpacking import Head, Made, Row, Unpacked
 from calcli.io.options import ReadOptions
-
-CASES = ("instance",)  # structs of what was predicted on, the label among it
 
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
@@ -21,12 +21,41 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
         return None
     numbers = all(pa.types.is_floating(one.type) or pa.types.is_integer(one.type) for one in field.type)
     scores = bool(ALONE.fullmatch(field.name)) or plain(field.name) in GUESSES
-    if not (scores and numbers) and field.name not in CASES:
+    case = plain(field.name) in CASES and any(map(_plays_a_part, (one.name for one in field.type)))
+    if not (scores and numbers) and not case:
         return None
-    return Unpacked(
-        tuple(Made(f"{field.name}.{one.name}", one.type, partial(_field, one.name)) for one in field.type)
-    )
+    first = head()
+    return Unpacked(tuple(_made(field.name, one, first) for one in field.type))
 
 
-def _field(name: str, values: Any, row: Row) -> Any:
-    return pc.struct_field(values, name)
+def _plays_a_part(name: str) -> bool:
+    known = plain(name) in LABELS or ALONE.fullmatch(name) or CORRECT.fullmatch(plain_name(name))
+    return bool(known) or is_confidence(name)
+
+
+def _made(owner: str, field: Any, first: Any) -> Made:
+    """Return what becomes of a field; a confidence that stands there as text is a number."""
+    kind = field.type
+    if pa.types.is_string(kind) and is_confidence(field.name):
+        texts = pc.struct_field(first, field.name)
+        there = pc.fill_null(pc.match_substring_regex(texts, r"^\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*$"), True)
+        kind = pa.float64() if pc.all(there).as_py() else kind
+    return Made(f"{owner}.{field.name}", kind, partial(_field, field.name, kind))
+
+
+def _field(name: str, kind: Any, values: Any, row: Row) -> Any:
+    found = pc.struct_field(values, name)
+    return found if found.type == kind else _numbers(found, row)
+
+
+def _numbers(texts: Any, row: Row) -> Any:
+    trimmed = pc.utf8_trim_whitespace(texts)
+    try:
+        return trimmed.cast(pa.float64())
+    except pa.ArrowInvalid as error:
+        for n, text in enumerate(trimmed.to_pylist()):
+            try:
+                float(text or "nan")
+            except ValueError:
+                raise InputError(f'{row(n)} has the confidence "{text}"; expected a number') from error
+        raise

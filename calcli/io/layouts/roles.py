@@ -252,6 +252,11 @@ def _no_scores(columns: Mapping[str, Holds], name: str) -> str:
             f"{name} has only the largest scores of each row (a sparse top-k dump, columns "
             f"{listed(tuple(columns))}); expected the scores of all classes"
         )
+    if {"resps", "filtered_resps"} & set(columns):
+        return (
+            f"{name} holds answers that were generated, without log-likelihoods of options; nothing says "
+            "how sure they are: log a confidence beside each, and say --confidence COLUMN --correct COLUMN"
+        )
     if hint := confidence_hint(columns, name, or_classes=True):
         return f"{name} has no scores but a confidence: found {listed(tuple(columns))}{hint}"
     return (

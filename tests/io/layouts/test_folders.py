@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -132,4 +133,6 @@ def test_data_sets_of_hugging_face(tmp_path):
     (tmp_path / "both").mkdir()
     (tmp_path / "test").rename(tmp_path / "both" / "test")
     (tmp_path / "both" / "dataset_dict.json").write_text('{"splits": ["test"]}')
-    refused(tmp_path / "both", "a folder of data sets, test; evaluate one: calcli evaluate")
+    trip(tmp_path / "both", THREE, LABELS, "a list of scores in each row", target="")
+    shutil.copytree(tmp_path / "both" / "test", tmp_path / "both" / "train")
+    refused(tmp_path / "both", "a folder of data sets, test, train; evaluate one: calcli evaluate")

@@ -9,6 +9,7 @@ import pytest
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.work.inspect import inspect_files
+from tests.io.layouts.trips import trip
 from tests.io.samples import refused, scores_of
 
 RNG = np.random.default_rng(11)
@@ -129,3 +130,5 @@ def test_what_frameworks_write(name, columns, classes, tmp_path):
     second = 1 - P if classes == ("a", "b") else P
     np.testing.assert_allclose(scores_of(predictions)[:, 1], second)
     assert predictions.kind == "probs"
+    places = np.array([classes.index(str(value)) for value in values])
+    trip(tmp_path / "t.csv", np.stack([1 - second, second], axis=1), places, name, target="out.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,33 @@ LABELS = np.array([RNG.choice(3, p=row) for row in THREE])
 NAMES = np.array(["ant", "bee", "cat"])
 TWO = np.stack([THREE[:, 0], 1 - THREE[:, 0]], axis=1)
 SETTINGS = Settings(metrics=("log_loss", "accuracy"), no_intervals=True, draws=0)
+
+
+def trip_of_answers(path: Path, confidence: np.ndarray, right: np.ndarray):
+    """Have answers read by all that reads, and written as JSON lines; return them as they are understood."""
+    file, none = str(path), ReadOptions()
+    predictions = read(file)
+    assert predictions.of_answers
+    assert predictions.provenance.read_as == "answers, right or wrong"
+    np.testing.assert_allclose(scores_of(predictions)[:, 1], confidence)
+    np.testing.assert_array_equal(predictions.labels, right)
+    settings = replace(SETTINGS, metrics=("brier", "accuracy"))
+    (result,) = evaluate_files([[file]], none, settings).results
+    brier = float(np.mean((confidence - right) ** 2))
+    assert math.isclose(result.metrics["brier"].value, brier, rel_tol=1e-6)
+    assert result.metrics["accuracy"].value == np.mean(right)
+    assert compare_files([file, file], none, settings).comparisons[0].differences[0]["brier"].value == 0
+    policy = path.with_name("policy.toml")
+    policy.write_text(f'[[rules]]\nmetric = "brier"\nmax = {brier + 1e-3}\n')
+    assert check_files([file], str(policy), none).exit_status == 0
+    calibrator, out = str(path.with_name("cal.json")), str(path.with_name("out.jsonl"))
+    save_fit(fit_file(file, none, "temperature", folds=0).fit, calibrator)
+    temperature = float(load_calibrator(calibrator).calibrator.parameters["temperature"])
+    apply_file(calibrator, file, out, none)
+    with np.errstate(divide="ignore"):
+        logits = (np.log(confidence) - np.log1p(-confidence)) / temperature
+    np.testing.assert_allclose(scores_of(read(out))[:, 1], 1 / (1 + np.exp(-logits)), atol=1e-9)
+    return predictions
 
 
 def trip(
