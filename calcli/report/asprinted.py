@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from calcli.core.language.expressions import parse_method, parse_metric
 from calcli.core.language.methods import ORDER, PREDICTED
-from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, cost
+from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost
 from calcli.report.shown import Column, Mark, Table
 from calcli.report.wording import NONE
 
@@ -32,9 +32,8 @@ def printed_tables(trials: Sequence[Trial], metrics: Sequence[str], columns: Seq
     columns
         Names of those that are other models, not methods.
     """
-    models = list(dict.fromkeys(trial.model for trial in trials))
-    methods = list(dict.fromkeys(trial.method for trial in trials))
-    by_place = {(trial.model, trial.method): trial for trial in trials}
+    models = by_model(trials)
+    methods = list(next(iter(models.values())))
     named = (Column("classifier", "left"), Column("data set", "left"))
     heads = (*named, *(Column(_head(method, columns)) for method in methods))
     tables = []
@@ -43,8 +42,8 @@ def printed_tables(trials: Sequence[Trial], metrics: Sequence[str], columns: Seq
             continue
         rows, marks = [], dict[tuple[int, int], Mark]()
         factor = 100 if parse_metric(metric).is_class_wise else 1
-        for n, model in enumerate(models):
-            own = [by_place[model, method] for method in methods]
+        for n, (model, tried) in enumerate(models.items()):
+            own = list(tried.values())
             data, _, name = model.rpartition("/")
             rows.append((name, data or NONE, *(_cell(one, own[0], metric, factor) for one in own)))
             marks |= {(n, place + 2): mark for place, mark in _marks(own, metric).items()}

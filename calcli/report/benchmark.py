@@ -10,7 +10,7 @@ from typing import Any
 from calcli.core.comparing.selection import relative_change
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
-from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, cost, like_best, mean_ranks
+from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
 from calcli.report.asprinted import printed_tables
 from calcli.report.numbers import counted, number, relative
 from calcli.report.shown import Column, Headline, Mark, Shown, Table
@@ -66,8 +66,8 @@ class BenchmarkReport(Shown):
 
     def headline(self) -> Headline:
         """Return what was tried, and the methods that cannot be told from the best by the first metric."""
-        models = list(dict.fromkeys(trial.model for trial in self.trials))
-        methods = list(dict.fromkeys(trial.method for trial in self.trials))
+        models = by_model(self.trials)
+        methods = next(iter(models.values()))
         read = f"{counted(len(methods), 'method')} on {', '.join(models)}"
         metric = self.settings.metrics[0]
         if len(models) > 1 or all(trial.fault for trial in self.trials):
@@ -91,10 +91,10 @@ class BenchmarkReport(Shown):
             ],
             "like_best": {
                 model: {
-                    metric: sorted(like_best([t for t in trials if t.model == model], metric, settings.level))
+                    metric: sorted(like_best(list(tried.values()), metric, settings.level))
                     for metric in settings.metrics
                 }
-                for model in dict.fromkeys(trial.model for trial in trials)
+                for model, tried in by_model(trials).items()
             },
             "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
         }
@@ -113,8 +113,7 @@ class BenchmarkReport(Shown):
 
     def _relative(self, trial: Trial) -> dict[str, float]:
         """Return by what share of its value on the uncalibrated scores each metric changes."""
-        same = (one for one in self.trials if (one.model, one.method) == (trial.model, UNCALIBRATED))
-        before = next(same).values
+        before = by_model(self.trials)[trial.model][UNCALIBRATED].values
         shared = [metric for metric in trial.values if metric in before and _direction(metric) in ORDERED]
         return {metric: relative_change(before[metric], trial.values[metric]) for metric in shared}
 
@@ -155,19 +154,18 @@ def _of_one(trials: Sequence[Trial], settings: Settings) -> Table:
 
 def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
     """Return for each metric a row for each model and a column for each method, and the mean ranks."""
-    models = list(dict.fromkeys(trial.model for trial in trials))
-    methods = list(dict.fromkeys(trial.method for trial in trials))
-    by_place = {(trial.model, trial.method): trial for trial in trials}
+    models = by_model(trials)
+    methods = list(next(iter(models.values())))
     tables = []
     for metric in settings.metrics:
         ranks = mean_ranks(trials, metric)
         rows = []
-        for model in models:
-            own = [by_place[model, method] for method in methods]
+        for model, tried in models.items():
+            own = list(tried.values())
             alike = like_best(own, metric, settings.level)
             rows.append((model, *(_cell(trial, metric, alike) for trial in own)))
         rows.append(("mean rank", *(f"{ranks[method]:.2f}" for method in methods)))
-        lines = [[_cost(by_place[model, method], metric) for method in methods] for model in models]
+        lines = [[_cost(trial, metric) for trial in tried.values()] for tried in models.values()]
         lines.append([ranks[method] for method in methods])
         marks = {
             (row, column + 1): mark
@@ -179,11 +177,11 @@ def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
             Table(metric, columns, tuple(rows), (EMPHASIS, *_alike_note(trials, [metric]), RANKS), marks)
         )
     changes = [
-        (model, *(_change(by_place[model, method], by_place[model, UNCALIBRATED]) for method in methods))
-        for model in models
+        (model, *(_change(trial, tried[UNCALIBRATED]) for trial in tried.values()))
+        for model, tried in models.items()
     ]
     times = [
-        (model, *(f"{by_place[model, method].fit_seconds:.3f}" for method in methods)) for model in models
+        (model, *(f"{trial.fit_seconds:.3f}" for trial in tried.values())) for model, tried in models.items()
     ]
     columns = (Column("", "left"), *map(Column, methods))
     tables.append(Table("Change in accuracy", columns, tuple(changes), (CHANGE,)))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from calcli.core.comparing.comparison import Comparison, Difference, Spread
+from calcli.core.comparing.comparison import Comparison, Difference, OverSeeds
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
@@ -293,7 +293,7 @@ class SeedsReport(Shown):
     """
 
     summaries: Sequence[Summary]
-    spreads: Sequence[Spread]
+    spreads: Sequence[OverSeeds]
     settings: Settings
 
     title = ComparisonReport.title
@@ -303,7 +303,7 @@ class SeedsReport(Shown):
         """Return a row for each metric."""
         names = short_names([one.input.path for one in self.summaries])
         found = ((spread.call.asked, spread) for spread in self.spreads)
-        cells: dict[Column, Callable[[Spread], str]] = {
+        cells: dict[Column, Callable[[OverSeeds], str]] = {
             Column("mean"): lambda one: number(one.mean),
             Column("sd"): lambda one: NONE if math.isnan(one.sd) else to_decimals(one.sd, decimals(one.mean)),
             Column("least"): lambda one: number(one.least),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
@@ -61,19 +61,13 @@ def select_files(
     pairs = paired_by_number(files, files_of(others))
     every = tuple(dict.fromkeys(call.asked for call in (*choosing, *shown)))
     settings = replace(settings, metrics=every, no_intervals=True, draws=0)
-
-    def estimated(file: str) -> dict[str, Estimate]:
-        predictions = read(file, options)
-        watch = watcher(Path(file).name, predictions.n_rows)
-        return dict(evaluate(predictions, settings, watch).estimates)
-
-    found = [estimated(file) for _, file, _ in pairs]
+    found = [_estimated(file, options, settings, watcher) for _, file, _ in pairs]
     choices, reported = [], {}
     for call in choosing:
         best = best_of([estimates[str(call)].value for estimates in found], call)
         number, _, other = pairs[best]
         if other not in reported:
-            reported[other] = estimated(other)
+            reported[other] = _estimated(other, options, settings, watcher)
         choices.append(Choice(call, number, found[best], reported[other]))
     folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
     return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs))
@@ -117,16 +111,19 @@ def chosen_on(
         numbers = numbers_in_names(own)
         if numbers is None:
             raise UsageError(f"--select-on: {own[0]} and the others do not all have a number in their names")
-        values = []
-        for file in own:
-            predictions = read(file, options)
-            watch = watcher(Path(file).name, predictions.n_rows)
-            values.append(evaluate(predictions, settings, watch).estimates[str(call)].value)
+        values = [_estimated(file, options, settings, watcher)[str(call)].value for file in own]
         run = folder.partition(os.sep)[0] if len(folders) > 1 else ""
         if run in chosen:
             raise UsageError(f"--select-on {place}: {run} has several folders; expected one of each run")
         chosen[run] = numbers[best_of(values, call)]
     return chosen
+
+
+def _estimated(
+    file: str, options: ReadOptions, settings: Settings, watcher: Watcher
+) -> Mapping[str, Estimate]:
+    predictions = read(file, options)
+    return evaluate(predictions, settings, watcher(Path(file).name, predictions.n_rows)).estimates
 
 
 def files_of(place: str, option: str = "--report-on") -> list[str]:

@@ -204,7 +204,9 @@ def test_standard_set_is_written_in_order(evaluation, tmp_path):
 
 
 def test_systems_in_a_figure_of_classes_have_the_same_ones(two, three):
-    with pytest.raises(InputError, match=r"three\.csv has 3 classes where two\.csv has 2; .* another task$"):
+    with pytest.raises(
+        InputError, match=r"three\.csv has 3 classes where two\.csv has 2; expected the same classes$"
+    ):
         draw("class-wise", {"a": two, "b": three})
 
 

@@ -159,13 +159,15 @@ class Logistic(OneDimensional):
     score: Score = "log_loss"
 
     def problem(
-        self, levels: MapParameters, event: Event, outcome: Bools, weight: Array | None
-    ) -> LogisticProblem:
-        """Return the rows to fit to, and remark on probabilities of exactly 0."""
+        self, event: Event, outcome: Bools, weight: Array | None
+    ) -> tuple[MapParameters, LogisticProblem]:
+        """Return what stands for the logarithm of 0, and the rows to fit to; remark on such probabilities."""
+        levels = zero_levels(event)
         if np.isneginf(event.log_prob).any() or np.isneginf(event.log_complement).any():
             self.remark("probabilities of exactly 0 count as half the smallest positive one of the fit")
         weights = np.ones(len(outcome)) if weight is None else weight.astype(np.float64)
-        return LogisticProblem(*finite_logs(levels, event), outcome, weights, self.score, self.remark)
+        problem = LogisticProblem(*finite_logs(levels, event), outcome, weights, self.score, self.remark)
+        return levels, problem
 
     def safe_targets(self, problem: LogisticProblem, separable: bool) -> Doubles:
         """Return the outcomes as they are, or smoothed as by Platt where no finite fit would be the best."""
@@ -222,8 +224,7 @@ class Platt(Logistic):
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return `slope` and `intercept`, and the levels that stand for the logarithm of 0."""
-        levels = zero_levels(event)
-        problem = self.problem(levels, event, outcome, weight)
+        levels, problem = self.problem(event, outcome, weight)
         if self.target_smoothing:
             target = problem.smoothed_targets()
         else:
@@ -267,8 +268,7 @@ class Beta(Logistic):
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return `a`, `b` and `c`, and the levels that stand for the logarithm of 0."""
-        levels = zero_levels(event)
-        problem = self.problem(levels, event, outcome, weight)
+        levels, problem = self.problem(event, outcome, weight)
         threshold = 0.0 if self.variant == "ab" else None
         separable = problem.separable(rising=self.constrained, threshold=threshold)
         target = self.safe_targets(problem, separable)

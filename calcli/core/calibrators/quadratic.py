@@ -10,7 +10,7 @@ import numpy as np
 from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.calibrators.logistic import TOLERANCE, Logistic, finite_logs, sigmoid_event, zero_levels
+from calcli.core.calibrators.logistic import TOLERANCE, Logistic, finite_logs, sigmoid_event
 from calcli.core.calibrators.onevsrest import MapParameters
 from calcli.core.data.arrays import Array
 
@@ -38,8 +38,7 @@ class Quadratic(Logistic):
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return `square`, `slope` and `intercept`, and the levels that stand for the logarithm of 0."""
-        levels = zero_levels(event)
-        problem = self.problem(levels, event, outcome, weight)
+        levels, problem = self.problem(event, outcome, weight)
         unit = float(np.abs(problem.log_odds).max()) or 1.0  # else the square would rule the fit
         scaled = problem.log_odds / unit
         features = np.column_stack([scaled**2, scaled, np.ones(len(outcome))])

@@ -367,7 +367,7 @@ def _with_holm(differences: Sequence[Difference], level: float) -> list[Differen
 
 
 @dataclass(frozen=True)
-class Spread:
+class OverSeeds:
     """A metric over several seeds of one model.
 
     Attributes
@@ -387,13 +387,13 @@ class Spread:
     greatest: float
 
 
-def over_seeds(summaries: Sequence[Summary]) -> list[Spread]:
+def over_seeds(summaries: Sequence[Summary]) -> list[OverSeeds]:
     """Return mean and spread of every metric over those of one model trained with several seeds."""
     found = []
     for name, estimate in summaries[0].estimates.items():
         values = np.array([summary.estimates[name].value for summary in summaries])
         sd = float(values.std(ddof=1)) if len(values) > 1 and np.isfinite(values).all() else math.nan
         found.append(
-            Spread(estimate.call, float(values.mean()), sd, float(values.min()), float(values.max()))
+            OverSeeds(estimate.call, float(values.mean()), sd, float(values.min()), float(values.max()))
         )
     return found

@@ -19,7 +19,7 @@ from calcli.core.estimators.beta_scores import IntegralOfRisks
 from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import UNIFORM
 
-Table = Sequence[tuple[float, float]]
+Weights = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class _Trapezoids:
         return np.asarray(level * rising + self._slope[piece] * (end - start))
 
 
-def find_weights(name: str, tables: Mapping[str, Table]) -> WeightedRisk:
+def find_weights(name: str, tables: Mapping[str, Weights]) -> WeightedRisk:
     """Return the score of the weights of that name.
 
     Raises

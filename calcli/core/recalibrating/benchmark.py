@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 
@@ -101,6 +101,14 @@ class Trial:
     apply_seconds: float = 0.0
     fault: str = ""
     influences: Mapping[str, Influences] = field(default_factory=dict, repr=False, compare=False)
+
+
+def by_model(trials: Iterable[Trial]) -> dict[str, dict[str, Trial]]:
+    """Return trials by model and then by method, in their order."""
+    found: dict[str, dict[str, Trial]] = {}
+    for trial in trials:
+        found.setdefault(trial.model, {})[trial.method] = trial
+    return found
 
 
 def task_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,7 +17,6 @@ from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.names import label_names, score_names
 from calcli.io.remote import AnyPath, on_disk
 from calcli.io.tables import MemoryTable, Table
-from calcli.io.writing import Frame, Writer
 
 EXPECTED = (
     'expected rows, as in [{"label": 0, "probs": [0.9, 0.1]}], {"columns": [...], "data": [[...]]}, or '
@@ -110,13 +109,10 @@ def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
     return pa.table(arrays)
 
 
-class JsonWriter(Writer):
+class JsonWriter(jsonl.JsonLinesWriter):
     """A list of records; a missing number in a kept column is null."""
 
-    def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
-        super().__init__(sink, frame, path)
-        self._schema = frame.schema(decoded=True)
-        self._begun = False
+    _begun = False
 
     def write(self, beside: Any, scores: Doubles) -> None:
         """Write a line per row."""
