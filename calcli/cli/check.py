@@ -39,6 +39,9 @@ def check(
     details: Annotated[
         bool, typer.Option("--details", help="Show all of many files, not only those that failed.")
     ] = False,
+    sort: Annotated[
+        str | None, typer.Option(metavar="METRIC", help="Order several files by a metric of the rules.")
+    ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
     write: Annotated[
         list[str] | None,
@@ -69,6 +72,7 @@ def check(
         pairing.settings(),
         strict=strict,
         details=details,
+        sort=sort,
     )
     write_check(report, targets)
     paging.page(report)

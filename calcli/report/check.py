@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.language.errors import UsageError
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.junit import junit_text
@@ -42,6 +43,8 @@ class CheckReport(Shown):
         Whether a warning is an error.
     details
         Whether tables have all of many files; else only what failed.
+    sort
+        The metric of a rule that orders several files; None for the order given.
     """
 
     files: Sequence[Checked]
@@ -49,6 +52,7 @@ class CheckReport(Shown):
     path: str
     strict: bool = False
     details: bool = False
+    sort: str | None = None
 
     title = "Check"
     schema = "calcli.check/1"
@@ -67,7 +71,7 @@ class CheckReport(Shown):
         """Return how files were read, of several a line each, and a table of the rules for each."""
         shown = [one for one in self.files if len(self.files) <= MANY or self.details or _failed(one)]
         reading = reading_table([(one.path, one.reading) for one in shown])
-        glance = [_glance(self.files, len(self.files) - len(shown))] if len(self.files) > 1 else []
+        glance = [_glance(self.files, self.sort, len(self.files) - len(shown))] if len(self.files) > 1 else []
         return [*glance, *reading, *(_table(one) for one in shown)]
 
     def reading(self) -> list[str]:
@@ -80,7 +84,9 @@ class CheckReport(Shown):
         found = Counter(outcome.result for outcome in rules)
         faults = sum(bool(one.fault) for one in self.files)
         numbers = [Number(RESULTS[result].lower(), str(n)) for result, n in found.items()]
-        verdict = ("All rules hold.", "A rule is broken.", "A file or a rule could not be judged.")
+        are = "is" if found["failed"] == 1 else "are"
+        broken = f"{found['failed']:,} of {counted(len(rules), 'rule')} {are} broken."
+        verdict = ("All rules hold.", broken, "A file or a rule could not be judged.")
         read = f"{counted(len(self.files), 'file')}, judged by {self.path}"
         numbers += [Number("files at fault", str(faults))] if faults else []
         return Headline(read, verdict[self.exit_status], "bad" if self.exit_status else "good", numbers)
@@ -119,15 +125,37 @@ def _failed(one: Checked) -> bool:
     return bool(one.fault or one.count("failed") or one.count("not judged"))
 
 
-def _glance(files: Sequence[Checked], hidden: int) -> Table:
-    """Return a line for each file, those that failed first."""
+def _glance(files: Sequence[Checked], sort: str | None, hidden: int) -> Table:
+    """Return a line for each file, those that failed first, then by a metric if one is named."""
     names = short_names([one.path for one in files])
-    found = sorted(zip(names, files, strict=True), key=lambda named: not _failed(named[1]))
-    rows = [(name, f"{one.rows:,}" if one.rows else NONE, _word(one)) for name, one in found]
+    values = [_sorting(one, sort) for one in files]
+    if sort and not any(values):
+        known = dict.fromkeys(o.rule.call.asked for one in files for o in one.outcomes if not o.rule.part)
+        raise UsageError(f"--sort {sort}: no rule is about it; expected one of {', '.join(known)}")
+    costs = [_cost(value) for value in values]
+    order = sorted(range(len(files)), key=lambda n: (not _failed(files[n]), math.isnan(costs[n]), costs[n]))
+    rows = []
+    for n in order:
+        one, value = files[n], values[n]
+        sorted_by = [_number(value.value) if value else NONE] if sort else []
+        rows.append((names[n], f"{one.rows:,}" if one.rows else NONE, _word(one), *sorted_by))
     failing = sum(map(_failed, files))
     notes = [f"{failing} of {counted(len(files), 'file')} failed."] if failing else []
-    heads = (Column("", "left"), Column("rows"), Column("", "left"))
+    heads = (Column("", "left"), Column("rows"), Column("", "left"), *([Column(sort)] if sort else []))
     return Table(TITLE, heads, tuple(rows), (*notes, *hidden_note(hidden)))
+
+
+def _sorting(one: Checked, metric: str | None) -> Outcome | None:
+    """Return what became of the rule that orders files."""
+    return next((o for o in one.outcomes if o.rule.call.asked == metric and not o.rule.part), None)
+
+
+def _cost(found: Outcome | None) -> float:
+    """Return what is the lower, the better; nan where there is nothing."""
+    if found is None:
+        return math.nan
+    direction = found.rule.call.entry.direction
+    return {"higher": -found.value, "zero": abs(found.value)}.get(direction, found.value)
 
 
 def _word(one: Checked) -> str:

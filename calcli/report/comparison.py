@@ -93,16 +93,17 @@ class ComparisonReport(Shown):
     def headline(self) -> Headline:
         """Return which systems were compared, and what was found of the metric that ranks them."""
         whole, names = self.comparisons[0], self._names()
-        read = f"{names[0]} against {', '.join(names[1:])}"
+        read = f"{', '.join(names[1:])} against {names[0]}"
         if self.selecting or len(names) > 2:
             return Headline(read, selection_sentence(whole, names), systems=names)
         found = whole.differences[0]
-        verdicts = [f"{metric}: {one.verdict}" for metric, one in found.items() if one.verdict in PROVEN]
-        sentence = f"Proven, {'; '.join(verdicts)}." if verdicts else "No evidence of a difference."
+        proven = {word: [name for name, one in found.items() if one.verdict == word] for word in PROVEN}
+        said = "; ".join(f"{word} by {', '.join(metrics)}" for word, metrics in proven.items() if metrics)
+        sentence = f"Proven: {said}." if said else "No evidence of a difference."
         bad = any(one.verdict == "worse" for one in found.values())
         good = any(one.verdict == "better" for one in found.values())
         numbers = [
-            Number(metric, signed(one), f"interval {ends(one)}")
+            Number(metric, signed(one), f"{ends(one)} ({100 * one.interval.level:.4g}%)")
             for metric, one in found.items()
             if one.interval
         ]

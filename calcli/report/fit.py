@@ -63,7 +63,9 @@ class FitReport(Shown):
             for name in list(fit.before)[:3]
         ]
         size = f"{rows.provenance.path}: {counted(rows.n_rows, 'row')}, {counted(rows.n_classes, 'class')}"
-        return Headline(size, f"Fitted: {fit.call}.", numbers=numbers)
+        name, seen = next(iter(fit.before)), "" if fit.cross_validated else ", on the rows of the fit"
+        falls = f"{name} {number(fit.before[name])} before, {number(after[name])} after{seen}"
+        return Headline(size, f"Fitted: {fit.call}; {falls}.", numbers=numbers)
 
     def content(self) -> dict[str, Any]:
         """Return settings, input, what was learned, and its effect; long arrays by their range."""

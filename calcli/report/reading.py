@@ -9,6 +9,7 @@ from calcli.report.shown import Column, Table
 from calcli.report.summary import Result
 
 READ = "What was read"
+SEVERAL = 4  # files read alike, which are told of together
 
 
 def reading_sentences(read: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
@@ -19,7 +20,15 @@ def reading_sentences(read: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     read
         Names, and what there is to say about them.
     """
-    return [f"{name}: {sentence}." for name, reading in read for sentence in reading]
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, reading in read:
+        alike.setdefault(tuple(reading), []).append(name)
+    return [
+        f"{name}: {sentence}."
+        for reading, names in alike.items()
+        for name in (names if len(names) < SEVERAL else [f"{names[0]} and {len(names) - 1} more"])
+        for sentence in reading
+    ]
 
 
 def reading_table(read: Iterable[tuple[str, Sequence[str]]]) -> list[Table]:

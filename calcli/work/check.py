@@ -79,6 +79,7 @@ def check_files(
     *,
     strict: bool = False,
     details: bool = False,
+    sort: str | None = None,
 ) -> CheckReport:
     """Judge files; one that cannot be read or paired has a fault. Otherwise as `check`.
 
@@ -94,8 +95,8 @@ def check_files(
         How rows are paired with those of the baseline.
     strict
         Whether a baseline that no rule uses is an error.
-    details
-        Whether tables have all of many files.
+    details, sort
+        Whether tables have all of many files, and the metric of a rule that orders these.
     """
     rules = read_policy(policy)
     against = None
@@ -105,7 +106,7 @@ def check_files(
         reference = read_report(baseline) if is_report(baseline) else read(baseline, options)
         against = Against(reference, pairing)
     return CheckReport(
-        [_checked_file(file, options, rules, against) for file in files], rules, policy, strict, details
+        [_checked_file(file, options, rules, against) for file in files], rules, policy, strict, details, sort
     )
 
 

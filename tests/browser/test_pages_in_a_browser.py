@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import calcli
 from calcli.cli.main import status_of
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: make browser")
@@ -40,6 +41,18 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     assert status_of(["evaluate", FILES[0], "-q", "--per-class", "--html", str(folder / "one.html")]) == 0
     assert status_of(["evaluate", *FILES, "-q", "--html", str(folder / "two.html")]) == 0
+    old, new = (f"sample_data/release_{number}.parquet" for number in (1, 2))
+    (folder / "policy.toml").write_text('[[rules]]\nmetric = "log_loss"\nmax = 0.4\n', encoding="utf-8")
+    fitted = "sample_data/digits_network_calibration.npy"
+    calls = {
+        "compare": (old, new, "--key", "id", "--by", "ink", "--draws", "19"),
+        "check": (new, old, "--policy", str(folder / "policy.toml")),
+        "benchmark": ("--cal", fitted, "--test", FILES[0], "--methods", "temperature,platt"),
+        "fit": (fitted, "-m", "dp", "-o", str(folder / "cal.json")),
+        "plot": ("sample_data/cancer_bayes_test.csv", "--figure", "rejection,risk,ks,smooth"),
+    }
+    for name, call in calls.items():
+        assert status_of([name, *call, "-q", "--html", str(folder / f"{name}.html")]) == (name == "check")
     return folder
 
 
@@ -56,7 +69,10 @@ def rows(table: Any) -> list[Any]:
     return [row for row in table.find_elements("css selector", "tbody tr") if row.is_displayed()]
 
 
-@pytest.mark.parametrize("name", ["one.html", "two.html"])
+NAMES = [f"{name}.html" for name in ("one", "two", "compare", "check", "benchmark", "fit", "plot")]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_page_asks_for_nothing_and_reports_no_error(browser: Any, pages: Path, name: str) -> None:
     open_page(browser, pages / name)
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
@@ -105,10 +121,23 @@ def test_pointing_at_a_bar_tells_its_numbers(browser: Any, pages: Path, capsys: 
     assert f"mean score {last['confidence']:.4f}, frequency {last['accuracy']:.4f}" in told
 
 
-def test_a_page_fits_a_telephone(browser: Any, pages: Path) -> None:
-    browser.set_window_size(500, 900)  # the narrowest window there is
-    open_page(browser, pages / "one.html")
+def test_pointing_at_a_curve_tells_a_point_of_it(browser: Any, pages: Path) -> None:
+    open_page(browser, pages / "plot.html")
+    strips = browser.find_elements("css selector", "header .tip")
+    webdriver.ActionChains(browser).move_to_element(strips[len(strips) // 2]).perform()
+    told = browser.find_element("css selector", "#tip").text
+    kept = calcli.plot("sample_data/cancer_bayes_test.csv", figure="rejection").tables
+    table = kept["cancer_bayes_test.csv"]
+    points = zip(table["rejected"], table["error_rate"], table["promised"], strict=True)
+    assert told in {f"rejected {x:.4g}\nerror rate {y:.4f}, promised {z:.4f}" for x, y, z in points}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_fits_a_telephone(browser: Any, pages: Path, name: str) -> None:
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    open_page(browser, pages / name)
     wide = browser.execute_script("return document.documentElement.scrollWidth")
     room = browser.execute_script("return document.documentElement.clientWidth")
-    browser.set_window_size(1280, 900)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert wide <= room

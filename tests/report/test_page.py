@@ -186,3 +186,34 @@ def test_a_page_on_standard_output_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert "--html" in shown.err
     assert status_of(["plot", NETWORK]) == 2
     assert "--html FILE" in capsys.readouterr().err
+
+
+def luminance(color: str) -> float:
+    """Return the relative luminance of #rgb or #rrggbb (WCAG 2.2)."""
+    digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
+    parts = np.array([int(digits[n : n + 2], 16) for n in (0, 2, 4)]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("theme", [0, 1, 2], ids=["light", "dark", "printed"])
+def test_words_stand_out_from_what_is_behind_them(theme):
+    css = Path("calcli/report/page/page.css").read_text(encoding="utf-8")
+    colors = dict(re.findall(r"--(\w+): (#\w+)", re.findall(r":root \{(.*?)\}", css, re.DOTALL)[theme]))
+    if theme == 2:
+        colors = {"good": "#0a6b45", "bad": "#a63a00"} | colors
+    for text in ("ink", "muted", "link", "good", "bad"):
+        for behind in ("paper", "shade"):
+            pair = sorted((luminance(colors[text]), luminance(colors[behind])), reverse=True)
+            assert (pair[0] + 0.05) / (pair[1] + 0.05) >= 4.5, (text, behind)
+
+
+def test_first_screens_say_what_was_found(tmp_path):
+    old, new = (f"sample_data/release_{n}.parquet" for n in (1, 2))
+    compared = calcli.compare(old, new, metrics="log_loss,accuracy", key="id").headline()
+    assert compared.read == "release_2.parquet against release_1.parquet"
+    assert compared.verdict == "Proven: worse by log_loss."
+    rules = {"rules": [{"metric": "log_loss", "max": 0.4}, {"metric": "accuracy", "min": 0.5}]}
+    assert calcli.check(new, rules).headline().verdict == "1 of 2 rules is broken."
+    fitted = calcli.fit("sample_data/cancer_bayes_calibration.csv", method="dp").headline()
+    assert re.fullmatch(r"Fitted: dp; log_loss 0\.7493 before, 0\.\d{4} after\.", fitted.verdict)

@@ -62,7 +62,7 @@ def page_text(shown: Shown, pictures: Sequence[Picture] = ()) -> str:
     names = _names(titles)
     body = [
         _first_screen(shown.title, head, first),
-        _contents(names, titles),
+        *_contents(names, titles),
         *_switches(head.systems),
         *(_section(name, table, head.systems) for name, table in zip(names, tables, strict=False)),
         *(_album(name, *album) for name, album in zip(names[len(tables) :], albums.items(), strict=True)),
@@ -118,11 +118,12 @@ def _first_screen(title: str, head: Headline, pictures: Sequence[Picture]) -> st
     return f"<header><div>{''.join(words)}</div>{''.join(map(_figure, pictures))}</header>"
 
 
-def _contents(names: Sequence[str], titles: Sequence[str]) -> str:
+def _contents(names: Sequence[str], titles: Sequence[str]) -> Iterator[str]:
     items = "".join(
         f'<li><a href="#{name}">{_text(title)}</a></li>' for name, title in zip(names, titles, strict=True)
     )
-    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>'
+    if items:
+        yield f'<nav aria-label="Contents"><ul>{items}</ul></nav>'
 
 
 def _switches(systems: Sequence[str]) -> Iterator[str]:
