@@ -176,7 +176,7 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
     InputError
         If there is no such column, or it has too many values to slice by.
     """
-    values, codes = np.unique(_column(predictions, column).astype(str), return_inverse=True)
+    values, codes = np.unique(_texts(_column(predictions, column)), return_inverse=True)
     if len(values) > MOST or len(values) == len(codes) > ENOUGH_ROWS:
         raise InputError(
             f"{predictions.provenance.path}: column {column!r} has {len(values):,} values in "
@@ -200,6 +200,14 @@ def _column(predictions: Predictions, name: str) -> Array:
         lambda: np.concatenate([block.largest(1)[0][:, 0].copy() for block in blocks(predictions)])
     )
     return names[found]
+
+
+def _texts(values: Array) -> NDArray[np.str_]:
+    """Return values as text, that of missing ones empty, whatever the type of their column."""
+    missing = values != values  # nan and NaT
+    if values.dtype == object:
+        missing = missing | np.array([value is None for value in values])
+    return np.where(missing, "", values.astype(str))
 
 
 def _natural_order(values: NDArray[np.str_]) -> list[int]:

@@ -102,6 +102,24 @@ def test_numbers_are_in_the_order_of_numbers(predict):
     assert [name.value for name, _ in slice_rows(predictions, "fold")] == ["1", "2", "10"]
 
 
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (np.array([2.0, np.nan, 1.5, np.nan]), ["1.5", "2.0", ""]),
+        (np.array([True, None, False, None]), ["", "False", "True"]),
+        (np.array(["2020-01-01", "NaT", "2020-01-02", "NaT"], "M8[D]"), ["", "2020-01-01", "2020-01-02"]),
+        (np.array(["x", "", "y", ""]), ["", "x", "y"]),
+    ],
+)
+def test_missing_values_are_one_slice_whatever_their_type(predict, column, values):
+    predictions = replace(predict([[0.5, 0.5]] * 4, [0, 1, 0, 1]), columns={"c": column})
+    parts = dict(slice_rows(predictions, "c"))
+    assert [part.value for part in parts] == values
+    blank = next(part for part in parts if not part.value)
+    assert blank.shown == "(empty)"
+    np.testing.assert_array_equal(parts[blank], [False, True, False, True])
+
+
 def test_a_column_that_is_not_there_or_no_grouping_is_refused(predict):
     predictions = replace(predict(np.full((2000, 2), 0.5), [0, 1] * 1000), columns={"id": np.arange(2000)})
     with pytest.raises(InputError, match=r"no column 'country'.*the columns are: id, besides labels and"):
