@@ -8,7 +8,6 @@ from calcli.core.calibrators.fit.linear import SoftmaxLoss
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import Minimum, Vector
 from calcli.core.data.arrays import Doubles
-from calcli.core.data.logspace import row_max
 
 FAR = 10.0  # times the largest parameter of the log-loss fit, or 1: beyond that, a fit runs to a step
 RAN_AWAY = (
@@ -36,10 +35,7 @@ class SoftmaxBrier(SoftmaxLoss):
         self._worst = 0.0
         for block, x, w, z in self._blocks():
             own = np.arange(len(x)), self.rows.labels[block]
-            self.map.forward(x, theta, out=z)
-            if self.map.offset:
-                z += x
-            z -= row_max(z)
+            self._mapped(x, theta, z)
             np.exp(z, out=z)
             z /= z.sum(axis=1, keepdims=True)
             with np.errstate(divide="ignore"):

@@ -259,6 +259,13 @@ class SoftmaxLoss:
         for block in row_blocks(self.rows.scores, self.map.block_bytes):
             yield block, self.rows.scores[block], weights[block], self._weighted[block]
 
+    def _mapped(self, x: Floats, theta: Vector, out: Floats) -> None:
+        """Write the mapped scores, the largest of each row being 0."""
+        self.map.forward(x, theta, out=out)
+        if self.map.offset:
+            out += x
+        out -= row_max(out)
+
     def evaluate(self, theta: Vector) -> tuple[float, Vector]:
         """Return the loss in nats and its gradient."""
         loss, gradient = self._penalized(theta)
@@ -266,10 +273,7 @@ class SoftmaxLoss:
         ones = np.ones((self.rows.scores.shape[1], 1), self.rows.scores.dtype)
         for block, x, w, z in self._blocks():
             own = np.arange(len(x)), self.rows.labels[block]
-            self.map.forward(x, theta, out=z)
-            if self.map.offset:
-                z += x
-            z -= row_max(z)
+            self._mapped(x, theta, z)
             z_own = z[own]
             np.exp(z, out=z)
             sums = z @ ones
