@@ -244,7 +244,9 @@ def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, Any]:
 
 def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
-    return asdict(summary) | {"sha256": sha256(summary.files)}
+    found = asdict(summary) | {"sha256": sha256(summary.files)}
+    del found["considered"], found["chosen"]  # by the reader, for `calcli inspect`
+    return found
 
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:

@@ -231,9 +231,8 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
 
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
     predictions, facts = measured.predictions, measured.facts
-    origin = predictions.provenance
     return Input(
-        path=origin.path,
+        **vars(predictions.provenance),
         rows=predictions.n_rows,
         classes=predictions.n_classes,
         class_names=predictions.classes,
@@ -242,17 +241,11 @@ def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
         kind_reason=predictions.scores.kind_reason,
         dtype=str(predictions.scores.dtype),
         computed_in=str(measured.dtype),
-        labels=origin.labels,
         worst_row_sum=facts.worst_row_sum,
         zeros=facts.zeros,
         ones=facts.ones,
         tied_rows=facts.tied_rows,
         absent_classes=tuple(row.name for row in classes if not row.rows),
-        notes=origin.notes,
-        files=origin.files,
-        read_as=origin.read_as,
-        taken=origin.taken,
-        doubts=origin.doubts,
         reading=predictions.reading,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.data.slices import Slice
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.interval import Interval
@@ -166,14 +166,12 @@ class ClassRow:
     if_calibrated: Null | None = None
 
 
-@dataclass(frozen=True)
-class Input:
-    """What was read.
+@dataclass(frozen=True, kw_only=True)
+class Input(Provenance):
+    """What was read, where it came from and how it was understood.
 
     Attributes
     ----------
-    path
-        The file, folder, `-`, or "arrays".
     rows, classes
         Their number.
     class_names
@@ -184,8 +182,6 @@ class Input:
         What the scores were taken for, and why.
     dtype, computed_in
         Type of the stored scores, and of the computation.
-    labels
-        Where the labels came from.
     worst_row_sum
         The sum of probabilities farthest from one, as given.
     zeros, ones
@@ -194,19 +190,10 @@ class Input:
         Rows whose largest probability is shared.
     absent_classes
         Classes without a row.
-    notes
-        What else was noticed while reading.
-    files
-        The files read.
-    read_as, taken
-        The layout they were read as, and the columns or arrays taken for the scores.
-    doubts
-        How they might be meant otherwise.
     reading
         How they were read, in a sentence, and the doubts.
     """
 
-    path: str
     rows: int
     classes: int
     class_names: tuple[str, ...]
@@ -215,17 +202,11 @@ class Input:
     kind_reason: str
     dtype: str
     computed_in: str
-    labels: str
     worst_row_sum: float
     zeros: int
     ones: int
     tied_rows: int
     absent_classes: tuple[str, ...]
-    notes: tuple[str, ...]
-    files: tuple[str, ...]
-    read_as: str = "arrays"
-    taken: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
 
     @property
