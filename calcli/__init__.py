@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from calcli.core.calibrators.vennabers import VennAbers as VennAbers
     from calcli.core.calibrators.wrappers import PerPredictedClass as PerPredictedClass
     from calcli.core.calibrators.wrappers import PreserveTop1 as PreserveTop1
-    from calcli.report.check import CheckReport as CheckReport
-    from calcli.report.comparison import ComparisonReport as ComparisonReport
     from calcli.work.check import check as check
     from calcli.work.compare import compare as compare
     from calcli.work.draw import plot as plot
     from calcli.work.evaluate import evaluate as evaluate
     from calcli.work.fit import load as load
     from calcli.work.fit import save as save
+    from calcli.work.kept import CheckReport as CheckReport
+    from calcli.work.kept import ComparisonReport as ComparisonReport
     from calcli.work.learn import Fitted as Fitted
     from calcli.work.learn import fit as fit
     from calcli.work.read import read as read
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 _HOMES = {name: f"calcli.work.{name}" for name in ("check", "compare", "evaluate", "read", "simulate")}
 _HOMES |= {"Fitted": "calcli.work.learn", "fit": "calcli.work.learn", "plot": "calcli.work.draw"}
-_HOMES |= {"CheckReport": "calcli.report.check", "ComparisonReport": "calcli.report.comparison"}
+_HOMES |= {"CheckReport": "calcli.work.kept", "ComparisonReport": "calcli.work.kept"}
 _HOMES |= {
     "Report": "calcli.work.report",
     "State": "calcli.work.state",

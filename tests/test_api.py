@@ -297,6 +297,20 @@ def test_reports_are_saved_in_the_form_of_their_ending(tmp_path):
     assert not (tmp_path / "report.doc").exists()
 
 
+def test_comparisons_and_checks_are_frames_and_files(tmp_path):
+    compared = calcli.compare(CANCER, CANCER, metrics="accuracy,ece", draws=19)
+    checked = calcli.check(CANCER, {"rules": [{"metric": "accuracy", "min": 0.99}]})
+    frame = compared.to_frame()
+    assert frame["metric"].tolist()[0] == "accuracy"
+    assert frame.loc[0, "verdict"] == "no evidence"
+    assert checked.to_frame()[["metric", "result"]].to_numpy().tolist() == [["accuracy", "failed"]]
+    for result in (compared, checked):
+        result.save(tmp_path / "page.html")
+        assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+        result.save(tmp_path / "numbers.csv")
+        assert len(pd.read_csv(tmp_path / "numbers.csv")) == len(result.to_frame())
+
+
 def test_notebooks_show_figures_and_tables():
     report = calcli.evaluate(CANCER, metrics="accuracy,ece", **FEW)
     assert report.plot()._repr_png_().startswith(b"\x89PNG")

@@ -117,6 +117,13 @@ class CheckReport(Shown):
             return junit_text(self.files, strict=self.strict)
         return annotations_text(self.files, self.path, strict=self.strict)
 
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for every rule on every file."""
+        for one in self.files:
+            for outcome in one.outcomes:
+                found = _outcome(outcome)
+                yield {"path": one.path} | {key: value for key, value in found.items() if key != "condition"}
+
     def __repr__(self) -> str:
         return f"<CheckReport on {'; '.join(map(_results, self.files))}>"
 

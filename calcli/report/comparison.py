@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -120,6 +120,15 @@ class ComparisonReport(Shown):
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "selection": selection_sentence(whole, self._names()),
         }
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for every difference, on all rows and then on slices."""
+        names = self._names()[1:]
+        for comparison in self.comparisons:
+            part = str(comparison.part) if comparison.part else None
+            for name, differences in zip(names, comparison.differences, strict=True):
+                for metric, one in differences.items():
+                    yield {"slice": part, "candidate": name, "metric": metric} | difference_object(one)
 
     def __repr__(self) -> str:
         verdicts = [

@@ -21,8 +21,9 @@ from calcli.io.options import ReadOptions
 from calcli.io.policy import parse_policy, read_policy
 from calcli.io.read import read
 from calcli.io.reports import is_report, read_report
-from calcli.report.check import CheckReport, first_policy
+from calcli.report.check import first_policy
 from calcli.report.shown import Format, render
+from calcli.work.kept import CheckReport
 from calcli.work.read import predictions_of
 
 

@@ -21,7 +21,8 @@ from calcli.core.state.remains import Remains
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
-from calcli.report.comparison import ComparisonReport, SeedsReport
+from calcli.report.comparison import SeedsReport
+from calcli.work.kept import ComparisonReport
 from calcli.work.read import predictions_of
 
 

@@ -1,0 +1,47 @@
+"""What results in Python have beside their tables: a data frame of their numbers, and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calcli.core.language.spelling import of_python
+from calcli.report.check import CheckReport as ShownCheck
+from calcli.report.comparison import ComparisonReport as ShownComparison
+from calcli.report.shown import Shown
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Kept(Shown):
+    """A result that can be a data frame, and a file."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a row for every number, with what it is of."""
+        from calcli.io.frames import to_frame
+
+        return to_frame(self.records())
+
+    @of_python
+    def save(self, path: str | Path) -> None:
+        """Write a page as .html, else .json, .md, .csv or .txt.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        UsageError
+            If the ending is none of these.
+        """
+        from calcli.work.page import save_report
+
+        save_report(self, path)
+
+
+class ComparisonReport(ShownComparison, Kept):
+    """How systems differ; printed, it shows the tables of the command line."""
+
+
+class CheckReport(ShownCheck, Kept):
+    """Predictions judged by a policy; printed, it shows the tables of the command line."""
