@@ -38,8 +38,9 @@ TILT = 14
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and a simplex for each system or face."""
+    alone = len(evaluations) == 1  # its faces need no other name
     results = {
-        f"{system} {face}".strip(): result
+        (face or system) if alone else f"{system} {face}".strip(): result
         for system, evaluation in evaluations.items()
         for face, result in _simplexes(evaluation, view).items()
     }
@@ -107,7 +108,7 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
         if len(result.names) == 3:
             _triangle(axes, result)
         _arrows(axes, result, corners, scale)
-        axes.set_title(", ".join(filter(None, (names[name], turn))), loc="left")
+        axes.set_title(turn or names[name], loc="left")
     bar = figure.colorbar(ScalarMappable(scale, MASS), ax=grid, shrink=0.6, aspect=30, pad=0.02)
     bar.set_label("Share of rows in the bin")
     bar.ax.yaxis.set_major_formatter(percent)

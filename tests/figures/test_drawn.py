@@ -255,7 +255,8 @@ def test_arrows_lead_from_prediction_to_observation(three):
 def test_four_classes_are_a_tetrahedron_and_its_faces(evaluations):
     drawing = draw("simplex", {"a": evaluations["four classes"]})
     shown = [axes.get_title("left") for axes in drawing.figure.axes[:6]]
-    assert shown == ["a", "a, turned", *list(drawing.tables)[1:]]
+    assert shown == ["a", "turned", *list(drawing.tables)[1:]]
+    assert all(name.startswith("without ") for name in list(drawing.tables)[1:])
     assert len(drawing.tables) == 5
     for axes in drawing.figure.axes[:2]:  # a face hides no edge, an edge one, a corner three
         edges = [line.get_linestyle() for line in axes.get_lines()]

@@ -102,7 +102,7 @@ def test_groups_add_up_their_classes():
 
 
 def test_wrong_numbers_of_classes_and_groups_are_refused():
-    with pytest.raises(UsageError, match="needs 3 or 4 classes, and arrays has 10"):
+    with pytest.raises(UsageError, match="needs 3 or 4 classes, but arrays has 10"):
         simplexes(some_predictions(k=10))
     groups = {"kind": dict(zip("abcdefghij", "xyyyyyyyyy", strict=True))}
     with pytest.raises(UsageError, match="needs 3 or 4 groups of classes, and kind has 2"):
