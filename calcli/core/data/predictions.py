@@ -10,7 +10,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.language.answers import WRONG_RIGHT
-from calcli.core.language.errors import InputError, ReadAgain, UsageError
+from calcli.core.language.errors import InputError, ReadAgain
 from calcli.core.language.places import option_names
 
 Kind = Literal["logits", "log-probs", "probs"]
@@ -267,10 +267,3 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
         n = next(n for n, name in enumerate(classes) if name != predictions.classes[n])
         found, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
     raise InputError(f"{path} has {found} where {owner} has {expected}; expected the same classes{mend}")
-
-
-def require_predictions(*systems: object) -> None:
-    """Raise a UsageError if anything else was given as predictions."""
-    for given in systems:
-        if not isinstance(given, Predictions):
-            raise UsageError(f"expected predictions, as read(path) returns them, not {type(given).__name__}")
