@@ -105,7 +105,7 @@ def test_wrong_numbers_of_classes_and_groups_are_refused():
     with pytest.raises(UsageError, match="needs 3 or 4 classes, but arrays has 10"):
         simplexes(some_predictions(k=10))
     groups = {"kind": dict(zip("abcdefghij", "xyyyyyyyyy", strict=True))}
-    with pytest.raises(UsageError, match="needs 3 or 4 groups of classes, and kind has 2"):
+    with pytest.raises(UsageError, match="needs 3 or 4 groups of classes, but kind has 2"):
         simplexes(some_predictions(k=10), "kind", groups)
     with pytest.raises(UsageError, match="the lens largest-4 has 5 outcomes"):
         simplexes(some_predictions(k=10), "largest-4")
