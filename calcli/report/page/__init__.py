@@ -155,7 +155,8 @@ def _table(table: Table, systems: Sequence[str]) -> str:
     head = f"<thead><tr>{heads}</tr></thead>" if any(column.head for column in table.columns) else ""
     long = ' class="long"' if len(table.rows) >= LONG else ""
     caption = f'<caption class="unseen">{_text(table.title)}</caption>'
-    return f'<div class="wide" tabindex="0"><table{long}>{caption}{head}<tbody>{rows}</tbody></table></div>'
+    region = f'<div class="wide" tabindex="0" role="region" aria-label="{_text(table.title)}">'
+    return f"{region}<table{long}>{caption}{head}<tbody>{rows}</tbody></table></div>"
 
 
 def _cells(table: Table, n: int, row: Sequence[str]) -> str:
