@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Paging, Pairing, Reading, ReadingSystems
+from calcli.cli.options import Distributing, Paging, Pairing, Reading, ReadingSystems
 from calcli.cli.output import emit, remark
 from calcli.core.language.errors import UsageError
 
@@ -30,6 +30,7 @@ def check(
         typer.Option(metavar="FILE", help="What may not get worse: predictions, or a JSON report of them."),
     ] = None,
     pairing: Pairing,
+    distributing: Distributing,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 2 if no rule compares with the baseline given.")
     ] = False,
@@ -58,22 +59,25 @@ def check(
     calcli check new.parquet --baseline old.parquet --write junit=check.xml
     calcli check preds.parquet --policy strict.toml --format github
     """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.report.progress import progress
     from calcli.work.check import check_files, write_check
 
     if init:
         _write_first_policy(files, policy, reading, with_baseline=baseline is not None, quiet=paging.quiet)
         return
     targets = [_target(text) for text in write or ()]
-    report = check_files(
-        reading.files(files),
-        policy,
-        reading.read_options(),
-        baseline,
-        pairing.settings(),
-        strict=strict,
-        details=details,
-        sort=sort,
-    )
+    with progress(shown=not paging.quiet) as watcher:
+        report = check_files(
+            reading.files(files),
+            policy,
+            reading.read_options(),
+            baseline,
+            pairing.settings(),
+            strict=strict,
+            details=details,
+            sort=sort,
+            engine=distributing.found(watcher),
+        )
     write_check(report, targets)
     paging.page(report)
     if format in ("junit", "github") and not paging.quiet:

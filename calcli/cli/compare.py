@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Clustering, Computing, Paging, Pairing, ReadingSystems, settings_of
+from calcli.cli.options import (
+    Clustering,
+    Computing,
+    Distributing,
+    Paging,
+    Pairing,
+    ReadingSystems,
+    settings_of,
+)
 from calcli.cli.output import remark
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
@@ -34,6 +42,7 @@ def compare(
         str | None, typer.Option(metavar="COLUMN", help="Compare on every value of this column as well.")
     ] = None,
     clustering: Clustering,
+    distributing: Distributing,
     select: Annotated[
         str | None,
         typer.Option(metavar="METRIC", help="Say which system to ship, by this metric."),
@@ -92,6 +101,7 @@ def compare(
             select=select,
             seeds=seeds,
             by=by,
+            engine=distributing.found(watcher),
             watcher=watcher,
         )
     paging.page(found)

@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Computing, ReadingSystems, Recalibrating, Showing, Testing, settings_of
+from calcli.cli.options import (
+    Computing,
+    Distributing,
+    ReadingSystems,
+    Recalibrating,
+    Showing,
+    Testing,
+    settings_of,
+)
 from calcli.cli.output import remark
 
 
@@ -22,6 +30,7 @@ def evaluate(
     testing: Testing,
     recalibrating: Recalibrating,
     showing: Showing,
+    distributing: Distributing,
     diagram: Annotated[
         bool, typer.Option("--diagram", help="Add a reliability diagram in characters.")
     ] = False,
@@ -87,6 +96,7 @@ def evaluate(
             state=save_state,
             sort=sort,
             details=details,
+            engine=distributing.found(watcher),
             watcher=watcher,
         )
     showing.show(shown, showing.format)

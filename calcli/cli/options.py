@@ -16,7 +16,9 @@ from calcli.io.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
     from calcli.core.evaluating.recalibrated import Companions
+    from calcli.core.language.progress import Watcher
     from calcli.report.shown import Format, Shown
+    from calcli.work.cluster import Engine
 
 NoColor = Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
@@ -307,6 +309,40 @@ class Pairing(Chosen):
     def settings(self) -> PairSettings:
         """Return them as settings."""
         return PairSettings(**self.given())
+
+
+@dataclass(frozen=True)
+class Distributing:
+    """Where parts of the data are read."""
+
+    heading: ClassVar[str] = "Many machines"
+
+    engine: Annotated[
+        Literal["dask"] | None,
+        Option(help="Make states of the parts of a folder in many processes, and compute from these."),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        Option(metavar="tcp://HOST:PORT", help="Those of this Dask scheduler, not of this machine."),
+    ] = None
+
+    def found(self, watcher: Watcher) -> Engine | None:
+        """Return what reads parts elsewhere, if it is asked for.
+
+        Raises
+        ------
+        UsageError
+            If there is a scheduler and no engine.
+        """
+        if self.engine is None:
+            if self.scheduler is not None:
+                from calcli.core.language.errors import UsageError
+
+                raise UsageError(f"--scheduler {self.scheduler} goes with --engine dask; give both")
+            return None
+        from calcli.work.cluster import Engine
+
+        return Engine(self.scheduler, watcher)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import typer
 from calcli.cli.bundles import bundled
 from calcli.cli.options import (
     Computing,
+    Distributing,
     Html,
     Quiet,
     ReadingSystems,
@@ -106,6 +107,7 @@ def plot(
     computing: Computing,
     simulating: Simulating,
     recalibrating: Recalibrating,
+    distributing: Distributing,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the figures.")] = "png",
     data: Annotated[
         bool, typer.Option("--data", help="Also write the numbers in each figure as CSV, and its caption.")
@@ -172,6 +174,7 @@ def plot(
             format=format,
             data=data,
             html=html,
+            engine=distributing.found(watcher),
             watcher=watcher,
             remark=(lambda text: None) if quiet else remark,
         )

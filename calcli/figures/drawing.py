@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from io import BytesIO
@@ -19,7 +20,7 @@ from calcli.core.data.predictions import require_classes
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.answers import LENS, no_lens, reason
 from calcli.core.language.entries import FigureKind
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import parse_metrics, region_ends
 from calcli.core.language.figures import FIGURES, USUAL, find_figure, refuse_more_systems, standard_names
 from calcli.core.problems.problem import Problem
@@ -239,12 +240,14 @@ def standard_set(evaluation: Evaluation, folder: str | Path) -> dict[Path, str]:
 def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
     """Yield the figures that fit an evaluation and the names of their files, in the order of reports.
 
-    Of two classes there are two reliability diagrams: that of the second class and that of the confidence.
+    Of two classes there are two reliability diagrams: that of the second class and that of the confidence. Of
+    a state figures that need rows are left out.
     """
     predictions = evaluation.predictions
     systems = {Path(predictions.provenance.path).name: evaluation}
     for name in standard_names(predictions.n_classes):
-        yield name, draw(name, systems)
+        with suppress(NeedsRows):
+            yield name, draw(name, systems)
         if name == "reliability" and usual_lens([predictions]) != "top-1":
             yield f"{name}_top1", draw(name, systems, View("top-1"))
 

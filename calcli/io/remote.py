@@ -63,6 +63,16 @@ def without_secrets(text: str) -> str:
     return URL.sub(_shown, text) if "://" in text else text
 
 
+def secrets() -> dict[str, tuple[str, str]]:
+    """Return what is kept of logins and queries, for another process."""
+    return dict(_secrets)
+
+
+def recall(known: Mapping[str, tuple[str, str]]) -> None:
+    """Keep what `secrets` returned in another process."""
+    _secrets.update(known)
+
+
 def _shown(found: re.Match[str]) -> str:
     scheme, login, rest, query = found[1], found[2] or "", found[3], found[4] or ""
     web = scheme.lower().rpartition("::")[2] in WEB

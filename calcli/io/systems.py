@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import PurePath
+from typing import NoReturn
 
 import numpy as np
 
@@ -42,13 +44,21 @@ def refuse_systems(found: Source, folder: str) -> None:
             (f"the same ids in column {name!r}" for name in named if _same_ids(found, name, labels)), ""
         )
     if same:
-        ending = PurePath(found.place.parts[0][0]).suffix
-        place = shlex.quote(folder.rstrip("/"))
-        raise InputError(
-            f"{folder} holds {files} files with {same}: systems on the same rows, it seems, not parts of one "
-            f"data set. Compare them with calcli evaluate {place}/*{ending}, or take them for one data set "
-            f"with calcli evaluate {place} --concat"
-        )
+        _refuse(folder, [name for name, _ in found.place.parts], same)
+
+
+def refuse_same_labels(folder: str, files: Sequence[str], rows: int) -> None:
+    """Refuse to pool files of one folder, all of which have the same labels in the same order."""
+    _refuse(folder, files, f"the same {rows:,} labels in the same order")
+
+
+def _refuse(folder: str, files: Sequence[str], same: str) -> NoReturn:
+    place = shlex.quote(folder.rstrip("/"))
+    raise InputError(
+        f"{folder} holds {len(files)} files with {same}: systems on the same rows, it seems, not parts of "
+        f"one data set. Compare them with calcli evaluate {place}/*{PurePath(files[0]).suffix}, or take them "
+        f"for one data set with calcli evaluate {place} --concat"
+    )
 
 
 def _same_ids(found: Source, name: str, labels: Array) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from calcli.io.read import read
 from calcli.io.reports import is_report, read_report
 from calcli.report.check import first_policy
 from calcli.report.shown import Format, render
+from calcli.work.cluster import Engine, predictions_in
 from calcli.work.kept import CheckReport
 from calcli.work.read import predictions_of
 
@@ -81,6 +83,7 @@ def check_files(
     strict: bool = False,
     details: bool = False,
     sort: str | None = None,
+    engine: Engine | None = None,
 ) -> CheckReport:
     """Judge files; one that cannot be read or paired has a fault. Otherwise as `check`.
 
@@ -98,22 +101,36 @@ def check_files(
         Whether a baseline that no rule uses is an error.
     details, sort
         Whether tables have all of many files, and the metric of a rule that orders these.
+    engine
+        Makes states of the parts of files elsewhere, which are judged; None to read here.
     """
     rules = read_policy(policy)
+    wanted = replace(rules.settings, metrics=tuple(rule.call.asked for rule in rules.rules))
+
+    def found_in(path: str) -> Predictions:
+        return predictions_in([path], options, engine, lambda _: wanted)
+
     against = None
     if baseline is not None:
         if pairing.in_order and not is_report(baseline):
             options.require_all_rows()
-        reference = read_report(baseline) if is_report(baseline) else read(baseline, options)
+        reference = read_report(baseline) if is_report(baseline) else found_in(baseline)
         against = Against(reference, pairing)
     return CheckReport(
-        [_checked_file(file, options, rules, against) for file in files], rules, policy, strict, details, sort
+        [_checked_file(file, found_in, rules, against) for file in files],
+        rules,
+        policy,
+        strict,
+        details,
+        sort,
     )
 
 
-def _checked_file(path: str, options: ReadOptions, rules: Policy, against: Against | None) -> Checked:
+def _checked_file(
+    path: str, found_in: Callable[[str], Predictions], rules: Policy, against: Against | None
+) -> Checked:
     try:
-        return _checked(read(path, options), rules, against)
+        return _checked(found_in(path), rules, against)
     except CalcliError as fault:
         return Checked(path, 0, (), str(fault))
     except OSError as fault:

@@ -21,7 +21,9 @@ from calcli.core.state.remains import Remains
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
+from calcli.io.states import is_state
 from calcli.report.comparison import SeedsReport
+from calcli.work.cluster import Engine, predictions_in
 from calcli.work.kept import ComparisonReport
 from calcli.work.read import predictions_of
 
@@ -87,6 +89,7 @@ def compare_files(
     select: str | None = None,
     seeds: bool = False,
     by: str | None = None,
+    engine: Engine | None = None,
     watcher: Watcher = unwatched,
 ) -> ComparisonReport | SeedsReport:
     """Compare files; otherwise as `compare`.
@@ -103,6 +106,8 @@ def compare_files(
         Metric by which one of the systems is to be chosen, if any.
     seeds
         Whether the files are seeds of one model: they are not compared, but their mean and spread found.
+    engine
+        Makes states of the parts of files elsewhere, which are compared; None to read here.
     watcher
         Starts a progress bar.
     """
@@ -110,16 +115,23 @@ def compare_files(
         raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
     if pairing.in_order and not seeds:
         options.require_all_rows()
-    systems = [read(file, options) for file in files]
-    if not pairing.allow_other_classes:
-        require_same_classes(systems)
-    if seeds:
-        return _over_seeds(systems, settings)
-    if select and not settings.metrics:
+    if select and not (settings.metrics or seeds):
         settings = replace(settings, metrics=(select, "accuracy"))
     with naming("--margin"):
         wanted = parse_margins(margins)
     plan = Plan(pairing.pairs, wanted, select or "log_loss", by)
+
+    left = next((read(file) for file in files if engine and is_state(file)), None)
+
+    def asked(first: Predictions) -> Settings:
+        metrics = compared_metrics(left or first, settings, plan, of_states=True)
+        return settings if seeds else replace(settings, metrics=metrics)
+
+    systems = [predictions_in([file], options, engine, asked) for file in files]
+    if not pairing.allow_other_classes:
+        require_same_classes(systems)
+    if seeds:
+        return _over_seeds(systems, settings)
     return _compared(systems, settings, plan, pairing, selecting=select is not None, watcher=watcher)
 
 

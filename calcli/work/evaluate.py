@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,13 +31,13 @@ from calcli.core.language.spelling import of_python
 from calcli.core.state.remains import Remains
 from calcli.io.atomic import filled_folder
 from calcli.io.options import ReadOptions
-from calcli.io.read import read_concat
 from calcli.io.settings import settings_of
 from calcli.io.states import is_state, save_state
 from calcli.report.atglance import Unread
 from calcli.report.evaluation import EvaluationReport
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, relative_names, short_names, summarize
+from calcli.work.cluster import Engine, predictions_in
 from calcli.work.companions import refuse_idle
 from calcli.work.read import OF_TABLES, predictions_of, split_reading
 from calcli.work.report import Report
@@ -124,6 +125,7 @@ def evaluate_files(
     state: str | None = None,
     sort: str | None = None,
     details: bool = False,
+    engine: Engine | None = None,
     watcher: Watcher = unwatched,
 ) -> EvaluationReport:
     """Read and evaluate each source, the files of one data set, and let go of its rows.
@@ -152,6 +154,8 @@ def evaluate_files(
         Where to save the state of the only source.
     sort, details
         The metric that orders several data sets, and whether tables have all of many.
+    engine
+        Makes states of the parts of each source elsewhere, from which all is computed; None to read here.
     watcher
         Starts a progress bar.
     """
@@ -167,7 +171,8 @@ def evaluate_files(
         for n, source in enumerate(sources):
             name = str(Path(names[n]).with_suffix(""))
             try:
-                predictions = read_concat(source, options)
+                asked_of = partial(_with_metrics_of, rules, settings)
+                predictions = predictions_in(source, options, engine, asked_of)
             except InputError as fault:
                 unread.append(Unread(titles[n], str(fault)))
                 if len(unread) == len(sources):
@@ -175,7 +180,7 @@ def evaluate_files(
                 continue
             _refuse_classes(predictions, per_class=per_class)
             watch = watcher(name, predictions.n_rows)
-            asked = _with_metrics_of(rules, settings, predictions)
+            asked = asked_of(predictions)
             lenses = (
                 lenses_of(FIGURES.values(), predictions, USUAL, asked) if folder or html or diagram else ()
             )
@@ -255,7 +260,9 @@ def _require_one_to_save(sources: Sequence[Sequence[str]], state: str | None) ->
 
 
 def _save(predictions: Predictions, settings: Settings, path: str | None, watcher: Watcher) -> None:
-    if path is not None:
+    if path is not None and isinstance(predictions, Remains) and predictions.state:
+        save_state(predictions.state, path)
+    elif path is not None:
         save_state(state_of(predictions, settings, watcher(path, predictions.n_rows)), path)
 
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from calcli.core.curves.cumulative import KNOTS
 from calcli.core.curves.needs import lenses_of, metrics_of
 from calcli.core.curves.smoothing import smoother
+from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.truth import require_use
 from calcli.core.language.entries import FigureKind
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import checked_region, parse_metrics
 from calcli.core.language.figures import (
     FIGURES,
@@ -32,11 +33,11 @@ from calcli.figures import Drawing, View, draw
 from calcli.io.atomic import filled_folder
 from calcli.io.calibrators import load_calibrator
 from calcli.io.options import ReadOptions
-from calcli.io.read import read
 from calcli.report.figures import Figures
 from calcli.report.numbers import counted
 from calcli.report.shown import csv_text
 from calcli.report.summary import short_names
+from calcli.work.cluster import Engine, predictions_in
 from calcli.work.page import picture, write_page
 from calcli.work.selection import chosen_on
 
@@ -65,6 +66,7 @@ def plot_files(
     format: str = "png",
     data: bool = False,
     html: str | None = None,
+    engine: Engine | None = None,
     watcher: Watcher = unwatched,
     remark: Callable[[str], None] = lambda text: None,
 ) -> list[str]:
@@ -102,6 +104,8 @@ def plot_files(
         Whether to write the numbers in each figure and its caption beside it.
     html
         A file for all of them on one page.
+    engine
+        Makes states of the parts of files elsewhere, which are drawn; None to read here.
     watcher
         Starts a progress bar.
     remark
@@ -143,7 +147,7 @@ def plot_files(
         view = replace(view, selected=(f"best {select} on {select_on}", selected))
     with filled_folder(output) if output else nullcontext() as folder:
         drawn = kinds if figures else FIGURES.values()
-        evaluations = _evaluations(files, options, settings, companions, kinds, drawn, lens, watcher)
+        evaluations = _evaluations(files, options, settings, companions, kinds, drawn, lens, engine, watcher)
         evaluations = _of_bins(evaluations, bins) if bins else evaluations
         names = [kind.name for kind in kinds]
         if not figures:
@@ -151,7 +155,13 @@ def plot_files(
         _require_use(names, view, evaluations.values(), companions)
         written, pictures = [], []
         for name in names:
-            drawing = draw(name, evaluations, view)
+            try:
+                drawing = draw(name, evaluations, view)
+            except NeedsRows:
+                if figures:
+                    raise
+                remark(f"the figure {name} needs rows, which a state does not keep; it is left out")
+                continue
             if html:
                 pictures.append(picture(name, drawing))
             if folder:
@@ -227,13 +237,18 @@ def _evaluations(
     kinds: Sequence[FigureKind],
     drawn: Iterable[FigureKind],
     lens: str,
+    engine: Engine | None,
     watcher: Watcher,
 ) -> dict[str, Evaluation]:
     """Read files and evaluate what figures need of each, by its short name."""
+
+    def asked(predictions: Predictions) -> Settings:
+        return replace(settings, metrics=metrics_of(kinds, predictions, settings))
+
     evaluations = {}
     for name, file in _named(files).items():
-        predictions = read(file, options)
-        wanted = replace(settings, metrics=metrics_of(kinds, predictions, settings))
+        predictions = predictions_in([file], options, engine, asked)
+        wanted = asked(predictions)
         watch = watcher(name, predictions.n_rows)
         lenses = lenses_of(drawn, predictions, lens, settings)
         evaluations[name] = evaluate(predictions, wanted, watch, companions, lenses)

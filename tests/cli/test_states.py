@@ -48,6 +48,17 @@ def test_states_of_halves_are_merged(run, sample, tmp_path):
         assert merged[name]["value"] == pytest.approx(found["value"], rel=1e-6), name
 
 
+def test_figures_that_need_rows_are_left_out(run, sample, tmp_path):
+    state = tmp_path / "iris.calcli"  # of three classes, which have a simplex
+    assert run("evaluate", sample / "iris_logistic_test.csv", "--save-state", state, "-q").status == 0
+    done = run("plot", state, "-o", tmp_path / "figures")
+    assert done.status == 0
+    assert "the figure simplex needs rows, which a state does not keep; it is left out" in done.err
+    assert run("evaluate", state, "-o", tmp_path / "report", "-q").status == 0
+    assert {"ks.png", "report.html"} <= {file.name for file in (tmp_path / "report").iterdir()}
+    assert run("plot", state, "--figure", "simplex", "-o", tmp_path / "figures").status == 2
+
+
 def test_figures_and_checks_take_states(run, state, sample, tmp_path):
     two = tmp_path / "two.calcli"
     assert run("evaluate", sample / "cancer_bayes_test.csv", "--save-state", two, "-q").status == 0

@@ -1,0 +1,143 @@
+"""A cluster of Dask: two workers, one of which dies, give the bits of one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import calcli
+from calcli.core.language.errors import InputError
+from calcli.core.language.settings import Settings
+from calcli.io.options import ReadOptions
+from calcli.io.states import to_bytes
+from calcli.work.cluster import Engine, gather, made_of, merged
+from tests.integration.slowly import deadly, slowly
+
+pytest.importorskip("distributed", reason="distributed is not installed: make integration")
+psutil = pytest.importorskip("psutil")
+pytestmark = pytest.mark.filterwarnings("default")
+ROOT = Path(__file__).resolve().parents[2]
+METRICS = ("log_loss", "accuracy", "ece", "ks")
+HOW = {"options": ReadOptions(), "settings": Settings(metrics=METRICS), "hidden": {}}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory) -> list[str]:
+    """Return files of 24,000 rows of three classes in all, some too small to be dealt out alone."""
+    folder, rng = tmp_path_factory.mktemp("lake") / "preds", np.random.default_rng(0)
+    folder.mkdir()
+    for number in range(8):
+        logits = rng.normal(size=(1600 + 400 * number, 3)).astype(np.float32) * 2
+        labels = (logits + rng.gumbel(size=logits.shape)).argmax(1)
+        columns = {f"logit_{k}": column for k, column in enumerate(logits.T)}
+        pq.write_table(pa.table({"label": labels, **columns}), folder / f"part-{number}.parquet")
+    return sorted(map(str, folder.iterdir()))
+
+
+@pytest.fixture(scope="module")
+def alone(parts) -> bytes:
+    """Return the state that one process makes."""
+    return merged([made_of(part, **HOW) for part in parts]).state
+
+
+def _started(*arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", *arguments, "--host", "127.0.0.1", "--no-dashboard"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def cluster(tmp_path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Start a scheduler and two workers; give the address and the workers."""
+    file = tmp_path / "scheduler.json"
+    scheduler = _started("distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file))
+    workers = []
+    try:
+        for _ in range(600):
+            if file.exists() and file.stat().st_size:
+                break
+            time.sleep(0.1)
+        address = json.loads(file.read_text())["address"]
+        how = ("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny")
+        workers = [_started(*how), _started(*how)]
+        yield address, workers
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+
+
+def test_a_worker_that_dies_changes_no_bit(parts, alone, cluster):
+    address, workers = cluster
+
+    def watch(done: int) -> None:
+        if done >= 2:
+            workers[0].kill()
+
+    assert gather(parts, partial(slowly, **HOW), watch, address).state == alone
+    assert workers[0].poll() is not None
+    left = Engine(address).read([str(Path(parts[0]).parent)], ReadOptions(), lambda _: HOW["settings"])
+    assert to_bytes(left.state) == alone
+
+
+def test_the_command_line_says_what_the_state_says(run, parts, alone, cluster, tmp_path):
+    address, _ = cluster
+    folder, how = str(Path(parts[0]).parent), ("--engine", "dask", "--scheduler", address, "-q")
+    saved, asked = tmp_path / "new.calcli", ("--metrics", ",".join(METRICS), "--format", "json")
+    found = run("evaluate", folder, *asked, *how, "--save-state", str(saved))
+    assert (found.returncode, found.stderr) == (0, "")
+    assert saved.read_bytes() == alone
+    expected = calcli.evaluate(calcli.State.from_bytes(alone)).results[0].metrics
+    metrics = json.loads(found.stdout)["results"][0]["metrics"]
+    assert {name: one["value"] for name, one in metrics.items()} == {n: e.value for n, e in expected.items()}
+    for command in (
+        ("plot", folder, "-o", str(tmp_path / "figures")),
+        ("compare", str(saved), folder),
+        ("check", folder, "--policy", str(tmp_path / "p.toml")),
+    ):
+        (tmp_path / "p.toml").write_text('[[rules]]\nmetric = "log_loss"\nmax = 1.0\n')
+        done = run(*command, *how)
+        assert (done.returncode, done.stderr) == (0, ""), (command, done.stderr)
+    wrong = run("evaluate", folder, *how, "--by", "label")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+
+
+def test_faults_are_one_sentence(run, parts, tmp_path):
+    folder = str(Path(parts[0]).parent)
+    nobody = run("evaluate", folder, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9")
+    assert nobody.stderr == "calcli: --scheduler tcp://127.0.0.1:9: no Dask scheduler answers there\n"
+    assert nobody.returncode == 2
+    for n, part in enumerate(parts[:2]):
+        (tmp_path / f"part-{n}.parquet").write_bytes(Path(part).read_bytes()[: -n * 1000 or None])
+    damaged = run("evaluate", str(tmp_path), "--engine", "dask")
+    assert (damaged.returncode, damaged.stderr.count("\n")) == (2, 1)
+    assert "part-1.parquet is not a complete and valid parquet file" in damaged.stderr
+    with pytest.raises(InputError, match=r"part-3.parquet: every process that worked on it died, 4 in all"):
+        gather(parts, partial(deadly, **HOW), lambda done: None)
+
+
+def test_an_interrupt_leaves_no_logs(parts):
+    command = [sys.executable, "-m", "calcli", "evaluate", str(Path(parts[0]).parent), "--engine", "dask"]
+    running = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    for _ in range(600):
+        if running.poll() is not None or len(psutil.Process(running.pid).children()) > 1:
+            break
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    out, said = running.communicate(timeout=60)
+    assert (running.returncode, out, said) == (130, "", "")
