@@ -18,7 +18,7 @@ demo: $(VENV)/installed  ## evaluate the sample data: tables here, report and fi
 test: $(VENV)/dev  ## ruff, mypy and pytest
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 integration: $(VENV)/integration  ## read and write through an object store and web servers started here
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest tests/integration

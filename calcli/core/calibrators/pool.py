@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import inner_folds, weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
-from calcli.core.calibrators.fit.mixture import brier_weights, mixture_weights
+from calcli.core.calibrators.fit.mixture import LEAST, brier_weights, mixture_weights
 from calcli.core.calibrators.methods import make
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import UsageError
@@ -137,7 +137,9 @@ def pool_weights(
     share = share / share.sum()
     own = probs[:, np.arange(len(labels)), labels].T
     if score == "log_loss":
-        possible = counted & (own.max(axis=1) > 0)
+        possible = counted & (own.mean(axis=1) >= LEAST)
+        if not possible.any():
+            return np.full(len(probs), 1 / len(probs))
         return mixture_weights(own[possible], share[possible] / share[possible].sum())
     table = probs.reshape(len(probs), -1)
     gram = (table * np.repeat(share, probs.shape[2])) @ table.T

@@ -24,7 +24,7 @@ def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]
     Parameters
     ----------
     likelihoods : array (N, J)
-        What each member gives the label of each row, 0 to 1; no row all 0.
+        What each member gives the label of each row, 0 to 1; no row has a mean below `LEAST`.
     weights : array (N,)
         Positive row weights that sum to 1.
 
@@ -47,15 +47,14 @@ def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]
         step = np.zeros(members)
         step[free] = np.linalg.solve(hessian[np.ix_(free, free)], -gradient[free])
         size = 1.0
-        while True:
-            new = np.maximum(w + size * step, 0)
-            new_value = _value(likelihoods, weights, new)
-            if new_value <= value + ARMIJO * float(gradient @ (new - w)) or size < TOLERANCE:
-                break
+        new = np.maximum(w + step, 0)
+        while (new_value := _value(likelihoods, weights, new)) > value + ARMIJO * float(gradient @ (new - w)):
             size /= 2
+            if size < TOLERANCE:
+                return w / w.sum()
+            new = np.maximum(w + size * step, 0)
         w, value = new, new_value
-    w /= w.sum()
-    return w
+    return w / w.sum()
 
 
 def _value(likelihoods: Floats, weights: Floats, w: NDArray[np.float64]) -> float:

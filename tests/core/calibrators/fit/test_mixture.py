@@ -44,3 +44,10 @@ def test_best_member_takes_all_and_equal_members_share():
 def test_two_members_that_are_right_in_turn_share_by_frequency():
     right_in_turn = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]])
     np.testing.assert_allclose(mixture_weights(right_in_turn, np.full(4, 0.25)), [0.75, 0.25], rtol=1e-8)
+
+
+def test_rows_that_hardly_any_member_expects_stop_no_fit():
+    likelihoods = np.array([[1e-149, 0.0], [0.5, 1.0], [0.0, 1e-149]])
+    w = mixture_weights(likelihoods, np.array([1e-12, 1 - 2e-12, 1e-12]))
+    assert w.sum() == pytest.approx(1)
+    assert np.isfinite(np.log(likelihoods @ w)).all()
