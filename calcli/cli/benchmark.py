@@ -100,6 +100,9 @@ def benchmark(
             watcher=watcher,
         )
     paging.page(found)
+    if format == "csv" and not paging.quiet:
+        for sentence in found.reading():
+            remark(sentence)
     paging.show(found, format)
 
 

@@ -45,21 +45,27 @@ def make(evaluations: Evaluations, view: View) -> Made:
             require_classes(predictions, record.classes, name)
             record.refuse_kind(predictions.kind, predictions.provenance.path)
             results[f"{name} on {system}"] = map_of(record.calibrator, predictions, raw=record.raw)
-    return calibration_map(results, classes_of(evaluations)), results, caption(results)
+    return (
+        calibration_map(results, classes_of(evaluations)),
+        results,
+        caption(results, classes_of(evaluations)),
+    )
 
 
-def caption(results: Mapping[str, CalibrationMap]) -> str:
+def caption(results: Mapping[str, CalibrationMap], classes: Sequence[str] = ()) -> str:
     """Say what is drawn."""
     first = next(iter(results.values()))
     scaled = ", both in log-odds" if first.lens == "class-1" else ""
+    text = words(first.lens, classes)
+    score = text.said.partition(" ")[0]
     looked, thinned = f"{first.bins.count.sum():,}", ""
     if first.bins.count.sum() < first.all_rows:
         thinned = f" of {first.all_rows:,}, evenly thinned"
     return (
-        f"Line: the score ({first.lens}) after calibration against the score before{scaled}. Circles: "
-        f"observed frequencies in {BINS} bins of equal width there, their area by the number of rows, faint "
+        f"Line: the {text.said} after calibration against the {score} before{scaled}. Circles: "
+        f"{text.observed} in {BINS} bins of equal width there, their area by the number of rows, faint "
         f"where they are fewer than {FEW_ROWS}; of {looked} rows{thinned}. Gray: "
-        f"{SPREAD:.0%} of the rows of about that score, where the map depends on more than the score."
+        f"{SPREAD:.0%} of the rows of about that {score}, where the map depends on more than the {score}."
     )
 
 

@@ -62,16 +62,22 @@ def make_curves(kind: Callable[..., Curve], evaluations: Evaluations, view: View
     ends = np.concatenate([end for curve in results.values() for end in (curve.score, curve.frequency)])
     figure = reliability_curve(results, classes_of(evaluations))
     seed = next(iter(evaluations.values())).settings.seed
-    return zoomed(figure, view, (ends.min(), ends.max())), results, caption(results, seed)
+    return (
+        zoomed(figure, view, (ends.min(), ends.max())),
+        results,
+        caption(results, seed, classes_of(evaluations)),
+    )
 
 
-def caption(results: Mapping[str, Curve], seed: int) -> str:
+def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()) -> str:
     """Say what is drawn."""
     first = next(iter(results.values()))
+    text = words(first.lens, classes)
+    score = text.said.partition(" ")[0]
     made = f"isotonic regression (CORP), dotted across gaps of more than {WIDE_GAP:g} without rows"
     if first.bandwidth is not None:
         made = (
-            "a Gaussian kernel over the log-odds of the score that smooths the gap, its bandwidth by "
+            f"a Gaussian kernel over the log-odds of the {score} that smooths the gap, its bandwidth by "
             f"leave-one-out cross-validation of the Brier score; dotted where it holds under {FEW_ROWS} rows"
         )
     thinned = (
@@ -79,10 +85,10 @@ def caption(results: Mapping[str, Curve], seed: int) -> str:
     )
     found = ", ".join(f"{name}: smooth ECE {result.error:.4f}" for name, result in results.items())
     return (
-        f"Line: observed frequency against score ({first.lens}) by {made}. Gray: the middle {BAND:.0%} of "
-        f"{CURVE_DRAWS} such curves of outcomes drawn from the scores, point by point (seed {seed}). Ticks: "
-        f"{thinned}, evenly thinned, with the outcome above and without it below. Bottom: share of the "
-        f"rows in {SHARES} bins. {found}."
+        f"Line: {text.observed} against {text.said} by {made}. Gray: the middle {BAND:.0%} of "
+        f"{CURVE_DRAWS} such curves of outcomes drawn from the {text.several}, point by point (seed {seed}). "
+        f"Ticks: {thinned}, evenly thinned, with the outcome above and without it below. Bottom: share of "
+        f"the rows in {SHARES} bins. {found}."
     )
 
 

@@ -54,18 +54,19 @@ def make(evaluations: Evaluations, view: View) -> Made:
     results = reliabilities(evaluations, view)
     seed = next(iter(evaluations.values())).settings.seed
     figure = zoomed(deviation(results, classes_of(evaluations)), view)
-    return figure, results, caption(results, view.draws, seed)
+    return figure, results, caption(results, view.draws, seed, classes_of(evaluations))
 
 
-def caption(results: Mapping[str, Reliability], draws: int, seed: int) -> str:
+def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: Sequence[str] = ()) -> str:
     """Say what is drawn."""
     first = next(iter(results.values()))
+    text = words(first.lens, classes)
     return (
-        f"Marks: observed frequency minus mean score ({first.lens}) in {binning_words(first)}, colored where "
-        "it exceeds chance, corrected for the number of bins (5%). Gray bars: the middle "
-        f"{BAND:.0%} of that difference in {draws} data sets whose outcomes are drawn from the scores (seed "
-        f"{seed}); of calibrated probabilities one mark in ten lies outside. Bins of fewer than {FEW_ROWS} "
-        "rows are faint. Below: share of the rows."
+        f"Marks: {text.observed} minus mean {text.said} in {binning_words(first)}, colored where "
+        f"it exceeds chance, corrected for the number of bins (5%). Gray bars: the middle {BAND:.0%} of that "
+        f"difference in {draws} data sets whose outcomes are drawn from the {text.several} (seed {seed}); of "
+        f"calibrated probabilities one mark in ten lies outside. Bins of fewer than {FEW_ROWS} rows are "
+        "faint. Below: share of the rows."
     )
 
 

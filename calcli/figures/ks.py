@@ -33,18 +33,23 @@ def make(evaluations: Evaluations, view: View) -> Made:
         return replace(cumulative(problem, view.lens, view.knots), if_calibrated=null)
 
     results = through_lens(compute, evaluations, view)
-    return ks_graphs(results, classes_of(evaluations)), results, caption(results, view.knots)
+    return (
+        ks_graphs(results, classes_of(evaluations)),
+        results,
+        caption(results, view.knots, classes_of(evaluations)),
+    )
 
 
-def caption(results: Mapping[str, Cumulative], knots: int) -> str:
+def caption(results: Mapping[str, Cumulative], knots: int, classes: Sequence[str] = ()) -> str:
     """Say what is drawn, and the errors."""
-    lens = next(iter(results.values())).lens
+    text = words(next(iter(results.values())).lens, classes)
+    score = text.said.partition(" ")[0]
     found = "; ".join(f"{name}: {_found(result)}" for name, result in results.items())
     return (
-        f"Rows in ascending order of the score ({lens}), without bins. a: sums of scores (dashed) and of "
-        "outcomes (line) against the share of rows; KS is the largest distance between them. b: the same, "
-        "the sum of scores as diagonal. c: the slopes of these curves, the outcomes' by a natural spline of "
-        f"{knots} knots. d: these slopes against the score. {found}."
+        f"Rows in ascending order of the {text.said}, without bins. a: sums of {text.several} (dashed) and "
+        "of outcomes (line) against the share of rows; KS is the largest distance between them. b: the same, "
+        f"the sum of {text.several} as diagonal. c: the slopes of these curves, the outcomes' by a natural "
+        f"spline of {knots} knots. d: these slopes against the {score}. {found}."
     )
 
 

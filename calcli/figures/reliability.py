@@ -60,17 +60,17 @@ def make(evaluations: Evaluations, view: View) -> Made:
     results = reliabilities(evaluations, view)
     seed = next(iter(evaluations.values())).settings.seed
     figure = zoomed(reliability(results, classes_of(evaluations)), view)
-    return figure, results, caption(results, view.draws, seed)
+    return figure, results, caption(results, view.draws, seed, classes_of(evaluations))
 
 
-def caption(results: Mapping[str, Reliability], draws: int, seed: int) -> str:
+def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: Sequence[str] = ()) -> str:
     """Say what is drawn, and the errors."""
     first = next(iter(results.values()))
-    text = words(first.lens)
+    text = words(first.lens, classes)
     found = "; ".join(f"{name}: {_described(result, ', ', '; ')}" for name, result in results.items())
-    drawn = f" ({draws} data sets drawn from the scores, seed {seed})" if draws else ""
+    drawn = f" ({draws} data sets drawn from the {text.several}, seed {seed})" if draws else ""
     return (
-        f"Bars: {text.overall} in {binning_words(first)} of the score ({first.lens}). On each stands the gap "
+        f"Bars: {text.overall} in {binning_words(first)} of the {text.said}. On each stands the gap "
         f"to the {text.mean_score}, orange and hatched where {text.over}, blue where {text.under}; bins of "
         f"fewer than {FEW_ROWS} rows are faint. Below: share of the rows, {text.mean_score} (dashed) and "
         f"{text.overall} (line). {found}{drawn}."

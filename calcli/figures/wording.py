@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import MetricExpression
@@ -24,6 +24,8 @@ class Words:
         Label of the difference of frequency and score.
     over, under
         What a gap of either sign means.
+    said, several, observed
+        What captions call the score, the scores, and the frequency.
     """
 
     score: str
@@ -33,22 +35,33 @@ class Words:
     gap: str = "Observed − predicted"
     over: str = "predicted too high"
     under: str = "predicted too low"
+    said: str = "score"
+    several: str = "scores"
+    observed: str = "observed frequency"
 
 
 def words(lens: str, classes: Sequence[str] = ()) -> Words:
     """Return the words for a one-dimensional lens; class lenses use the class names where given."""
-    of_answers = tuple(classes) == WRONG_RIGHT
-    if lens == "top-1" or of_answers:
-        which = "" if of_answers else " (top-1)"
-        return Words(
-            f"Confidence{which}",
-            "Accuracy",
-            "mean confidence",
-            "accuracy",
-            f"Accuracy − confidence{which}",
-            "over-confident",
-            "under-confident",
-        )
+    if tuple(classes) == WRONG_RIGHT:
+        return replace(_of_confidence(""), said="confidence", several="confidences", observed="accuracy")
+    return replace(_of_classes(lens, classes), said=f"score ({lens})")
+
+
+def _of_confidence(which: str) -> Words:
+    return Words(
+        f"Confidence{which}",
+        "Accuracy",
+        "mean confidence",
+        "accuracy",
+        f"Accuracy − confidence{which}",
+        "over-confident",
+        "under-confident",
+    )
+
+
+def _of_classes(lens: str, classes: Sequence[str]) -> Words:
+    if lens == "top-1":
+        return _of_confidence(" (top-1)")
     if lens == "marginal":
         return Words("Predicted probability of each class", "Observed frequency of that class")
     kind, _, number = lens.rpartition("-")

@@ -13,6 +13,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
 from calcli.report.asprinted import printed_tables
 from calcli.report.numbers import counted, number, relative
+from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Mark, Shown, Table
 from calcli.report.wording import NONE
 
@@ -42,12 +43,15 @@ class BenchmarkReport(Shown):
         Whether tables have the form of those of van de Waterlaat 2021.
     columns
         Names of those columns that are other models.
+    read
+        Names of the files, and what there is to say about how each was read.
     """
 
     trials: Sequence[Trial]
     settings: Settings
     as_printed: bool = False
     columns: Sequence[str] = ()
+    read: Sequence[tuple[str, Sequence[str]]] = ()
 
     title = "Benchmark of calibrators"
     schema = "calcli.benchmark/1"
@@ -62,7 +66,12 @@ class BenchmarkReport(Shown):
             tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
             tables.append(self._changes(several))
         failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
-        return [*tables, *([Table("Failed", notes=failures)] if failures else [])]
+        failed = [Table("Failed", notes=failures)] if failures else []
+        return [*reading_table(self.read), *tables, *failed]
+
+    def reading(self) -> list[str]:
+        """Return how the files were read, in sentences."""
+        return reading_sentences(self.read)
 
     def headline(self) -> Headline:
         """Return what was tried, and the methods that cannot be told from the best by the first metric."""
@@ -83,6 +92,7 @@ class BenchmarkReport(Shown):
         """Return trials, the methods like the best of each model, and mean ranks."""
         trials, settings = self.trials, self.settings
         return {
+            "input": [{"path": path, "reading": list(reading)} for path, reading in self.read],
             "settings": {key: getattr(settings, key) for key in SETTINGS},
             "trials": [
                 {key: value for key, value in vars(trial).items() if key != "influences"}

@@ -11,6 +11,7 @@ import numpy as np
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.sizes import SizeTrial
 from calcli.report.numbers import number, spread
+from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Shown, Table
 
 
@@ -26,6 +27,8 @@ class SizesReport(Shown):
         What was tried, and how.
     repeats
         Subsets of each size.
+    read
+        Names of the files, and what there is to say about how each was read.
     """
 
     title: ClassVar[str] = "Benchmark over the number of calibration rows"
@@ -35,6 +38,11 @@ class SizesReport(Shown):
     trials: Sequence[SizeTrial]
     settings: Settings
     repeats: int
+    read: Sequence[tuple[str, Sequence[str]]] = ()
+
+    def reading(self) -> list[str]:
+        """Return how the files were read, in sentences."""
+        return reading_sentences(self.read)
 
     def tables(self) -> list[Table]:
         """Return mean and standard deviation over the subsets."""
@@ -48,7 +56,7 @@ class SizesReport(Shown):
         ]
         faults = {one.method: fault for one in self.trials for fault in one.faults}
         notes += [f"{method} failed on some: {fault}." for method, fault in faults.items()]
-        return [
+        tables = [
             Table(
                 f"{self.model}: {metric}",
                 columns,
@@ -60,10 +68,12 @@ class SizesReport(Shown):
             )
             for metric in self.settings.metrics
         ]
+        return [*reading_table(self.read), *tables]
 
     def content(self) -> dict[str, Any]:
         """Return the values of every subset."""
         return {
+            "input": [{"path": path, "reading": list(reading)} for path, reading in self.read],
             "model": self.model,
             "repeats": self.repeats,
             "settings": {"metrics": self.settings.metrics, "seed": self.settings.seed},

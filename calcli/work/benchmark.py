@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.data.predictions import Predictions
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods, parse_metrics
@@ -66,7 +67,14 @@ def benchmark_files(
         raise UsageError("--column adds a column to the tables of --as-printed; give both")
     names = [part for name in trying.methods or DEFAULT_METHODS for part in SETS.get(name, (name,))]
     calls = parse_methods(names)
-    tasks = _tasks(cal, test, pairs, folds, options, settings)
+    reading: list[tuple[str, Sequence[str]]] = []
+
+    def read_told(path: str) -> Predictions:
+        predictions = read(path, options)
+        reading.append((path, predictions.reading))
+        return predictions
+
+    tasks = _tasks(cal, test, pairs, folds, read_told, settings)
     of_answers = any(task.of_answers for task in tasks)
     if of_answers:
         calls = calls if trying.methods else [call for call in calls if not call.entry.needs_classes]
@@ -80,7 +88,7 @@ def benchmark_files(
     tested = [second for _, second in pairs] if pairs else [test or str(cal)]
     others = [_column(text, tested) for text in trying.columns]
     tasks = [
-        replace(task, others={name: rows_of(read(files[n], options)) for name, files in others})
+        replace(task, others={name: rows_of(read_told(files[n])) for name, files in others})
         for n, task in enumerate(tasks)
     ]
     if sizes:
@@ -91,11 +99,11 @@ def benchmark_files(
             )
         watch = watcher("methods", len(sizes) * repeats * (len(calls) + 1))
         found = try_sizes(tasks[0], [*map(str, calls)], sizes, repeats, settings, jobs, watch)
-        return SizesReport(tasks[0].model, found, settings, repeats)
+        return SizesReport(tasks[0].model, found, settings, repeats, reading)
     watch = watcher("methods", len(tasks) * (len(calls) + 1))
     heads = [name for name, _ in others]
     trials = run(tasks, [*map(str, calls), *heads], settings, jobs, watch)
-    return BenchmarkReport(trials, settings, as_printed, heads)
+    return BenchmarkReport(trials, settings, as_printed, heads, reading)
 
 
 def _column(text: str, tested: Sequence[str]) -> tuple[str, list[str]]:
@@ -126,7 +134,7 @@ def _tasks(
     test: str | None,
     pairs: Sequence[tuple[str, str]],
     folds: int,
-    options: ReadOptions,
+    read: Callable[[str], Predictions],
     settings: Settings,
 ) -> list[Task]:
     if pairs:
@@ -134,7 +142,7 @@ def _tasks(
             raise UsageError("--pair names both files of a model; leave out --cal, --test and --folds")
         names = short_names([second for _, second in pairs])
         return [
-            task_of(name, read(first, options), read(second, options), settings=settings)
+            task_of(name, read(first), read(second), settings=settings)
             for name, (first, second) in zip(names, pairs, strict=True)
         ]
     if cal is None:
@@ -145,6 +153,6 @@ def _tasks(
         raise UsageError("expected either --test FILE to judge on, or --folds N to cross-validate --cal")
     if folds == 1:
         raise UsageError("--folds 1 leaves no rows to fit to; expected 2 or more")
-    calibration = read(cal, options)
-    judged = None if test is None else read(test, options)
+    calibration = read(cal)
+    judged = None if test is None else read(test)
     return [task_of(test or cal, calibration, judged, folds, settings)]

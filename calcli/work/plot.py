@@ -13,7 +13,7 @@ from calcli.core.curves.smoothing import smoother
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.results import Evaluation, Input
 from calcli.core.evaluating.truth import require_use
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
@@ -40,6 +40,8 @@ from calcli.report.summary import short_names
 from calcli.work.cluster import Engine, predictions_in
 from calcli.work.page import picture, write_page
 from calcli.work.selection import chosen_on
+
+TOLD = 8  # files of which it is said how they were read; of more, of the first
 
 
 def plot_files(
@@ -148,6 +150,7 @@ def plot_files(
     with filled_folder(output) if output else nullcontext() as folder:
         drawn = kinds if figures else FIGURES.values()
         evaluations = _evaluations(files, options, settings, companions, kinds, drawn, lens, engine, watcher)
+        inputs = [one.summary.input for one in evaluations.values()]
         evaluations = _of_bins(evaluations, bins) if bins else evaluations
         names = [kind.name for kind in kinds]
         if not figures:
@@ -168,6 +171,7 @@ def plot_files(
                 written += _write(name, drawing, folder, format, remark, data=data)
     if html:
         write_page(Figures(list(evaluations)), html, pictures)
+    _tell_reading(inputs, remark)
     return written
 
 
@@ -296,6 +300,14 @@ def _require_use(
                 require_use([call for call in calls if call.arguments.get("recalibrator") == GIVEN], settings)
         if settings.resample_predictions and not (shown or view.p_values):
             raise UsageError("--resample-predictions goes with --figure reliability,deviation, or --p-values")
+
+
+def _tell_reading(inputs: Sequence[Input], remark: Callable[[str], None]) -> None:
+    """Say how files were read; of many, how the first was, and what is in doubt of any."""
+    few = len(inputs) <= TOLD
+    for n, one in enumerate(inputs):
+        for sentence in one.reading if few or n == 0 else one.doubts:
+            remark(f"{one.path}: {sentence}")
 
 
 def _write(

@@ -193,3 +193,24 @@ def test_rows_left_out_are_not_paired_by_their_order(log, run, tmp_path):
         assert done.status == 2
         assert "--key COLUMN" in done.err
         assert run(*command, "--drop-missing", "--unpaired").status == 0
+
+
+def test_captions_speak_of_confidences(log, run, tmp_path):
+    figures = ("reliability", "deviation", "ks", "corp", "smooth")
+    run("plot", log, "-o", tmp_path, "--figure", ",".join(figures), "--draws", 19, "--data", "-q")
+    for name in figures:
+        said = (tmp_path / f"{name}.txt").read_text()
+        assert "confidence" in said
+        assert "score" not in said.replace("Brier score", "")
+
+
+def test_plot_and_benchmark_say_how_files_were_read(log, run, tmp_path):
+    sentence = 'read as answers, right or wrong (confidence), right by column "correct"'
+    done = run("plot", log, "-o", tmp_path / "f", "--figure", "risk")
+    assert f"{log}: {sentence}" in done.err
+    assert "read as" not in run("plot", log, "-o", tmp_path / "f", "--figure", "risk", "-q").err
+    tried = ("benchmark", "--cal", log, "--folds", 2, "--jobs", 1, "--methods", "temperature")
+    assert "What was read" in run(*tried).out
+    (read,) = json.loads(run(*tried, "-f", "json").out)["input"]
+    assert read["reading"][0].startswith(sentence)
+    assert sentence in run(*tried, "-f", "csv").err

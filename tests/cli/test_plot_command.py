@@ -50,7 +50,7 @@ def table(file, name: str | None = None) -> list[dict[str, str]]:
 )
 def test_the_standard_set_fits_the_classes(run, sample, tmp_path, file, names):
     folder = tmp_path / "figures"
-    done = run("plot", sample / file, "-o", folder)
+    done = run("plot", sample / file, "-o", folder, "-q")
     assert done == (0, "".join(f"{folder}/{name}.png\n" for name in names), "")
     assert sorted(path.stem for path in folder.iterdir()) == sorted(names)
     assert all(path.read_bytes().startswith(MAGIC["png"]) for path in folder.iterdir())
