@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Quiet, ReadingScores
+from calcli.cli.options import ReadingScores
 from calcli.cli.output import remark, silence
+from calcli.cli.showing import Quiet
 
 
 @bundled

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Chosen, Paging, Reading, among, option, settings_of
+from calcli.cli.options import Chosen, Reading, among, option, settings_of
 from calcli.cli.output import remark
+from calcli.cli.showing import Paging
 from calcli.core.language.declaring import checked
 from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import METRICS

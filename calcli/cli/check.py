@@ -9,8 +9,9 @@ from typing import Annotated, Literal, get_args
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Distributing, Paging, Pairing, Reading, ReadingSystems
+from calcli.cli.options import Distributing, Pairing, Reading, ReadingSystems
 from calcli.cli.output import emit, remark
+from calcli.cli.showing import Paging
 from calcli.core.language.errors import UsageError
 
 Format = Literal["table", "json", "markdown", "junit", "github"]

@@ -7,16 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import (
-    Clustering,
-    Computing,
-    Distributing,
-    Paging,
-    Pairing,
-    ReadingSystems,
-    settings_of,
-)
+from calcli.cli.options import Clustering, Computing, Distributing, Pairing, ReadingSystems, settings_of
 from calcli.cli.output import remark
+from calcli.cli.showing import Paging
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 

@@ -7,16 +7,9 @@ from typing import Annotated
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import (
-    Computing,
-    Distributing,
-    ReadingSystems,
-    Recalibrating,
-    Showing,
-    Testing,
-    settings_of,
-)
+from calcli.cli.options import Computing, Distributing, ReadingSystems, Recalibrating, Testing, settings_of
 from calcli.cli.output import remark
+from calcli.cli.showing import Showing
 
 
 @bundled

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from calcli.cli.options import NoColor, among
+from calcli.cli.options import among
 from calcli.cli.output import colored, emit
+from calcli.cli.showing import NoColor
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS

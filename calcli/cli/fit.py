@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Fitting, Paging, Reading, among
+from calcli.cli.options import Fitting, Reading, among
 from calcli.cli.output import colored, emit, remark
+from calcli.cli.showing import Paging
 from calcli.core.language.declaring import some_items
 from calcli.core.language.methods import METHODS
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from calcli.cli.options import NoColor, among
+from calcli.cli.options import among
 from calcli.cli.output import colored, emit
+from calcli.cli.showing import NoColor
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 from calcli.guide import PAGES, page_text, summary

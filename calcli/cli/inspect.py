@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Reading, Talking
+from calcli.cli.options import Reading
+from calcli.cli.showing import Talking
 
 
 @bundled

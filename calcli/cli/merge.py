@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Talking
+from calcli.cli.showing import Talking
 
 Format = Literal["table", "json", "markdown"]
 

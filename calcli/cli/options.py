@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from typer import BadParameter, Option
+from typer import Option
 
-from calcli.cli.output import colored, emit
 from calcli.core.language.declaring import Setting, declared
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import LOSS_RESAMPLES, FitSettings, PairSettings, Settings
@@ -17,23 +16,7 @@ from calcli.io.options import ReadOptions, read_options
 if TYPE_CHECKING:
     from calcli.core.evaluating.recalibrated import Companions
     from calcli.core.language.progress import Watcher
-    from calcli.report.shown import Format, Shown
     from calcli.work.cluster import Engine
-
-NoColor = Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
-
-
-def _page(path: str | None) -> str | None:
-    if path == "-":
-        raise BadParameter("a page is a file of its own; give a name such as report.html")
-    return path
-
-
-Html = Annotated[
-    str | None,
-    Option("--html", metavar="FILE", callback=_page, help="Also write all of it as one page of HTML."),
-]
 
 
 def among(names: Iterable[str]) -> Callable[[str], list[str]]:
@@ -343,53 +326,6 @@ class Distributing:
         from calcli.work.cluster import Engine
 
         return Engine(self.scheduler, watcher)
-
-
-@dataclass(frozen=True)
-class Talking:
-    """How much is said beside the results, and how."""
-
-    heading: ClassVar[str] = "Output"
-
-    quiet: Quiet = False
-    no_color: NoColor = False
-
-    def show(self, found: Shown, format: Format) -> None:
-        """Write results to standard output."""
-        from calcli.report.shown import render
-
-        emit(render(found, format, color=colored(self.no_color)))
-
-
-@dataclass(frozen=True)
-class Paging(Talking):
-    """How results are shown, also on a page for a browser."""
-
-    html: Html = None
-
-    def page(self, found: Shown) -> None:
-        """Write results as a page, if one is asked for."""
-        if self.html is not None:
-            from calcli.work.page import write_page
-
-            write_page(found, self.html)
-
-
-@dataclass(frozen=True)
-class Showing(Paging):
-    """How results are shown."""
-
-    format: Annotated[
-        Literal["table", "json", "markdown", "csv"],
-        Option("--format", "-f", help="Form of the results on standard output."),
-    ] = "table"
-    output: Annotated[
-        str | None,
-        Option(
-            "--output", "-o", metavar="DIR", help="Also write figures there, and report.json, .md and .html."
-        ),
-    ] = None
-    per_class: Annotated[bool, Option("--per-class", help="Add a table of the classes.")] = False
 
 
 def settings_of(*bundles: Chosen) -> Settings:

@@ -11,8 +11,6 @@ from calcli.cli.bundles import bundled
 from calcli.cli.options import (
     Computing,
     Distributing,
-    Html,
-    Quiet,
     ReadingSystems,
     Recalibrating,
     Simulating,
@@ -20,6 +18,7 @@ from calcli.cli.options import (
     settings_of,
 )
 from calcli.cli.output import emit, remark
+from calcli.cli.showing import Html, Quiet
 from calcli.core.language.declaring import items, some_items, whole_numbers
 from calcli.core.language.figures import FIGURES, USUAL
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Chosen, Quiet, option
+from calcli.cli.options import Chosen, option
 from calcli.cli.output import remark
+from calcli.cli.showing import Quiet
 from calcli.core.language.systems import SimulationSettings, System, SystemSettings
 
 

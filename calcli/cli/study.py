@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Quiet
 from calcli.cli.output import colored, emit
+from calcli.cli.showing import Quiet
 from calcli.cli.simulate import Parameters
 from calcli.core.language.declaring import items, some_items, whole_numbers
 from calcli.core.language.systems import System

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from calcli.core.comparing.comparison import Comparison, Difference, OverSeeds
+from calcli.core.comparing.comparison import Comparison, Difference
+from calcli.core.comparing.seeds import OverSeeds
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calcli.core.comparing.comparison import Plan, compared_metrics, over_seeds, parse_margins
+from calcli.core.comparing.comparison import Plan, compared_metrics, parse_margins
 from calcli.core.comparing.comparison import compare as compare_systems
 from calcli.core.comparing.leftover import as_states, unlike_rows
 from calcli.core.comparing.pairing import pair, require_same_classes
+from calcli.core.comparing.seeds import over_seeds
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import checked, declared, documented

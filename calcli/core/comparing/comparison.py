@@ -372,36 +372,3 @@ def _with_holm(differences: Sequence[Difference], level: float) -> list[Differen
     corrected = dict(zip(tested, holm([differences[n].p_value for n in tested]).tolist(), strict=True))
     found = [replace(one, corrected_p=corrected.get(n, one.p_value)) for n, one in enumerate(differences)]
     return [replace(one, verdict=_verdict(one, level)) for one in found]
-
-
-@dataclass(frozen=True)
-class OverSeeds:
-    """A metric over several seeds of one model.
-
-    Attributes
-    ----------
-    call
-        The metric.
-    mean, sd
-        Over the seeds; the standard deviation has divisor n - 1 and is nan for a single seed.
-    least, greatest
-        The extreme values.
-    """
-
-    call: MetricExpression
-    mean: float
-    sd: float
-    least: float
-    greatest: float
-
-
-def over_seeds(summaries: Sequence[Summary]) -> list[OverSeeds]:
-    """Return mean and spread of every metric over those of one model trained with several seeds."""
-    found = []
-    for name, estimate in summaries[0].estimates.items():
-        values = np.array([summary.estimates[name].value for summary in summaries])
-        sd = float(values.std(ddof=1)) if len(values) > 1 and np.isfinite(values).all() else math.nan
-        found.append(
-            OverSeeds(estimate.call, float(values.mean()), sd, float(values.min()), float(values.max()))
-        )
-    return found

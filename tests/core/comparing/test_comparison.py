@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import sem
 
-from calcli.core.comparing.comparison import Plan, compare, difference, over_seeds, parse_margins
+from calcli.core.comparing.comparison import Plan, compare, difference, parse_margins
 from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.seeds import over_seeds
 from calcli.core.estimators.evidence import Normal, Studentized
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
