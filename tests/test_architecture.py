@@ -25,7 +25,7 @@ ROOMS = {
         "io.options",
         "io.settings",
         "io.namedsystems",
-        "io.remote",
+        "io.secrets",
         "work",
         "report",
         "guide",

@@ -9,7 +9,8 @@ from typing import Annotated, Literal, get_args
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Distributing, Pairing, Reading, ReadingSystems
+from calcli.cli.distributing import Distributing
+from calcli.cli.options import Pairing, Reading, ReadingSystems
 from calcli.cli.output import emit, remark
 from calcli.cli.showing import Paging
 from calcli.core.language.errors import UsageError

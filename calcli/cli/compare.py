@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Clustering, Computing, Distributing, Pairing, ReadingSystems, settings_of
+from calcli.cli.distributing import Distributing
+from calcli.cli.options import Clustering, Computing, Pairing, ReadingSystems, settings_of
 from calcli.cli.output import remark
 from calcli.cli.showing import Paging
 from calcli.core.language.declaring import items

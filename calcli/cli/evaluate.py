@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Computing, Distributing, ReadingSystems, Recalibrating, Testing, settings_of
+from calcli.cli.distributing import Distributing
+from calcli.cli.options import Computing, ReadingSystems, Recalibrating, Testing, settings_of
 from calcli.cli.output import remark
 from calcli.cli.showing import Showing
 

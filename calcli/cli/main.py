@@ -28,7 +28,7 @@ from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.version import __version__
-from calcli.io.remote import without_secrets
+from calcli.io.secrets import without_secrets
 
 DEBUG = "CALCLI_DEBUG"
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130

@@ -15,8 +15,6 @@ from calcli.io.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
     from calcli.core.evaluating.recalibrated import Companions
-    from calcli.core.language.progress import Watcher
-    from calcli.work.cluster import Engine
 
 
 def among(names: Iterable[str]) -> Callable[[str], list[str]]:
@@ -292,40 +290,6 @@ class Pairing(Chosen):
     def settings(self) -> PairSettings:
         """Return them as settings."""
         return PairSettings(**self.given())
-
-
-@dataclass(frozen=True)
-class Distributing:
-    """Where parts of the data are read."""
-
-    heading: ClassVar[str] = "Many machines"
-
-    engine: Annotated[
-        Literal["dask"] | None,
-        Option(help="Make states of the parts of a folder in many processes, and compute from these."),
-    ] = None
-    scheduler: Annotated[
-        str | None,
-        Option(metavar="tcp://HOST:PORT", help="Those of this Dask scheduler, not of this machine."),
-    ] = None
-
-    def found(self, watcher: Watcher) -> Engine | None:
-        """Return what reads parts elsewhere, if it is asked for.
-
-        Raises
-        ------
-        UsageError
-            If there is a scheduler and no engine.
-        """
-        if self.engine is None:
-            if self.scheduler is not None:
-                from calcli.core.language.errors import UsageError
-
-                raise UsageError(f"--scheduler {self.scheduler} goes with --engine dask; give both")
-            return None
-        from calcli.work.cluster import Engine
-
-        return Engine(self.scheduler, watcher)
 
 
 def settings_of(*bundles: Chosen) -> Settings:

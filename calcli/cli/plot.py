@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
+from calcli.cli.distributing import Distributing
 from calcli.cli.options import (
     Computing,
-    Distributing,
     ReadingSystems,
     Recalibrating,
     Simulating,

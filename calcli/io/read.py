@@ -35,7 +35,8 @@ from calcli.io.layouts.order import refuse_sorted
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place, type_in_words
-from calcli.io.remote import parts_of_pattern, path_of, without_secrets
+from calcli.io.remote import parts_of_pattern, path_of
+from calcli.io.secrets import without_secrets
 from calcli.io.source import HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
 from calcli.io.states import is_state, load_state
 from calcli.io.systems import refuse_systems

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.io.secrets import URL, WEB, secret_of, without_secrets
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-URL = re.compile(r"([a-z][a-z0-9+.-]+(?:::[a-z][a-z0-9+.-]+)*)://(?:([^/@\s]*)@)?([^\s?]*)(\?\S*)?", re.I)
-WEB = ("http", "https")
 READ_ONLY = (*WEB, "github", "zip", "tar", "reference", "data")
 BUFFER_BYTES = 1 << 22  # asked for at once where a file is read from end to end
 SMALLEST_BYTES = 1 << 16  # smaller files may be fetched whole
@@ -27,7 +26,6 @@ TIMEOUT = 10  # seconds until a server that does not answer is given up
 OPTIONS: dict[str, dict[str, Any]] = {  # of what connects
     "s3": {"config_kwargs": {"connect_timeout": TIMEOUT, "retries": {"max_attempts": 1}}},
 }
-_secrets: dict[str, tuple[str, str]] = {}  # login and query of URLs, by what is shown of them
 
 
 def is_url(path: object) -> bool:
@@ -48,42 +46,6 @@ def path_of(path: str | Path | Remote) -> AnyPath:
 def on_disk(path: AnyPath) -> Path:
     """Return a local file, or the copy of one elsewhere, for readers of all of it."""
     return _downloads.copy_of(path) if isinstance(path, Remote) else path
-
-
-def without_secrets(text: str) -> str:
-    """Return a text with URLs in it as they may be shown, without logins and what stands behind `?`.
-
-    These are kept for the connection.
-
-    Raises
-    ------
-    UsageError
-        If two URLs differ only in them.
-    """
-    return URL.sub(_shown, text) if "://" in text else text
-
-
-def secrets() -> dict[str, tuple[str, str]]:
-    """Return what is kept of logins and queries, for another process."""
-    return dict(_secrets)
-
-
-def recall(known: Mapping[str, tuple[str, str]]) -> None:
-    """Keep what `secrets` returned in another process."""
-    _secrets.update(known)
-
-
-def _shown(found: re.Match[str]) -> str:
-    scheme, login, rest, query = found[1], found[2] or "", found[3], found[4] or ""
-    web = scheme.lower().rpartition("::")[2] in WEB
-    if login and not web and ":" not in login:
-        rest, login = f"{login}@{rest}", ""  # a user, or the container of an account
-    if query and not web:
-        rest, query = f"{rest}{query}", ""
-    shown = f"{scheme}://{rest}"
-    if (login or query) and _secrets.setdefault(shown, (login, query)) != (login, query):
-        raise UsageError(f"{shown} is given with different logins or queries; expected one of them at a time")
-    return shown
 
 
 def parts_of_pattern(path: str) -> list[str]:
@@ -278,10 +240,7 @@ class Remote:
             raise UsageError(
                 f"{self.url}: URLs need the package fsspec, which is not installed; pip install fsspec"
             ) from None
-        login, query = _secrets.get(self.url, ("", ""))
-        if not login:  # that of the folder
-            above = (secret for shown, secret in _secrets.items() if self.url.startswith(f"{shown}/"))
-            login = next(above, ("", ""))[0]
+        login, query = secret_of(self.url)
         if login and self.scheme in OPTIONS:
             raise UsageError(
                 f"{self.url} is given with a login; expected it where other tools look for it, as in the "

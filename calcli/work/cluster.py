@@ -33,7 +33,8 @@ from calcli.io.folders import parts_of
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
-from calcli.io.remote import parts_of_pattern, path_of, recall, secrets
+from calcli.io.remote import parts_of_pattern, path_of
+from calcli.io.secrets import kept, recall
 from calcli.io.states import from_bytes, is_state, to_bytes
 from calcli.io.systems import FEWEST, refuse_same_labels
 
@@ -110,7 +111,7 @@ class Engine:
         parts = [str(part) for file in files for part in parts_of(path_of(file), options)]
         settings = asked(read(parts[0], options))
         require_mergeable(settings)
-        make = partial(made_of, options=options, settings=settings, hidden=secrets())
+        make = partial(made_of, options=options, settings=settings, hidden=kept())
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
         found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
         if len(given) == 1 and len(parts) > 1 and found.rows >= FEWEST and not options.concat:
@@ -191,7 +192,9 @@ def _faults_told(names: dict[str, str]) -> Iterator[None]:
             "is too large for their memory; cut it into smaller parts, or give the workers more"
         ) from None
     except ModuleNotFoundError as fault:
-        raise InputError(f"the workers have no package {fault.name}; install calcli where they run") from None
+        raise InputError(
+            f"the workers have no package {fault.name}; it has to be installed where they run"
+        ) from None
 
 
 @contextmanager

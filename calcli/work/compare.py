@@ -125,7 +125,9 @@ def compare_files(
     left = next((read(file) for file in files if engine and is_state(file)), None)
 
     def asked(first: Predictions) -> Settings:
-        metrics = compared_metrics(left or first, settings, plan, of_states=True)
+        metrics = compared_metrics(left or first, settings, plan)
+        if first.n_classes > 2 and not (left or settings.metrics):  # states do not put every class in order
+            metrics = tuple(name for name in metrics if name != "auroc")
         return settings if seeds else replace(settings, metrics=metrics)
 
     systems = [predictions_in([file], options, engine, asked) for file in files]

@@ -76,7 +76,7 @@ def test_figures_and_checks_take_states(run, state, sample, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["merge", "{state}", "preds.parquet", "-o", "x.calcli"], "preds.parquet is no state"),
+        (["merge", "{state}", "preds.parquet", "-o", "x.calcli"], "preds.parquet is not a state"),
         (["merge", "{state}", "{state}", "-o", "x.calcli"], "have the same"),
         (["merge", "{state}", "-o", "x.npz"], "end in .calcli"),
         (["evaluate", "{state}", "{state}", "--concat"], "calcli merge"),

@@ -15,10 +15,11 @@ import pytest
 import calcli
 from calcli.cli.main import status_of
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io import remote
+from calcli.io import remote, secrets
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.io.remote import Remote, is_url, path_of, without_secrets
+from calcli.io.remote import Remote, is_url, path_of
+from calcli.io.secrets import without_secrets
 from tests.io.samples import random_logits, scores_of, table_of
 
 fsspec = pytest.importorskip("fsspec")
@@ -28,7 +29,7 @@ NAMES = [f"logit_{k}" for k in range(12)]
 
 @pytest.fixture
 def memory(monkeypatch):
-    monkeypatch.setattr(remote, "_secrets", {})
+    monkeypatch.setattr(secrets, "_secrets", {})
     system = fsspec.filesystem("memory")
     yield system
     system.store.clear()

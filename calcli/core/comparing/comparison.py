@@ -220,28 +220,20 @@ def parse_margins(texts: Sequence[str]) -> dict[str, float]:
     return margins
 
 
-def compared_metrics(
-    baseline: Predictions, settings: Settings, plan: Plan, *, of_states: bool = False
-) -> tuple[str, ...]:
-    """Return the metrics of a comparison: those named or the default ones, and what else the plan names.
-
-    Predictions of which states are going to be made have the default ones of states.
-    """
-    metrics = settings.metrics or default_metrics(baseline, settings.costs, of_states=of_states)
+def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> tuple[str, ...]:
+    """Return the metrics of a comparison: those named or the default ones, and what else the plan names."""
+    metrics = settings.metrics or default_metrics(baseline, settings.costs)
     return tuple(dict.fromkeys([*metrics, *(plan.margins or {}), plan.ranked_by]))
 
 
-def default_metrics(
-    predictions: Predictions, costs: Sequence[Costs] = (), *, of_states: bool = False
-) -> list[str]:
+def default_metrics(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:
     """Return the metrics that are compared if none are named; of a state, those that it was made for."""
     left = predictions.state if isinstance(predictions, Remains) else None
     if left and left.head.metrics:
         return [name for name in left.head.metrics if not parse_metric(name).entry.family.fits]
     names = ["log_loss", "brier", "accuracy", *(f"bayes_risk:costs={one.name}" for one in costs)]
     rows, classes = predictions.scores.shape
-    in_order = rows * classes <= RANKED_LIMIT and left is None and not of_states
-    if classes == 2 or in_order:
+    if classes == 2 or (rows * classes <= RANKED_LIMIT and left is None):
         names.append("auroc")
     return [*names, "mean_gap", "ece", "ks", *([] if predictions.of_answers else ["cw_ece"])]
 
