@@ -91,7 +91,7 @@ class Report(EvaluationReport):
         from calcli.work.page import save_report, standard_pictures
 
         drawn = standard_pictures(self.evaluation)[0] if Path(path).suffix == ".html" else ()
-        save_report(self, path, drawn)
+        save_report(replace(self, details=True), path, drawn)
 
     def __repr__(self) -> str:
         read = self.results[0].input
