@@ -8,7 +8,7 @@ predictions are near-perfect, tests of the calibrated one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -43,6 +43,7 @@ SURE = {2: 0.0026, 10: 0.0016, 100: 0.0016}  # then: about one in 500 rows
 OVERCONFIDENT = 1.3  # times the logits
 RARE = 0.02
 CLUSTERS, OF_CLUSTERS = 16, 0.2  # their number, and their share of the variance
+LIKE_BALANCED = ("weighted", "clustered")  # of which rows, taken together, are as those of balanced classes
 
 SCORES = (
     "log_loss", "normalized_log_loss", "brier", "normalized_brier", "top1_brier", "accuracy", "error_rate",
@@ -113,16 +114,13 @@ class Cell:
     @property
     def of_truth(self) -> str:
         """What the true values depend on."""
-        return f"{self.kind}, {self.classes} classes"
+        return f"{'balanced' if self.kind in LIKE_BALANCED else self.kind}, {self.classes} classes"
 
-    def found(self, seed: int) -> Found:
-        """Return what is found on the data set of a seed."""
-        rng = np.random.default_rng([seed, KINDS.index(self.kind) if self.kind in KINDS else 9, self.classes])
-        if self.kind == "compare":
-            return _compared(self, rng)
-        if self.kind == "check":
-            return _checked(self, rng)
-        return _evaluated(self, rng)
+    def found(self, seed: int, only: Container[str] | None = None) -> Found:
+        """Return what is found on the data set of a seed, of all metrics and tests or only of some."""
+        number = (*KINDS, *COMPARED).index(self.kind)
+        rng = np.random.default_rng([seed, number, self.classes, self.rows])
+        return {"compare": _compared, "check": _checked}.get(self.kind, _evaluated)(self, rng, only)
 
     def truth(self) -> dict[str, float]:
         """Return the values on very many rows."""
@@ -141,6 +139,11 @@ class Cell:
         return {name: one.value for name, one in found.estimates.items()}
 
 
+def is_core(cell: Cell) -> bool:
+    """Return whether a cell is one of those that are always done."""
+    return cell.kind in COMPARED or (cell.classes in CORE_CLASSES and cell.rows in CORE_SIZES)
+
+
 def every_cell() -> Iterator[Cell]:
     """Yield all cells, those of the core first."""
     core = [Cell(kind, k, n) for n in CORE_SIZES for kind in KINDS for k in CORE_CLASSES]
@@ -149,9 +152,9 @@ def every_cell() -> Iterator[Cell]:
     yield from dict.fromkeys([*core[:20], *paired[:4], *core[20:], *paired[4:], *rest])
 
 
-def settings(cell: Cell, **more: Any) -> Settings:
+def settings(cell: Cell, only: Container[str] | None = None, **more: Any) -> Settings:
     """Return what is computed of the over-confident system of a cell."""
-    metrics = (*SCORES, *(OF_TWO if cell.classes == 2 else OF_MANY))
+    metrics = _of((*SCORES, *(OF_TWO if cell.classes == 2 else OF_MANY)), only)
     cluster = "cluster" if cell.kind == "clustered" and "no_intervals" not in more else None
     costs = parse_cost_word("abstain:0.02" if cell.kind == "near-perfect" else "abstain:0.1")
     assert costs is not None
@@ -198,19 +201,28 @@ def _apart(error: float, classes: int) -> float:
     return float(np.interp(-error, -errors, np.arange(0, 9, 0.01)))
 
 
-def _evaluated(cell: Cell, rng: np.random.Generator) -> Found:
+def _of(names: Iterable[str], only: Container[str] | None) -> tuple[str, ...]:
+    return tuple(name for name in names if only is None or name in only)
+
+
+def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None) -> Found:
     system, truth = drawn(cell, rng)
-    estimates = evaluate(system, settings(cell), companions=Companions(posteriors=truth)).estimates
-    intervals = {name: one.interval or one.no_interval for name, one in estimates.items()}
-    if cell.kind == "clustered":  # there is no test for dependent rows
-        return Found(intervals, {})
+    seed, asked = int(rng.integers(1 << 30)), settings(cell, only)
+    intervals, p_values = {}, {}
+    if asked.metrics:
+        estimates = evaluate(system, asked, companions=Companions(posteriors=truth)).estimates
+        intervals = {name: one.interval or one.no_interval for name, one in estimates.items()}
     names = [*TESTS, *(SLOW_TESTS if cell.rows <= SLOW_ROWS and cell.kind != "weighted" else ())]
     if cell.classes == 2:
         names.append("spiegelhalter_z")
-    asked = Settings(tuple(names), draws=DRAWS, no_intervals=True, test=True, seed=int(rng.integers(1 << 30)))
-    tested = evaluate(truth, asked).estimates
-    nulls = {name: one.if_calibrated for name, one in tested.items()}
-    return Found(intervals, {name: null.p_value for name, null in nulls.items() if null is not None})
+    tests = _of(names, only)
+    if tests and cell.kind != "clustered":  # there is no test for dependent rows
+        asked = Settings(tests, draws=DRAWS, no_intervals=True, test=True, seed=seed)
+        nulls = {
+            n: one.if_calibrated for n, one in evaluate(truth, asked, test_classes=False).estimates.items()
+        }
+        p_values = {name: null.p_value for name, null in nulls.items() if null is not None}
+    return Found(intervals, p_values)
 
 
 def systems(rows: int, classes: int, rng: np.random.Generator) -> tuple[Predictions, ...]:
@@ -228,29 +240,31 @@ def systems(rows: int, classes: int, rng: np.random.Generator) -> tuple[Predicti
     return tuple(found)
 
 
-def _compared(cell: Cell, rng: np.random.Generator) -> Found:
+def _compared(cell: Cell, rng: np.random.Generator, only: Container[str] | None) -> Found:
     old, new, equal = systems(cell.rows, cell.classes, rng)
     seed = int(rng.integers(1 << 30))
-    (apart,) = compare([old, new], Settings(COMPARED_METRICS, draws=0), Plan())
-    (alike,) = compare(
-        [old, equal], Settings((*COMPARED_METRICS, *COMPARED_ERRORS), draws=DRAWS, seed=seed), Plan()
-    )
-
-    def ends(one: Difference) -> Interval | str:
-        return one.interval or one.no_interval
-
+    scores, errors = _of(COMPARED_METRICS, only), _of(COMPARED_ERRORS, only)
+    apart = _differences(old, new, Settings(scores, draws=0))
+    alike = _differences(old, equal, Settings((*scores, *errors), draws=DRAWS, seed=seed))
     return Found(
-        {name: ends(one) for name, one in apart.differences[0].items()},
-        {name: one.p_value for name, one in alike.differences[0].items()},
+        {name: one.interval or one.no_interval for name, one in apart.items()},
+        {name: one.p_value for name, one in alike.items()},
     )
 
 
-def _checked(cell: Cell, rng: np.random.Generator) -> Found:
+def _differences(old: Predictions, new: Predictions, asked: Settings) -> Mapping[str, Difference]:
+    if not asked.metrics:
+        return {}
+    (found,) = compare([old, new], asked, Plan())
+    return found.differences[0]
+
+
+def _checked(cell: Cell, rng: np.random.Generator, only: Container[str] | None) -> Found:
     """Return the p-values, doubled, of single rules that no metric gets worse: both are judged at 5%."""
     old, _, equal = systems(cell.rows, cell.classes, rng)
     seed = int(rng.integers(1 << 30))
     found = {}
-    for name in CHECKED:
+    for name in _of(CHECKED, only):
         rule = Rule(parse_metric(name), NoWorse(Margin()))
         policy = Policy((rule,), Settings(level=LEVEL, draws=DRAWS, seed=seed))
         (outcome,) = check(equal, policy, Baseline(old, equal, paired=True)).outcomes

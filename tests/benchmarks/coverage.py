@@ -1,8 +1,9 @@
 """How often intervals hold the truth and tests of what is true reject it, cell by cell.
 
 Results stand in `coverage.json` beside this file and are written as they come: a run goes on where the last
-one ended. `python -m tests.benchmarks.coverage --sets 400 [--core]` does so, `--page` writes the tables of
-the guide anew.
+one ended. `python -m tests.benchmarks.coverage --sets 400 [--core]` does so, `--again METRIC,...` does all
+data sets once more for metrics and tests that are now computed otherwise, `--repeat` does what exceeds its
+limit with other seeds, and `--page` writes the tables of the guide anew.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,6 @@ from scipy.stats import binom
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import holm
 from tests.benchmarks.cells import (
-    CORE_CLASSES,
-    CORE_SIZES,
     DEFAULT,
     DRAWS,
     KINDS,
@@ -31,6 +30,7 @@ from tests.benchmarks.cells import (
     Found,
     as_numbers,
     every_cell,
+    is_core,
 )
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -38,9 +38,13 @@ PAGE = Path(__file__).resolve().parents[2] / "calcli" / "guide" / "statistics.md
 BEGIN, END = "<!-- coverage -->\n", "<!-- end of coverage -->\n"
 FIXED = 5  # data sets whose intervals and p-values are kept
 STEP = 25  # data sets after which the results are written
+STAGES = (100, 200)  # data sets that every cell has before one has more
+OTHER_SEEDS = 1_000_000  # the first of those with which a cell is repeated
 ALPHA = 1 - LEVEL
 MISSED, REJECTED = 0.07, 0.05  # of all data sets, at most
+MEAN_REJECTED = 0.053  # of all data sets of all cells of a test, at most
 SURE = 0.01  # of all cells together, by Holm's correction
+Place = tuple[str, str]  # a metric or test, and the cell
 
 
 class Results:
@@ -81,18 +85,49 @@ class Results:
         """Do the data sets that a cell lacks."""
         truth = self.truth(cell)
         empty = {"kind": cell.kind, "classes": cell.classes, "rows": cell.rows, "sets": 0}
-        own = self.cells.setdefault(
-            str(cell), empty | {"whole": 0, "intervals": {}, "tests": {}, "fixed": []}
-        )
+        own = self.cells.setdefault(str(cell), empty | _nothing())
         while own["sets"] < sets:
             for seed in range(own["sets"], min(own["sets"] + STEP, sets)):
-                found = cell.found(seed)
-                _count(own, found, truth)
-                if seed < FIXED:
-                    own["fixed"].append(as_numbers(found))
+                _add(own, seed, cell.found(seed), truth)
                 own["sets"] += 1
             own["date"] = date.today().isoformat()
             self.write()
+
+    def again(self, cell: Cell, names: Sequence[str]) -> None:
+        """Do the data sets of a cell once more for some metrics and tests, and for new ones."""
+        own, new = self.cells[str(cell)], _nothing()
+        counted = {*names, *DEFAULT} if set(names) & set(DEFAULT) else set(names)
+        for seed in range(own["sets"]):
+            _add(new, seed, cell.found(seed, counted), self.truth(cell))
+        for kind in ("intervals", "tests"):
+            own[kind] |= new[kind]
+        for known, fixed in zip(own["fixed"], new["fixed"], strict=True):
+            for kind, values in fixed.items():
+                known[kind] |= values
+        own["date"], own["whole"] = date.today().isoformat(), new["whole"] if new["whole"] else own["whole"]
+        own.pop("repeated", None)
+        self.write()
+
+    def repeat(self, cell: Cell, names: Container[str]) -> None:
+        """Do as many data sets of other seeds for some metrics and tests."""
+        own, new = self.cells[str(cell)], _nothing()
+        for seed in range(OTHER_SEEDS, OTHER_SEEDS + own["sets"]):
+            _add(new, seed, cell.found(seed, names), self.truth(cell))
+        known = own.setdefault("repeated", {"intervals": {}, "tests": {}})
+        for kind in known:
+            known[kind] |= new[kind]
+        self.write()
+
+
+def _nothing() -> dict[str, Any]:
+    return {"whole": 0, "intervals": {}, "tests": {}, "fixed": []}
+
+
+def _add(own: dict[str, Any], seed: int, found: Found, truth: dict[str, float]) -> None:
+    """Add one data set to a cell."""
+    _count(own, found, truth)
+    if seed < FIXED:
+        own["fixed"].append(as_numbers(found))
 
 
 def _count(own: dict[str, Any], found: Found, truth: dict[str, float]) -> None:
@@ -112,11 +147,13 @@ def _count(own: dict[str, Any], found: Found, truth: dict[str, float]) -> None:
             counts[1] += p <= ALPHA + 1e-12
 
 
-def differing(cell: Cell, fixed: list[dict[str, Any]], tolerance: float) -> list[str]:
+def differing(
+    cell: Cell, fixed: list[dict[str, Any]], tolerance: float, seeds: Sequence[int] = range(FIXED)
+) -> list[str]:
     """Return the metrics and tests whose numbers on the fixed data sets are no longer those of the study."""
     found = []
-    for seed, before in enumerate(fixed):
-        now = as_numbers(cell.found(seed))
+    for seed in seeds:
+        before, now = fixed[seed], as_numbers(cell.found(seed))
         for kind in ("intervals", "p_values"):
             names = {**before[kind], **now[kind]}
             pairs = {name: (before[kind].get(name), now[kind].get(name)) for name in names}
@@ -133,29 +170,48 @@ def _alike(first: Any, second: Any, tolerance: float) -> bool:
     return first == second
 
 
-def exceeding(counts: dict[str, tuple[int, int]], share: float) -> list[str]:
+def exceeding(counts: dict[Any, tuple[int, int]], share: float) -> list[Any]:
     """Return which counts (number, of how many) exceed a share beyond chance, all at once (Holm, at 1%)."""
     p = [float(binom.sf(number - 1, total, share)) for number, total in counts.values()]
     return [name for name, one in zip(counts, holm(p).tolist(), strict=True) if one <= SURE]
 
 
-def missed(cells: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Return how many data sets show an interval that misses, of all, by cell and metric."""
+def missed(cells: dict[str, Any]) -> dict[Place, tuple[int, int]]:
+    """Return how many data sets show an interval that misses, of all, by metric and cell."""
     return {
-        f"{metric} ({name})": (high + low, sets)
+        (metric, name): (high + low, sets)
         for name, cell in cells.items()
         for metric, (sets, _, high, low) in cell["intervals"].items()
     }
 
 
-def rejected(cells: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Return how many data sets a test rejects, of those tested, by cell and test."""
+def rejected(cells: dict[str, Any]) -> dict[Place, tuple[int, int]]:
+    """Return how many data sets a test rejects, of those tested, by test and cell."""
     return {
-        f"{test} ({name})": (count, total)
+        (test, name): (count, total)
         for name, cell in cells.items()
         for test, (total, count) in cell["tests"].items()
         if total
     }
+
+
+def repeated(cells: dict[str, Any]) -> dict[str, Any]:
+    """Return what was found with other seeds, by cell."""
+    return {name: cell["repeated"] for name, cell in cells.items() if "repeated" in cell}
+
+
+def too_often(cells: dict[str, Any]) -> list[Place]:
+    """Return the intervals that miss and the tests that reject too often."""
+    return exceeding(missed(cells), MISSED) + exceeding(rejected(cells), REJECTED)
+
+
+def means(cells: dict[str, Any]) -> dict[str, float]:
+    """Return how often each test rejects, as a mean over its cells; tests of two systems are their own."""
+    shares: dict[str, list[float]] = {}
+    for (test, name), (count, total) in rejected(cells).items():
+        kind = cells[name]["kind"]
+        shares.setdefault(test if kind in KINDS else f"{kind} {test}", []).append(count / total)
+    return {test: sum(own) / len(own) for test, own in shares.items()}
 
 
 def _percent(number: int, total: int) -> str:
@@ -164,7 +220,7 @@ def _percent(number: int, total: int) -> str:
     return f"{100 * share:.1f} ± {100 * math.sqrt(max(share * (1 - share), 1 / total / 4) / total):.1f}"
 
 
-def _share(counts: dict[str, tuple[int, int]]) -> str:
+def _share(counts: dict[Place, tuple[int, int]]) -> str:
     numbers, totals = zip(*counts.values(), strict=True)
     return _percent(sum(numbers), sum(totals))
 
@@ -219,13 +275,15 @@ def page(results: Results) -> str:
         "",
         f"Intervals that are shown and miss: {_share(every)} over all metrics and cells; nominal are 5 of "
         "those shown. Beyond 7, by exact binomial tests with Holm's correction at 1%: "
-        f"{_named(exceeding(every, MISSED))}.",
+        f"{_named(exceeding(every, MISSED), every, missed(repeated(cells)))}.",
         "",
     ]
     if tests:
+        most = max(means(cells).items(), key=lambda pair: pair[1])
         lines += [
             f"Tests that reject what is true: {_share(tests)}, nominally 5. Beyond that, in the same way: "
-            f"{_named(exceeding(tests, REJECTED))}.",
+            f"{_named(exceeding(tests, REJECTED), tests, rejected(repeated(cells)))}. The largest mean "
+            f"of a test over its cells is {100 * most[1]:.1f}, of `{most[0]}`.",
             "",
         ]
     for kind in dict.fromkeys(cell["kind"] for cell in cells.values()):
@@ -237,8 +295,15 @@ def page(results: Results) -> str:
     return "\n".join(lines)
 
 
-def _named(names: list[str]) -> str:
-    return ", ".join(names) if names else "none"
+def _named(
+    places: list[Place], counts: dict[Place, tuple[int, int]], others: dict[Place, tuple[int, int]]
+) -> str:
+    """Return metrics or tests and their cells, each with its share and that with other seeds."""
+    found = []
+    for place in places:
+        other = f", with other seeds {_percent(*others[place])}" if place in others else ""
+        found.append(f"`{place[0]}` ({place[1]}): {_percent(*counts[place])}{other}")
+    return "; ".join(found) if found else "none"
 
 
 def refreshed(text: str, results: Results) -> str:
@@ -255,17 +320,31 @@ def main() -> None:
     parser.add_argument("--core", action="store_true", help="only the cells of the core, and pairs")
     parser.add_argument("--only", default="", help="cells whose name has this in it")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--again", default="", help="metrics and tests to be done once more in cells known")
+    parser.add_argument("--repeat", action="store_true", help="do what exceeds its limit with other seeds")
     parser.add_argument("--page", action="store_true", help="write the tables of the guide")
     asked, _ = parser.parse_known_args()
     results = Results(asked.results)
     if asked.page:
         PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
         return
-    for cell in every_cell():
-        is_core = cell.kind not in KINDS or (cell.classes in CORE_CLASSES and cell.rows in CORE_SIZES)
-        if asked.only in str(cell) and (is_core or not asked.core):
-            results.run(cell, asked.sets)
+    cells = [cell for cell in every_cell() if asked.only in str(cell) and (is_core(cell) or not asked.core)]
+    known = [cell for cell in cells if str(cell) in results.cells]
+    if asked.repeat:
+        places = too_often(results.cells)
+        for cell in known:
+            names = [metric for metric, name in places if name == str(cell)]
+            if names:
+                results.repeat(cell, names)
+    elif asked.again:
+        for cell in known:
+            results.again(cell, asked.again.split(","))
             print(cell, flush=True)
+    else:
+        for sets in sorted({min(stage, asked.sets) for stage in (*STAGES, asked.sets)}):
+            for cell in cells:
+                results.run(cell, sets)
+                print(cell, sets, flush=True)
 
 
 if __name__ == "__main__":

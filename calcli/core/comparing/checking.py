@@ -151,7 +151,7 @@ class _Judge:
             self._contest = Contest(members, settings, baseline.paired, judged=judged)
             found = None if judged is None else self._contest.evaluations[judged]
         if found is None:  # the candidate's rows are not all of those that are compared
-            found = evaluate(_part(predictions, part), settings)
+            found = evaluate(_part(predictions, part), settings, test_classes=False)
         self._rows, self._estimates = found.predictions.n_rows, found.estimates
 
     def outcome(self, rule: Rule) -> Outcome:

@@ -73,7 +73,8 @@ class Contest:
             )
             units_for = partial(_dealt, units, number) if settings.draws else None
             measured = measure(system, own, counting, units_for=units_for)
-            evaluation = assess(measured, own if number == judged else replace(own, no_intervals=True))
+            asked = own if number == judged else replace(own, no_intervals=True)
+            evaluation = assess(measured, asked, test_classes=False)
             self.evaluations.append(evaluation)
             self._systems.append(self._kept(Entrant(measured, settings, paired), evaluation))
             done += system.n_rows

@@ -21,8 +21,8 @@ ENOUGH_OF_CLASS = 30  # rows, by label or by probability, from which a class is 
 LABELS = 50_000_000  # drawn at most, to have draws enough for many classes
 
 
-def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
-    """Return one entry a class, in the order of the columns; tested if the settings ask for every test."""
+def class_rows(measured: Measurements, settings: Settings, test: bool = True) -> list[ClassRow]:
+    """Return one entry a class, in the order of the columns; tested where the settings ask for every test."""
     predictions = measured.predictions
     table = measured.class_bins(settings.bins)
     total = table.weight.sum(-1)
@@ -40,7 +40,7 @@ def class_rows(measured: Measurements, settings: Settings) -> list[ClassRow]:
         np.divide(hits, weight, out=np.full(k, np.nan), where=weight > 0).tolist(),
         errors.tolist(),
         *(column.tolist() for column in class_losses(table)),
-        _nulls(measured, settings, errors, enough.tolist()),
+        _nulls(measured, settings, errors, enough.tolist()) if test else [None] * k,
         strict=True,
     )
     return [ClassRow(*column) for column in columns]

@@ -47,6 +47,7 @@ def evaluate(
     watch: Watch | None = None,
     companions: Companions | None = None,
     lenses: Sequence[str] = (),
+    test_classes: bool = True,
 ) -> Evaluation:
     """Evaluate predictions.
 
@@ -62,6 +63,8 @@ def evaluate(
         Predictions that some metrics need beside them.
     lenses
         One-dimensional ones whose problems figures look at, beside the top-1 problem.
+    test_classes
+        Whether the table of classes is tested as well, if the settings ask for every test.
 
     Raises
     ------
@@ -71,8 +74,9 @@ def evaluate(
     settings = settings or Settings()
     if companions in (None, Companions()) and (sums := summed(predictions, settings, watch, lenses)):
         with suppress(NeedsRows):
-            return assess(sums, settings)
-    return _resampled(assess(measure(predictions, settings, watch, companions, lenses=lenses), settings))
+            return assess(sums, settings, test_classes)
+    measured = measure(predictions, settings, watch, companions, lenses=lenses)
+    return _resampled(assess(measured, settings, test_classes))
 
 
 def measure(
@@ -126,7 +130,7 @@ def _calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = 
     return calls
 
 
-def assess(measured: Measurements, settings: Settings) -> Evaluation:
+def assess(measured: Measurements, settings: Settings, test_classes: bool = True) -> Evaluation:
     """Return the evaluation of what `measure` found with these settings, or with more draws."""
     predictions, settings = measured.predictions, measured.agreed(settings)
     if settings.cluster is not None:
@@ -135,7 +139,7 @@ def assess(measured: Measurements, settings: Settings) -> Evaluation:
     found, missing = _findings(measured, calls, settings)
     problems = {lens: measured.problem(lens) for lens in measured.seen}
     bins = problems["top-1"].bins("equal-width", settings.bins)
-    classes = () if predictions.of_answers else tuple(class_rows(measured, settings))
+    classes = () if predictions.of_answers else tuple(class_rows(measured, settings, test_classes))
     summary = Summary(
         _input(measured, classes),
         settings,
