@@ -37,6 +37,7 @@ RESULTS = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).resolve().parents[2] / "calcli" / "guide" / "statistics.md"
 BEGIN, END = "<!-- coverage -->\n", "<!-- end of coverage -->\n"
 FIXED = 5  # data sets whose intervals and p-values are kept
+TOLERANCE = 1e-9  # within which they stay
 STEP = 25  # data sets after which the results are written
 STAGES = (100, 200)  # data sets that every cell has before one has more
 OTHER_SEEDS = 1_000_000  # the first of those with which a cell is repeated
@@ -148,11 +149,11 @@ def _count(own: dict[str, Any], found: Found, truth: dict[str, float]) -> None:
 
 
 def differing(
-    cell: Cell, fixed: list[dict[str, Any]], tolerance: float, seeds: Sequence[int] = range(FIXED)
+    cell: Cell, fixed: list[dict[str, Any]], tolerance: float, seeds: Sequence[int] | None = None
 ) -> list[str]:
     """Return the metrics and tests whose numbers on the fixed data sets are no longer those of the study."""
     found = []
-    for seed in seeds:
+    for seed in range(len(fixed)) if seeds is None else seeds:
         before, now = fixed[seed], as_numbers(cell.found(seed))
         for kind in ("intervals", "p_values"):
             names = {**before[kind], **now[kind]}
@@ -331,20 +332,28 @@ def main() -> None:
     cells = [cell for cell in every_cell() if asked.only in str(cell) and (is_core(cell) or not asked.core)]
     known = [cell for cell in cells if str(cell) in results.cells]
     if asked.repeat:
-        places = too_often(results.cells)
         for cell in known:
-            names = [metric for metric, name in places if name == str(cell)]
-            if names:
+            if names := [metric for metric, name in too_often(results.cells) if name == str(cell)]:
                 results.repeat(cell, names)
     elif asked.again:
         for cell in known:
             results.again(cell, asked.again.split(","))
             print(cell, flush=True)
     else:
-        for sets in sorted({min(stage, asked.sets) for stage in (*STAGES, asked.sets)}):
-            for cell in cells:
-                results.run(cell, sets)
-                print(cell, sets, flush=True)
+        _go_on(results, cells, asked.sets)
+
+
+def _go_on(results: Results, cells: Sequence[Cell], sets: int) -> None:
+    """Do the data sets that are not there, after telling which of those that are have become stale."""
+    for cell in cells:
+        if str(cell) in results.cells:
+            changed = differing(cell, results.cells[str(cell)]["fixed"], TOLERANCE)
+            if changed:
+                print(f"{cell} is to be done again: --again {','.join(changed)}", flush=True)
+    for goal in sorted({min(stage, sets) for stage in (*STAGES, sets)}):
+        for cell in cells:
+            results.run(cell, goal)
+            print(cell, goal, flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from statistics import NormalDist
 TINY = 1e-300
 MOST_TERMS = 10_000  # of the continued fraction; about the root of the parameters are needed
 MOST_STEPS = 200
+LEAST_LOG = 600.0  # of a density by which a step may be divided
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
@@ -27,8 +28,21 @@ def beta_cdf(x: float, a: float, b: float) -> float:
 
 
 def beta_quantile(p: float, a: float, b: float) -> float:
-    """Return the x of which P(X <= x) is p."""
-    return root(lambda x: beta_cdf(x, a, b) - p, 0.0, 1.0)
+    """Return the x of which P(X <= x) is p, by Newton's method between bounds that close in on it."""
+    if not 0 < p < 1:
+        return float(p >= 1)
+    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    low, high, x = 0.0, 1.0, a / (a + b)
+    for _ in range(MOST_STEPS):
+        excess = beta_cdf(x, a, b) - p
+        low, high = (x, high) if excess < 0 else (low, x)
+        log_density = log_front + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x)
+        step = excess * math.exp(-log_density) if log_density > -LEAST_LOG else math.inf
+        to = x - step if low < x - step < high else (low + high) / 2
+        if abs(to - x) <= 1e-15 * x or high - low <= 1e-15 * high:
+            return to
+        x = to
+    return x
 
 
 def t_upper(t: float, freedom: float) -> float:
