@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -25,6 +25,7 @@ from calcli.core.estimators.evidence import Margin
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
@@ -210,8 +211,7 @@ def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None
     seed, asked = int(rng.integers(1 << 30)), settings(cell, only)
     intervals, p_values = {}, {}
     if asked.metrics:
-        estimates = evaluate(system, asked, companions=Companions(posteriors=truth)).estimates
-        intervals = {name: one.interval or one.no_interval for name, one in estimates.items()}
+        intervals = _intervals(system, asked, Companions(posteriors=truth))
     names = [*TESTS, *(SLOW_TESTS if cell.rows <= SLOW_ROWS and cell.kind != "weighted" else ())]
     if cell.classes == 2:
         names.append("spiegelhalter_z")
@@ -223,6 +223,18 @@ def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None
         }
         p_values = {name: null.p_value for name, null in nulls.items() if null is not None}
     return Found(intervals, p_values)
+
+
+def _intervals(system: Predictions, asked: Settings, beside: Companions) -> dict[str, Interval | str]:
+    """Return the intervals of metrics; those that do not fit the data, as without a class, have none."""
+    try:
+        estimates = evaluate(system, asked, companions=beside).estimates
+    except UsageError as fault:
+        if len(asked.metrics) == 1:
+            return {asked.metrics[0]: str(fault)}
+        alone = (_intervals(system, replace(asked, metrics=(name,)), beside) for name in asked.metrics)
+        return {name: one for found in alone for name, one in found.items()}
+    return {name: one.interval or one.no_interval for name, one in estimates.items()}
 
 
 def systems(rows: int, classes: int, rng: np.random.Generator) -> tuple[Predictions, ...]:
