@@ -10,7 +10,7 @@ from typer import Option
 
 from calcli.core.language.declaring import Setting, declared
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.settings import LOSS_RESAMPLES, FitSettings, PairSettings, Settings
+from calcli.core.language.settings import FitSettings, PairSettings, Settings
 from calcli.io.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
@@ -212,11 +212,9 @@ class Recalibrating(Chosen):
     train_on_test: Annotated[
         bool, Option("--train-on-test", help="Train it on the rows it is judged on: optimistic.")
     ] = False
-    calibration_loss_interval: Annotated[
-        bool, Option("--calibration-loss-interval", help="Bootstrap it, training again each time; slow.")
-    ] = False
-    loss_resamples: Any = option("loss_resamples")
+    calibration_loss_interval: Any = option("calibration_loss_interval")
     retrain: Any = option("retrain")
+    loss_resamples: Any = option("loss_resamples")
     cluster: Any = option("cluster")
     folds: Any = option("folds")
     fold_column: Any = option("fold_column")
@@ -243,8 +241,6 @@ class Recalibrating(Chosen):
             raise UsageError("--calibration-data and --train-on-test exclude each other; choose one")
         if self.calibration_data is not None or self.train_on_test:
             given["training"] = "test" if self.train_on_test else "held-out"
-        if (self.calibration_loss_interval or self.retrain) and not given["loss_resamples"]:
-            given["loss_resamples"] = LOSS_RESAMPLES
         return given
 
     def companions(self, options: ReadOptions) -> Companions:

@@ -159,7 +159,7 @@ CONTESTS = {
         {
             "softmax pass": softmax_pass,
             "calcli": calcli("relative_calibration_loss"),
-            "calcli, interval of 200 resamples": calcli("relative_calibration_loss", loss_resamples=200),
+            "calcli, with interval": calcli("relative_calibration_loss", calibration_loss_interval=True),
         },
         "relative_calibration_loss",
     ),

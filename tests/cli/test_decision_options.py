@@ -128,13 +128,11 @@ def test_training_on_the_test_data_is_called_optimistic(metrics):
     assert sentence.endswith("optimistic.")
 
 
-def test_an_interval_on_request(metrics, monkeypatch):
-    monkeypatch.setattr("calcli.cli.options.LOSS_RESAMPLES", 20)
+def test_an_interval_on_request(metrics):
     name = "relative_calibration_loss"
-    plain = metrics("iris_logistic_test.csv", "--metrics", name)["metrics"][name]
-    asked = metrics("iris_logistic_test.csv", "--metrics", name, "--calibration-loss-interval")["metrics"][
-        name
-    ]
+    file = "digits_network_test.npy"
+    plain = metrics(file, "--metrics", name)["metrics"][name]
+    asked = metrics(file, "--metrics", name, "--calibration-loss-interval")["metrics"][name]
     assert "low" not in plain
     assert asked["low"] <= asked["value"] <= asked["high"]
     assert "|resamples:20|" in asked["signature"]

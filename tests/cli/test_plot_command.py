@@ -363,7 +363,7 @@ def test_errors_beside_scores_with_the_recalibrator_asked_for(run, two_classes, 
     """The right of fig. 2 and 5 of Ferrer & Ramos 2024: errors, calibration losses, their intervals."""
     name = "relative_calibration_loss:score=brier"
     plain = ("--metrics", f"normalized_brier,{name},ece")
-    asked = (*plain, "--recalibrator", "temperature", "--train-on-test", "--loss-resamples", 20)
+    asked = (*plain, "--recalibrator", "temperature", "--train-on-test", "--calibration-loss-interval")
     folder = tmp_path / "figures"
     assert run("plot", two_classes[0], "--figure", "scores", "--data", *asked, "-o", folder).status == 0
     drawn = {row["metric"].partition(":")[0]: row for row in table(folder / "scores.csv")}

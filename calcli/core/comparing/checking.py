@@ -23,7 +23,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.settings import LOSS_RESAMPLES, Settings
+from calcli.core.language.settings import Settings
 
 UNUSED = (
     "the baseline was not used: no rule of the policy compares with it; give it rules with max_increase or "
@@ -142,7 +142,7 @@ class _Judge:
         self._cluster = settings.cluster
         settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
         if any(isinstance(rule.condition, Bound) and rule.condition.end != "value" for rule in rules):
-            settings = replace(settings, loss_resamples=LOSS_RESAMPLES)
+            settings = replace(settings, calibration_loss_interval=True)
         self._contest: Contest | None = None
         found: Evaluation | None = None
         if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):

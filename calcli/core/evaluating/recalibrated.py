@@ -248,8 +248,15 @@ class Recalibrations:
         rng = generator(self._seed, Stream.FOLDS)
         return stratified_folds(self._rows.labels, self._number, rng, self._units)
 
-    def of(self, call: MetricExpression) -> Recalibrated | None:
+    def of(self, call: MetricExpression, training: str = "") -> Recalibrated | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
+
+        Parameters
+        ----------
+        call
+            The metric.
+        training
+            What it is trained on in place of what the metric says.
 
         Raises
         ------
@@ -258,7 +265,7 @@ class Recalibrations:
         InputError
             If such a file does not fit.
         """
-        method, training = call.arguments["recalibrator"], call.arguments["training"]
+        method, training = call.arguments["recalibrator"], training or call.arguments["training"]
         if method != GIVEN and training == "cross-validation" and not self.folds.any():
             return None
         if (method, training) not in self._done:

@@ -25,8 +25,6 @@ Precision = Literal["auto", "single", "double"]
 Rows = Literal["auto", "all"]
 Training = Literal["cross-validation", "held-out", "test"]
 
-LOSS_RESAMPLES = 200  # behind the interval of a calibration loss, each of which trains it again
-
 
 class Costs(Protocol):
     """Costs of decisions that metrics name."""
@@ -121,12 +119,13 @@ class Settings:
     training: Training = setting(
         "cross-validation", choice(Training), "What the recalibration of the calibration loss is trained on."
     )
-    loss_resamples: int = setting(
-        0, whole(), "Bootstrap resamples behind the interval of a calibration loss; 0 for none.", "N"
+    calibration_loss_interval: bool = setting(
+        False, FLAG, "Intervals of calibration losses whose recalibration is trained on the rows themselves."
     )
     retrain: bool = setting(
-        False, FLAG, "Train again in intervals also what --calibration-data train, on resamples of them."
+        False, FLAG, "Train again in intervals what --calibration-data train, on resamples of them; slow."
     )
+    loss_resamples: int = setting(200, whole(1), "Bootstrap resamples of --retrain.", "N")
     cluster: str | None = setting(
         None, TEXT, "Rows that share a value depend on each other.", "COLUMN", in_policies=True
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
@@ -192,12 +194,32 @@ def test_an_infinite_score_has_no_relative_loss(predict):
     assert np.isfinite(clipped.value)
 
 
-def test_the_interval_is_the_same_for_the_same_seed_and_holds_the_value(predict):
-    predictions, _ = simulated("mcps", predict, 400)
-    first, again, other = (estimate(predictions, loss_resamples=40, seed=seed) for seed in (3, 3, 4))
-    assert first.interval == again.interval != other.interval
-    assert first.interval.low < first.value < first.interval.high
-    assert estimate(predictions).interval is None
+WITH_INTERVAL = {"calibration_loss_interval": True, "no_intervals": False}
+
+
+@pytest.mark.parametrize("score", ["log_loss", "brier"])
+def test_the_interval_reaches_from_what_is_won_on_other_rows_to_what_is_won_on_the_same(score, predict):
+    predictions, _ = simulated("mcps", predict, 2000)
+    name = partial(expression, score=score, name="calibration_loss")
+    other, same = (
+        estimate(predictions, name(training=by), **WITH_INTERVAL) for by in ("cross-validation", "test")
+    )
+    assert other.interval == same.interval
+    ends = [
+        other.value - 1.96 * other.parts["standard_error"],
+        same.value + 1.96 * same.parts["standard_error"],
+    ]
+    found = [other.interval.low, other.interval.high]
+    np.testing.assert_allclose(found, ends, atol=0.1 * (ends[1] - ends[0]))
+    assert estimate(predictions, name(), no_intervals=False).interval is None
+
+
+def test_the_interval_holds_that_there_is_nothing_to_win(predict):
+    every = [estimate(simulated("cal", predict, 300, seed)[0], **WITH_INTERVAL) for seed in range(60)]
+    found = [one.interval for one in every if one.interval is not None]
+    assert len(found) > 30
+    missed = sum(not one.contains(0) for one in found)
+    assert stats.binom.sf(missed - 1, len(found), 0.05) > 0.01
 
 
 @pytest.mark.parametrize("score", ["log_loss", "brier"])

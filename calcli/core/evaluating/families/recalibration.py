@@ -43,7 +43,7 @@ LABELLESS = ("expected_score", "score_divergence")  # which no label moves
 
 
 class RecalibrationFamily(Family):
-    """With intervals under posteriors that stay as they are; of calibration losses also by fits."""
+    """With intervals under posteriors that stay as they are; of calibration losses also of those fitted."""
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses of the rows."""
@@ -58,16 +58,13 @@ class RecalibrationFamily(Family):
         for call in calls:
             found, before = every.of(call), measured.rows[call.score]
             value, parts = float("nan"), dict[str, float]()
-            interval, reason, how = None, "", f"resamples:{settings.loss_resamples}"
+            interval, reason, how = None, "", "interval:jackknife"
             if found is not None:
                 value, parts = _finding(call, found, before, _rule(call, measured))
-                if _is_frozen(call, settings):
-                    how = "interval:jackknife"
-                    if settings.intervals:
-                        spread = _frozen(call, found, before, measured)
-                        interval, reason = judged(spread, value, settings)
-                elif call.entry.name in LOSSES and settings.loss_resamples:
-                    interval, reason = _trained_interval(call, found, before, measured, settings)
+                if settings.intervals:
+                    interval, reason = _interval(call, found, value, measured, settings)
+                if settings.retrain and call.arguments["training"] == "held-out":
+                    how = f"resamples:{settings.loss_resamples}"
             note = signature(call, measured, settings, *_folds(call, settings), how)
             estimates[str(call)] = Estimate(call, value, note, interval, reason, parts=parts)
         return Findings(estimates, tuple(every.notes()))
@@ -145,6 +142,22 @@ def _finding(
     return expected - entropy, parts
 
 
+def _interval(
+    call: MetricExpression, found: Recalibrated, value: float, measured: Measurements, settings: Settings
+) -> tuple[Interval | None, str]:
+    """Return the interval of a metric, or why there is none; neither where none is asked for."""
+    before = measured.rows[call.score]
+    if _is_frozen(call, settings):
+        return judged(_frozen(call, found, before, measured), value, settings)
+    if call.entry.name not in LOSSES:
+        return None, ""
+    if call.arguments["training"] == "held-out":
+        return _retrained_interval(call, found, before, measured, settings)
+    if settings.calibration_loss_interval:
+        return _trained_interval(call, value, before, measured, settings)
+    return None, ""
+
+
 def _frozen(
     call: MetricExpression, found: Recalibrated, before: Array, measured: Measurements
 ) -> Spread | None:
@@ -179,6 +192,27 @@ def _unexplained(rule: ScoringRule, classes: int) -> OfMeans:
 
 
 def _trained_interval(
+    call: MetricExpression, value: float, before: Array, measured: Measurements, settings: Settings
+) -> tuple[Interval | None, str]:
+    """Return the interval of what the transform would win if it were known.
+
+    Trained on other rows it wins less than that, on the same rows more: the interval reaches from the lower
+    end of the one to the upper end of the other, the posteriors taken as they are.
+    """
+    ends, every = [], measured.recalibrations
+    for training in ("cross-validation", "test"):
+        found = every.of(call, training)
+        interval, reason = judged(
+            None if found is None else _frozen(call, found, before, measured), value, settings
+        )
+        if interval is None:
+            return None, reason
+        ends.append(interval)
+    low, high = min(one.low for one in ends), max(one.high for one in ends)
+    return Interval(low, high, settings.level), ""
+
+
+def _retrained_interval(
     call: MetricExpression, found: Recalibrated, before: Array, measured: Measurements, settings: Settings
 ) -> tuple[Interval | None, str]:
     """Return the percentile interval over resamples, to each of which the transform is fitted again."""
