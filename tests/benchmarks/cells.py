@@ -60,6 +60,7 @@ OF_TWO = (
     "calibration_intercept", "calibration_slope",
 )  # fmt: skip
 OF_MANY = ("top5_accuracy",)
+TRAINED = ("calibration_loss", "relative_calibration_loss")  # of which the true posteriors tell the truth
 DEFAULT = (
     "log_loss", "normalized_log_loss", "brier", "normalized_brier", "accuracy", "normalized_error_rate",
     "top5_accuracy", "auroc", "mean_confidence", "mean_gap",
@@ -136,8 +137,10 @@ class Cell:
             return {name: one.value for name, one in found.differences[0].items()}
         system, truth = drawn(Cell(self.kind, self.classes, rows), rng, of_truth=True)
         asked = settings(self, no_intervals=True)
-        found = evaluate(system, asked, companions=Companions(posteriors=truth))
-        return {name: one.value for name, one in found.estimates.items()}
+        asked = replace(asked, metrics=tuple(name for name in asked.metrics if name not in TRAINED))
+        estimates = evaluate(system, asked, companions=Companions(posteriors=truth)).estimates
+        found = {name: one.value for name, one in estimates.items()}
+        return found | {name: found[f"{name}:recalibrator=given"] for name in TRAINED}
 
 
 def is_core(cell: Cell) -> bool:
@@ -155,11 +158,11 @@ def every_cell() -> Iterator[Cell]:
 
 def settings(cell: Cell, only: Container[str] | None = None, **more: Any) -> Settings:
     """Return what is computed of the over-confident system of a cell."""
-    metrics = _of((*SCORES, *(OF_TWO if cell.classes == 2 else OF_MANY)), only)
+    metrics = _of((*SCORES, *(OF_TWO if cell.classes == 2 else OF_MANY), *TRAINED), only)
     cluster = "cluster" if cell.kind == "clustered" and "no_intervals" not in more else None
     costs = parse_cost_word("abstain:0.02" if cell.kind == "near-perfect" else "abstain:0.1")
     assert costs is not None
-    return Settings(metrics, draws=0, cluster=cluster, costs=(costs,), **more)
+    return Settings(metrics, draws=0, cluster=cluster, costs=(costs,), calibration_loss_interval=True, **more)
 
 
 def drawn(cell: Cell, rng: np.random.Generator, of_truth: bool = False) -> tuple[Predictions, Predictions]:

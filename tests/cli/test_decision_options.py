@@ -128,11 +128,14 @@ def test_training_on_the_test_data_is_called_optimistic(metrics):
     assert sentence.endswith("optimistic.")
 
 
-def test_an_interval_on_request(metrics):
+def test_an_interval_on_request(run, sample):
     name = "relative_calibration_loss"
-    file = "digits_network_test.npy"
-    plain = metrics(file, "--metrics", name)["metrics"][name]
-    asked = metrics(file, "--metrics", name, "--calibration-loss-interval")["metrics"][name]
+
+    def found(*options):
+        done = run("evaluate", sample / "digits_network_test.npy", "--metrics", name, "-f", "json", *options)
+        return json.loads(done.out)["results"][0]["metrics"][name]
+
+    plain, asked = found(), found("--calibration-loss-interval")
     assert "low" not in plain
     assert asked["low"] <= asked["value"] <= asked["high"]
     assert "|resamples:20|" in asked["signature"]

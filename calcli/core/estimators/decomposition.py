@@ -95,6 +95,9 @@ class RefinedBins:
     def bias(self, share: float = 1.0) -> float:
         """Return by how much the refinement loss of so few rows is expected to miss that of many.
 
+        The frequency of a bin that tells no more than one row is 0 or 1, which hides all of the loss there:
+        it is taken to be that of the mean probability.
+
         Parameters
         ----------
         share
@@ -104,7 +107,10 @@ class RefinedBins:
         frequency, weight = self._frequency[several], self.sums.weight[several]
         spread = (1 - frequency) / (self.sums.count[several] * share - 1)
         spread *= self.rule.curvature(frequency)
-        return -float(weight @ spread / self.sums.weight[0].sum())
+        thin, total = ~several & (self.sums.weight > 0), self.sums.weight[0].sum()
+        mean = np.maximum(self.sums.score[thin], 0) / self.sums.weight[thin]
+        hidden = self.rule.binned(self.sums.weight[thin] / total, mean, mean)[1]
+        return -float(weight @ spread / total) - hidden
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from calcli.core.estimators.influences import Influences, Spread
+from calcli.core.estimators.influences import FEWEST, Influences, Spread, carried_by
 from calcli.core.estimators.ranking import area_influences, area_interval, dealt_influences, roc_area
 from calcli.core.evaluating.families.base import Entrant, Family, Findings
 from calcli.core.evaluating.measurements import Measurements, Pass
@@ -39,7 +39,11 @@ class RankingFamily(Family):
             interval, reason = None, ""
             if settings.intervals and not math.isnan(area.value):
                 unit = "row" if settings.cluster is None else "cluster"
-                interval, reason = area_interval(area, settings.level, unit)
+                rarer = _rarer(measured) if measured.predictions.n_classes == 2 else math.inf
+                if rarer < FEWEST:
+                    reason = carried_by(rarer, math.inf, unit)
+                else:
+                    interval, reason = area_interval(area, settings.level, unit)
             line = signature(call, measured, settings, "interval:delong")
             estimates[str(call)] = Estimate(call, area.value, line, interval, reason)
         return Findings(estimates)
@@ -61,6 +65,20 @@ def _area(measured: Measurements) -> Spread:
     if measured.units.single and measured.predictions.n_classes == 2:
         return roc_area(measured.problem("class-1"))
     return _influences(measured).spread
+
+
+def _rarer(measured: Measurements) -> float:
+    """Return how many units of equal weight carry the rarer class, by whose rows all others are ranked."""
+    kinds = (np.asarray, np.logical_not)
+    if measured.units.single:
+        problem = measured.problem("class-1")
+        weight = np.ones(len(problem.outcome)) if problem.weights is None else problem.weights
+        own = [(weight * of(problem.outcome), problem.squared_weights * of(problem.outcome)) for of in kinds]
+    else:
+        _, outcome, weights, *_ = measured.look("class-1")
+        sums = [measured.units.sums(1.0 * of(outcome), weights) for of in kinds]
+        own = [(one, np.square(one)) for one in sums]
+    return min(float(first.sum() ** 2 / second.sum()) for first, second in own)
 
 
 def _influences(measured: Measurements) -> Influences:
