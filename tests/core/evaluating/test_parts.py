@@ -53,6 +53,16 @@ def test_nine_intervals_in_ten_or_more_hold_the_truth(predict):
     assert {name: count for name, count in dashes.items() if count > 0.05 * cases} == {}
 
 
+def test_bins_of_one_row_hide_their_refinement_loss(predict):
+    """Of 500 rows of 10 classes most bins of a class have one row, whose frequency is 0 or 1."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(0, 2, size=(500, 10))
+    labels = (truth + rng.gumbel(size=truth.shape)).argmax(1)
+    found = estimates((predict(truth, labels, "logits"), None), REFINEMENT[:1])[REFINEMENT[0]]
+    assert found.interval is None
+    assert "bias" in found.no_interval
+
+
 def test_parts_that_are_biased_have_none(predict):
     names = ("binned_calibration_loss", "corp_miscalibration", "corp_discrimination", "score_divergence")
     found = estimates(drawn(300, 0, predict), names)
