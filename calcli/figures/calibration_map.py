@@ -23,6 +23,7 @@ from calcli.figures.style import BAR, FAINT, MUTED, OVER, UNDER, is_leftmost, pa
 from calcli.figures.wording import words
 
 MARK = 5.0  # points: how far around the middle of a circle it tells
+ROOM = 5  # ticks that fit
 TICKS = (0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
@@ -102,7 +103,7 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
         tell_curves(axes, "before", {"": (result.before, {"after": result.after})})
         _tell(axes, result)
         axes.set_title(wrapped(name), loc="left")
-        axes.set_xlabel(f"{words(result.lens, classes).score}, before")
+        axes.set_xlabel(f"{words(result.lens, classes).score}, before\nn = {result.all_rows:,}")
         if is_leftmost(axes):
             axes.set_ylabel("After calibration; observed")
     handles, labels = stacks[0][0].get_legend_handles_labels()
@@ -151,6 +152,8 @@ def _log_odds(axes: Axes, result: CalibrationMap) -> None:
     """Let both axes be even in log-odds, in which the scores of two classes crowd less."""
     low, high = _ends(result)
     wide = [t for t in TICKS if low <= t <= high]
+    if len(wide) > ROOM:  # for the words of the horizontal axis: every second one, from the middle
+        wide = wide[len(wide) // 2 % 2 :: 2]
     for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
         scale("logit")
         axis.set_major_locator(FixedLocator(wide))

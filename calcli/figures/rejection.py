@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerTuple
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.risk import RejectionCurve, rejection_curve
@@ -15,20 +20,26 @@ from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure
 
 CAPTION = (
     "Error rate of the rows that are kept against the share of rows rejected, those of lowest confidence "
-    "first. Thin: the error rate that the confidence promises. Rows of equal confidence are rejected "
+    "first{band}. Thin: the error rate that the confidence promises. Rows of equal confidence are rejected "
     f"together; the curve ends where fewer than {FEW_ROWS} rows would be kept."
 )
+FADED = 0.15  # opacity of intervals, which may lie on each other
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
-    """Return the figure, and the rejection curve of each system."""
-    results = {system: rejection_curve(evaluation.confidence) for system, evaluation in evaluations.items()}
-    return rejection_curves(results), results, CAPTION
+    """Return the figure, and the rejection curve of each system; dependent rows have no intervals."""
+    settings = next(iter(evaluations.values())).settings
+    level = settings.level if settings.cluster is None else None
+    results = {
+        system: rejection_curve(evaluation.confidence, level) for system, evaluation in evaluations.items()
+    }
+    band = "" if level is None else f"; band: its {level:.0%} interval at each point (Wilson 1927)"
+    return rejection_curves(results), results, CAPTION.format(band=band)
 
 
 @styled
 def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
-    """Draw the error rate of what is kept against the share rejected, least sure rows first.
+    """Draw the error rate of what is kept against the share rejected, least sure rows first, in its interval.
 
     The thin line of each system is what its confidence promises; where it runs below the thick one, the
     system abstains too rarely.
@@ -38,15 +49,20 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
     results
         Rejection curves by system name.
     """
-    figure = new_figure(COLUMN, 2.6 + 0.14 * len(results))
+    figure = new_figure(COLUMN, 2.75 + 0.14 * len(results))
     axes = figure.subplots()
-    names = titles(results)
+    names, handles, promises = titles(results), dict[str, Any](), tuple[Line2D, ...]()
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
         start: Look = {"marker": "o", "markersize": 3, "markevery": [0], "clip_on": False}
-        axes.plot(result.rejected, result.error_rate, label=names[name], **start, **look)
-        axes.plot(result.rejected, result.promised, linewidth=0.6, **look)
-    axes.plot([], [], color=MUTED, linewidth=0.6, label="thin: promised (1 − mean confidence)")
+        ends, color = (result.low, result.high), look["color"]
+        axes.fill_between(result.rejected, *ends, color=color, alpha=FADED, linewidth=0)
+        (line,) = axes.plot(result.rejected, result.error_rate, **start, **look)
+        (thin,) = axes.plot(result.rejected, result.promised, linewidth=0.6, **look)
+        handles[names[name]], promises = line, (*promises, thin)
+    handles["thin: promised (1 − mean confidence)"] = promises
+    if not all(np.isnan(result.low).all() for result in results.values()):
+        handles["interval at each point"] = Patch(color=MUTED, alpha=2 * FADED, linewidth=0)
     if all(len(result.rejected) == 1 for result in results.values()):
         said = "all rows have one confidence:\nnone is less sure than others"
         axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=6.5)
@@ -63,5 +79,8 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
         for name, one in results.items()
     }
     tell_curves(axes, "rejected", curves)
-    figure.legend(loc="outside upper center", handlelength=2.2)
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside upper center", handlelength=2.2,
+        handler_map={tuple: HandlerTuple(None, 0.4)},
+    )  # fmt: skip
     return figure

@@ -13,7 +13,6 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 
-from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.simplex import TRIANGLES, Simplex, simplexes
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.results import Evaluation
@@ -52,8 +51,8 @@ def caption(results: Mapping[str, Simplex]) -> str:
     first = next(iter(results.values()))
     return (
         f"Each corner is an outcome: {', '.join(first.names)}. An arrow leads from the mean prediction of a "
-        f"bin, its dot, to the observed frequencies, its head; the darker, the more rows. {first.binned}; "
-        f"those of fewer than {FEW_ROWS} rows are faint."
+        f"bin, its dot, to the observed frequencies, its head; the darker, the more rows. {first.binned}. "
+        "Faint: within chance if calibrated, corrected for all outcomes of all bins (5%)."
     )
 
 
@@ -87,7 +86,7 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
     """Draw simplexes side by side; of four outcomes the tetrahedron from two sides, then its faces.
 
     A dot is the mean prediction of a bin and the head of its arrow the observed frequencies; the darker, the
-    more rows. Bins of fewer than ten rows are faint (Vaicenavicius et al. 2019, fig. 1).
+    more rows. What chance would explain is faint (Vaicenavicius et al. 2019, fig. 1).
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
     panels = [(name, result, turn) for name, result in results.items() for turn in _turns(result)]
     columns = min(len(panels), 4 if len(panels) % 4 == 0 else 3)
     rows = math.ceil(len(panels) / columns)
-    figure = new_figure(PANEL_WIDTH * columns + 0.4, 3.05 * rows + 0.2)
+    figure = new_figure(PANEL_WIDTH * columns + 0.4, 3.2 * rows + 0.2)
     grid = figure.subplots(rows, columns, squeeze=False)
     scale = PowerNorm(0.5, 0, max(float(result.share.max()) for result in results.values()))
     names = titles(results)
@@ -142,8 +141,8 @@ def _tetrahedron(axes: Axes, result: Simplex, turn: float) -> Doubles:
             ha="left" if right > 0 else "right", va="bottom" if above > 0 else "top", fontsize=7, color=INK,
         )  # fmt: skip
     low, high = corners.min(0), corners.max(0)
-    axes.text(middle[0], low[1] - 0.12, result.binned, ha="center", va="top", fontsize=6, color=MUTED)
-    axes.set(xlim=(low[0] - 0.12, high[0] + 0.12), ylim=(low[1] - 0.18, high[1] + 0.09), aspect="equal")
+    _say(axes, (middle[0], low[1] - 0.12), result)
+    axes.set(xlim=(low[0] - 0.12, high[0] + 0.12), ylim=(low[1] - 0.28, high[1] + 0.09), aspect="equal")
     axes.axis("off")
     return corners
 
@@ -153,21 +152,31 @@ def _triangle(axes: Axes, result: Simplex) -> None:
     axes.plot(*outline.T, color=MUTED, linewidth=0.8)
     lines = [border @ CORNERS for border in result.borders]
     axes.add_collection(LineCollection(lines, colors=GRID, linewidths=0.6, zorder=0))
-    said = f"n = {result.count.sum():,}, {result.binned}\ndot: predicted, head: observed"
-    axes.text(0.5, -0.1, said, ha="center", va="top", fontsize=6, color=MUTED)
+    _say(axes, (0.5, -0.1), result)
     places = (("left", "top", (0, -5)), ("right", "top", (0, -5)), ("center", "bottom", (0, 4)))
     for name, corner, (ha, va, offset) in zip(result.names, CORNERS, places, strict=True):
         axes.annotate(
             short(name, 18), corner, offset, textcoords="offset points", ha=ha, va=va, fontsize=7, color=INK
         )
-    axes.set(xlim=(-0.03, 1.03), ylim=(-0.2, CORNERS[2, 1] + 0.09), aspect="equal")
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.25, CORNERS[2, 1] + 0.09), aspect="equal")
     axes.axis("off")
+
+
+def _say(axes: Axes, place: tuple[float, float], result: Simplex) -> None:
+    """Write below a simplex what is in it."""
+    lines = (
+        f"n = {result.count.sum():,}, {result.binned}",
+        "dot: predicted, head: observed",
+        "faint: within chance",
+    )
+    said = axes.text(*place, "\n".join(lines), ha="center", va="top", fontsize=6, color=MUTED)
+    said.set_in_layout(False)  # the limits of the axes leave room for it
 
 
 def _arrows(axes: Axes, result: Simplex, corners: Doubles, scale: Normalize) -> None:
     start, end = result.mean @ corners, result.frequency @ corners
     heavy_last = np.argsort(result.share)
-    for alpha, bins in ((FAINT, result.thin), (1.0, ~result.thin)):
+    for alpha, bins in ((FAINT, ~result.beyond), (1.0, result.beyond)):
         b = heavy_last[bins[heavy_last]]
         _draw(axes, start[b], end[b], MASS(scale(result.share[b])), alpha)
     b = heavy_last[result.count[heavy_last] > 0]  # the heaviest in front

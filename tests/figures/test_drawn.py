@@ -236,6 +236,10 @@ def test_rejection_curves(two):
     (axes,) = drawing.figure.axes
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), drawing.tables["a"]["error_rate"])
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), drawing.tables["a"]["promised"])
+    legend = drawing.figure.legends[0]
+    assert legend.get_texts()[0].get_text() == "a"
+    assert {line.get_color() for line in legend.get_lines()} == {axes.lines[0].get_color()}
+    assert "95% interval" in drawing.caption
 
 
 def test_arrows_lead_from_prediction_to_observation(three):

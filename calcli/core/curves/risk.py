@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from calcli.core.curves.needs import row_weights
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
+from calcli.core.estimators.confidence import wilson_interval
 from calcli.core.problems.problem import Problem
 
 POINTS = 401
@@ -160,36 +161,49 @@ class RejectionCurve:
         (p,) share of the kept weight whose predicted class is not the label.
     promised
         (p,) one minus the mean confidence of the kept rows: the error rate if they were calibrated.
+    low, high
+        (p,) ends of the interval of the error rate (Wilson 1927); nan without a level.
     """
 
     rejected: Doubles
     error_rate: Doubles
     promised: Doubles
+    low: Doubles
+    high: Doubles
 
     def tables(self) -> Tables:
         """Return the table behind the curve."""
-        columns = {"rejected": self.rejected, "error_rate": self.error_rate, "promised": self.promised}
-        return {"": columns}
+        names = ("rejected", "error_rate", "low", "high", "promised")
+        return {"": {name: getattr(self, name) for name in names}}
 
 
-def rejection_curve(problem: Problem) -> RejectionCurve:
+def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCurve:
     """Return the error rate against the share of rows rejected, from the top-1 problem.
 
     Rows of equal confidence are rejected together. The curve ends where fewer than ten rows would be kept
     (risk and coverage; El-Yaniv & Wiener 2010).
+
+    Parameters
+    ----------
+    problem
+        Confidence of the rows, and whether they are right.
+    level
+        Of the intervals, which take the rows for independent; None for none.
     """
     ends = problem.run_ends
     starts = np.append(0, ends[:-1])
     starts = starts[: max(1, np.searchsorted(starts, len(problem.score) - FEW_ROWS, side="right"))]
     kept = starts[np.unique(np.linspace(0, len(starts) - 1, POINTS).astype(np.intp))]
     weights = row_weights(problem)
-    weight, errors, promised = (
-        _sums_from(values, kept)
-        for values in (weights, weights * ~problem.outcome, weights * (1 - problem.score.astype(np.float64)))
-    )
-    some = weight > 0
-    weight, errors, promised = weight[some], errors[some], promised[some]
-    return RejectionCurve(1 - weight / weight[0], errors / weight, promised / weight)
+    doubted = weights * (1 - problem.score.astype(np.float64))
+    every = (weights, problem.squared_weights, weights * ~problem.outcome, doubted)
+    sums = np.stack([_sums_from(values.astype(np.float64, copy=False), kept) for values in every])
+    weight, squares, errors, promised = sums[:, sums[0] > 0]
+    rate = errors / weight
+    low, high = np.full((2, len(rate)), np.nan)
+    if level is not None:
+        low, high = wilson_interval(np.clip(rate, 0, 1), weight**2 / squares, level)
+    return RejectionCurve(1 - weight / weight[0], rate, promised / weight, low, high)
 
 
 def _sums_from(values: Doubles, starts: NDArray[np.intp]) -> Doubles:

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Array, Doubles, Tables
+from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import sweep, working_dtype
 from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.chance import beyond_chance
 from calcli.core.estimators.partitions import cell_partition, vector_bins
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.problems.lenses import find_lens
@@ -39,6 +41,8 @@ class Simplex:
         (m,) share of the weight.
     count
         (m,) rows, none of them 0.
+    beyond
+        (m,) whether the frequencies are farther from the prediction than chance explains.
     borders
         Lines between the bins, each two or more points of three probabilities; none of four outcomes.
     binned
@@ -50,17 +54,13 @@ class Simplex:
     frequency: Doubles
     share: Doubles
     count: NDArray[np.int64]
+    beyond: NDArray[np.bool_]
     borders: tuple[Doubles, ...] = ()
     binned: str = ""
 
-    @property
-    def thin(self) -> NDArray[np.bool_]:
-        """(m,) whether a bin has too few rows to say anything."""
-        return self.count < FEW_ROWS
-
     def tables(self) -> Tables:
         """Return the table behind the figure, a row a bin."""
-        columns: dict[str, Array] = {"rows": self.count, "share": self.share}
+        columns: dict[str, Array] = {"rows": self.count, "share": self.share, "beyond_chance": self.beyond}
         for k, name in enumerate(self.names):
             columns |= {f"mean_{name}": self.mean[:, k], f"frequency_{name}": self.frequency[:, k]}
         return {"": columns}
@@ -166,9 +166,18 @@ def _simplex(problem: VectorProblem, binning: int | Recursive | None) -> Simplex
         (bins.outcome[:, kept] / weight).T,
         weight / weight.sum(),
         bins.count[kept],
+        _beyond(bins, 1.0 if weights is None else float(weights.max()))[kept],
         borders,
         binned,
     )
+
+
+def _beyond(bins: Bins, heaviest: float) -> NDArray[np.bool_]:
+    """Tell which bins have an outcome whose gap exceeds chance, corrected for all outcomes of all bins."""
+    shape = bins.score.shape
+    count, weight = np.broadcast_to(bins.count, shape), np.broadcast_to(bins.weight, shape)
+    found = beyond_chance(Bins(count, weight, bins.score, bins.outcome), heaviest)
+    return np.any(found, axis=0)
 
 
 def _side(bins: int) -> int:

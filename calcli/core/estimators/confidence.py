@@ -45,7 +45,7 @@ class ConfidenceShare:
 
 
 def wilson_interval(
-    frequency: NDArray[np.float64], rows: NDArray[np.int64], level: float
+    frequency: NDArray[np.float64], rows: NDArray[np.int64 | np.float64], level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the ends of the score interval of a probability (Wilson 1927).
 
@@ -54,7 +54,7 @@ def wilson_interval(
     frequency
         (m,) observed frequencies, in [0, 1].
     rows
-        (m,) numbers of rows behind them, at least 1.
+        (m,) numbers of rows behind them, or of rows of equal weight that tell as much, at least 1.
     level
         Coverage, in (0, 1).
     """

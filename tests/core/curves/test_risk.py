@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import rejection_curve, risk_curve, weighted_risk
@@ -70,6 +71,19 @@ def test_rejection_is_counted_and_ties_go_together(weighted):
         assert curve.rejected[i] == pytest.approx(1 - weights[kept].sum() / weights.sum())
         assert curve.error_rate[i] == pytest.approx(np.average(~outcome[kept], weights=weights[kept]))
     assert len(curve.rejected) == len(least)
+    assert np.isnan(curve.low).all()
+
+
+def test_intervals_of_what_is_kept_are_those_of_shares():
+    rng = np.random.default_rng(2)
+    score, right = rng.random(200), rng.random(200) < 0.8
+    curve = rejection_curve(ordered_problem(score, right), 0.9)
+    for i in (0, 60, 150):
+        kept = score >= np.sort(score)[i]
+        own = stats.binomtest(int(np.sum(~right[kept])), int(kept.sum())).proportion_ci(0.9, "wilson")
+        assert (curve.low[i], curve.high[i]) == pytest.approx((own.low, own.high))
+    twice = rejection_curve(ordered_problem(score, right, np.full(200, 2.0)), 0.9)
+    np.testing.assert_allclose(twice.high, curve.high)
 
 
 @pytest.mark.parametrize("name", NAMES)

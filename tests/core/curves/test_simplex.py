@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,3 +158,17 @@ def test_an_empty_face_is_refused():
     )
     with pytest.raises(InputError, match="every row is of 'a'"):
         simplexes(predictions)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_arrows_beyond_chance_are_rare_if_calibrated_and_found_if_not(weighted):
+    """At 5% at most one figure in twenty marks any bin; 6 or more of 40 have a chance of 0.3%."""
+    marked = 0
+    for seed in range(40):
+        (result,) = simplexes(some_predictions(seed=seed, weighted=weighted)).values()
+        marked += bool(result.beyond.any())
+    assert marked <= 6
+    predictions = some_predictions(2000, weighted=weighted)
+    probs = predictions.scores.array**3
+    sure = replace(predictions, scores=ArrayScores(probs / probs.sum(1, keepdims=True), "probs"))
+    assert simplexes(sure)[""].beyond.any()
