@@ -13,21 +13,21 @@ from calcli.core.estimators.interval import Interval
 from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
-    MEAN_REJECTED,
     PAGE,
     RESULTS,
     TOLERANCE,
     Results,
     _count,
     _named,
+    by_test,
     differing,
     exceeding,
-    means,
     missed,
     refreshed,
     rejected,
     repeated,
     too_often,
+    too_often_on_average,
 )
 
 STUDY = Results()
@@ -58,7 +58,7 @@ def test_no_interval_misses_and_no_test_rejects_more_often_than_is_promised():
 
 
 def test_no_test_rejects_too_often_on_average():
-    assert {test: share for test, share in means(STUDY.cells).items() if share > MEAN_REJECTED} == {}
+    assert too_often_on_average(STUDY.cells) == []
 
 
 def test_balanced_data_have_every_interval_of_the_default_report():
@@ -106,7 +106,9 @@ def test_what_exceeds_is_shown_with_its_repetition():
         "a": {"kind": "balanced", "intervals": {"brier": [400, 400, 30, 30]}, "tests": {"ks": [400, 20]}}
     }
     assert too_often(cells) == [("brier", "a")]
-    assert means(cells) == {"ks": 0.05}
+    assert by_test(cells) == {"ks": (20, 400)}
+    assert too_often_on_average(cells) == []
+    assert too_often_on_average({"a": cells["a"] | {"tests": {"ks": [400, 40]}}}) == ["ks"]
     other = {"a": {"intervals": {"brier": [400, 400, 14, 14]}, "tests": {}}}
     shown = _named(too_often(cells), missed(cells), missed(other))
     assert shown == "`brier` (a): 15.0 ± 1.8, with other seeds 7.0 ± 1.3"

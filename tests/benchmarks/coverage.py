@@ -206,13 +206,22 @@ def too_often(cells: dict[str, Any]) -> list[Place]:
     return exceeding(missed(cells), MISSED) + exceeding(rejected(cells), REJECTED)
 
 
-def means(cells: dict[str, Any]) -> dict[str, float]:
-    """Return how often each test rejects, as a mean over its cells; tests of two systems are their own."""
-    shares: dict[str, list[float]] = {}
+def by_test(cells: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return how many data sets of all cells each test rejects, of how many; tests of two systems apart."""
+    found: dict[str, tuple[int, int]] = {}
     for (test, name), (count, total) in rejected(cells).items():
         kind = cells[name]["kind"]
-        shares.setdefault(test if kind in KINDS else f"{kind} {test}", []).append(count / total)
-    return {test: sum(own) / len(own) for test, own in shares.items()}
+        key = test if kind in KINDS else f"{test} ({kind})"
+        known = found.get(key, (0, 0))
+        found[key] = known[0] + count, known[1] + total
+    return found
+
+
+def too_often_on_average(cells: dict[str, Any]) -> list[str]:
+    """Return the tests that reject more than is promised over all of their cells, and more than by chance."""
+    counts = by_test(cells)
+    beyond = exceeding(counts, REJECTED)
+    return [test for test in beyond if counts[test][0] / counts[test][1] > MEAN_REJECTED]
 
 
 def _percent(number: int, total: int) -> str:
@@ -280,11 +289,12 @@ def page(results: Results) -> str:
         "",
     ]
     if tests:
-        most = max(means(cells).items(), key=lambda pair: pair[1])
+        counts = by_test(cells)
+        most = max(counts, key=lambda test: counts[test][0] / counts[test][1])
         lines += [
             f"Tests that reject what is true: {_share(tests)}, nominally 5. Beyond that, in the same way: "
             f"{_named(exceeding(tests, REJECTED), tests, rejected(repeated(cells)))}. The largest mean "
-            f"of a test over its cells is {100 * most[1]:.1f}, of `{most[0]}`.",
+            f"of a test over its cells is {_percent(*counts[most])}, of `{most}`.",
             "",
         ]
     for kind in dict.fromkeys(cell["kind"] for cell in cells.values()):

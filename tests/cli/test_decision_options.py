@@ -138,7 +138,7 @@ def test_an_interval_on_request(run, sample):
     plain, asked = found(), found("--calibration-loss-interval")
     assert "low" not in plain
     assert asked["low"] <= asked["value"] <= asked["high"]
-    assert "|resamples:20|" in asked["signature"]
+    assert "|interval:jackknife|" in asked["signature"]
 
 
 def test_clusters_and_folds_are_columns(run, tmp_path):
