@@ -130,8 +130,9 @@ def plot_files(
     over_epochs = {"--p-values": p_values, "--seeds": seeds, "--select": select, "--select-on": select_on}
     _refuse_without_epochs(over_epochs, figures)
     settings = _tested(settings) if p_values else settings
-    if "scores" in figures:
-        settings = replace(settings, calibration_loss_interval=True)
+    settings = replace(
+        settings, calibration_loss_interval=settings.calibration_loss_interval or "scores" in figures
+    )
     view = View(
         lens=lens, binning=binning, draws=settings.draws, region=region, metrics=settings.metrics,
         by=tuple(by), calibrators=maps, smooth=smooth, panels=tuple(map(tuple, panels)), knots=knots or KNOTS,
