@@ -155,6 +155,7 @@ class Computing(Chosen):
     seed: Any = option("seed")
     precision: Any = option("precision")
     rows: Any = option("rows")
+    workers: Any = option("workers")
     class_groups: Any = option("groups")
     edges: Any = option("edges")
     threshold_weights: Any = option("threshold_weights")

@@ -86,7 +86,7 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_states_are_refused_in_a_sentence(damage):
     data = changed(to_bytes(state(300)), damage)
-    with pytest.raises(InputError, match=r"day\.calcli is damaged or no state"):
+    with pytest.raises(InputError, match=r"day\.calcli is damaged, or not a state"):
         from_bytes(data, "day.calcli")
 
 

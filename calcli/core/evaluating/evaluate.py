@@ -234,9 +234,12 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
 
 
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
-    predictions, facts = measured.predictions, measured.facts
+    predictions, facts, origin = measured.predictions, measured.facts, measured.predictions.provenance
+    if measured.workers > 1:
+        note = f"the rows were summed by {measured.workers} threads (--workers)"
+        origin = replace(origin, notes=(*origin.notes, note))
     return Input(
-        **vars(predictions.provenance),
+        **vars(origin),
         rows=predictions.n_rows,
         classes=predictions.n_classes,
         class_names=predictions.classes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from calcli.core.language.settings import Precision, Settings
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.collectors import ClassBins, InputFacts
 from calcli.core.state.state import Body, Facts, Head, Part, State
+from calcli.core.state.threads import Threads, cores
 
 MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows, where these tell all it is asked for
 CHUNK = 1 << 17  # rows whose statistics are gathered before they are summed
@@ -68,8 +70,9 @@ def summed(
         sums = all(isinstance(key, tuple) and key[0] == "bins" for key in made.collectors)
         if fits or not sums or made.statistics.keys() & LOG_ODDS.keys():
             return None
-        state = _Gathering(made, in_run=True).run(watch)
-        return StoredMeasurements(predictions, state, settings, lenses)
+        gathering = _Gathering(made, in_run=True)
+        state = gathering.run(watch)
+        return StoredMeasurements(predictions, state, settings, lenses, gathering.workers)
 
     return read_through(gathered)
 
@@ -120,7 +123,10 @@ class _Gathering:
         )
         self._facts = InputFacts(rows)
         self._bins = {bins: ClassBins(rows, bins) for bins in sorted(made.bins)}
-        self._body = Body(rows.n_classes, rows.weights is not None, lenses, in_run)
+        many = in_run or rows.n_rows > MANY_ROWS
+        self.workers = made.settings.workers or (cores() if many else 1)
+        self._threads = Threads(self.workers)
+        self._body = Body(rows.n_classes, rows.weights is not None, lenses, in_run, self._threads)
         self._pending: list[tuple[dict[str, Array], Array, Floats | None]] = []
         self._waiting = 0
 
@@ -128,8 +134,10 @@ class _Gathering:
         """Read the rows."""
         rows = self._made.predictions
         collectors: list[Collector] = [self._facts, *self._bins.values(), self]
-        sweep(rows, collectors, self._made.settings.precision)
-        self._flush()
+        with self._threads:
+            sweep(rows, collectors, self._made.settings.precision)
+            self._flush()
+        self._body.threads = Threads(1)
         facts = Facts(self._facts.worst_row_sum, self._facts.zeros, self._facts.ones, self._facts.tied_rows)
         bins = {m: table.bins() for m, table in self._bins.items()}
         state = State(self._head, (), facts, bins, self._body)
@@ -155,7 +163,7 @@ class _Gathering:
         tables, labels, weights = zip(*self._pending, strict=True)
         columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
         joined = None if weights[0] is None else np.concatenate(weights)
-        self._body.add(columns, np.concatenate(labels), joined)
+        self._threads.soon(partial(self._body.add, columns, np.concatenate(labels), joined))
         self._pending, self._waiting = [], 0
 
 

@@ -158,9 +158,12 @@ class Measurements:
         Statistics of every row.
     usual
         The metrics that are estimated if none are named; empty for the default report.
+    workers
+        Threads that summed the rows.
     """
 
     usual: tuple[str, ...] = ()
+    workers = 1
 
     def __init__(
         self,

@@ -41,7 +41,15 @@ class _Columns:
 class StoredMeasurements(Measurements):
     """What a state holds, as a pass over its rows would."""
 
-    def __init__(self, remains: Predictions, state: State, settings: Settings, lenses: Sequence[str]) -> None:
+    def __init__(
+        self,
+        remains: Predictions,
+        state: State,
+        settings: Settings,
+        lenses: Sequence[str],
+        workers: int = 1,
+    ) -> None:
+        self.workers = workers
         known = [lens for lens in lenses if lens in state.head.lenses]
         made = Pass(remains, of_state(state, settings, remains.provenance.path), lenses=known)
         for lens in state.head.lenses:

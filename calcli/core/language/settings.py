@@ -89,6 +89,12 @@ class Settings:
     seed: int = setting(0, whole(), "Seed of tests.", "N", in_policies=True)
     precision: Precision = setting("auto", choice(Precision), "auto: double up to 5 million scores.")
     rows: Rows = setting("auto", choice(Rows), "all: keep all rows in memory, also more than 5 million.")
+    workers: int | None = setting(
+        None,
+        whole(1),
+        "Threads for the sums of more than 5 million rows, and of states; one a core, and the same bits.",
+        "N",
+    )
     costs: tuple[Costs, ...] = setting(
         (),
         texts("abstain:0.1", commas=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals
 from calcli.core.state.swaps import Swaps
+from calcli.core.state.threads import Threads
 
 CELLS_IN_RUN = 5_000_000  # of each lens, in a run that saves no state
 CELLS = 1 << 17  # distinct scores of all lenses together up to which their cells are exact
@@ -128,7 +130,9 @@ class Body:
         weighted: bool,
         lenses: Mapping[str, tuple[str, str, str]],
         in_run: bool = False,
+        threads: Threads | None = None,
     ) -> None:
+        self.threads = threads or Threads(1)
         self.n_classes, self.weighted, self._lenses, self._in_run = n_classes, weighted, lenses, in_run
         # confidence and hit are summed as well, the scores of other lenses only counted
         others = (pair for lens, pair in lenses.items() if lens != "top-1")
@@ -179,29 +183,42 @@ class Body:
             self._add(columns, labels, weights)
 
     def _add(self, columns: Mapping[str, Array], labels: Array, weights: Floats | None) -> None:
-        summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
-        before, own = (
-            self.n_rows if self.deals else 0,
-            Deals.of(summed, labels, self.n_classes, weights, digested=not self._in_run),
-        )
-        self.deals = own if self.deals is None else self.deals.merged(own)
+        before = self.n_rows if self.deals else 0
         limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
-        for lens, names in self._lenses.items():
-            if lens == "class-0" and self.n_classes == 2:
-                continue  # class-1 tells the same
-            score, outcome, inside = columns[names[0]], columns[names[1]], weights
-            numbers = np.arange(len(labels))
-            if names[2]:
-                numbers = np.flatnonzero(columns[names[2]])
-                score, outcome = score[numbers], outcome[numbers]
-                inside = None if weights is None else weights[numbers]
+        # of two classes class-1 tells what class-0 does
+        lenses = [lens for lens in self._lenses if lens != "class-0" or self.n_classes != 2]
+        for lens in lenses:  # here, so that they have the order of the lenses
             if lens not in self.cells:
+                score = columns[self._lenses[lens][0]]
                 self.cells[lens] = ScoreCells(limit, self.weighted, score.dtype)
-            self.cells[lens].add(score, outcome, inside)
-            if self._in_run:
-                continue
-            swaps, known = Swaps.of(score, outcome, inside, numbers), self.swaps.get(lens)
-            self.swaps[lens] = swaps if known is None else known.merged(swaps, before)
+        self.threads.all(
+            [
+                partial(self._add_to_deals, columns, labels, weights),
+                *(partial(self._add_to_cells, lens, columns, weights, before) for lens in lenses),
+            ]
+        )
+
+    def _add_to_deals(self, columns: Mapping[str, Array], labels: Array, weights: Floats | None) -> None:
+        summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
+        own = Deals.of(summed, labels, self.n_classes, weights, digested=not self._in_run)
+        self.deals = own if self.deals is None else self.deals.merged(own)
+
+    def _add_to_cells(
+        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, before: int
+    ) -> None:
+        """Add rows, the first of which has the number `before`, to the cells of a lens."""
+        names = self._lenses[lens]
+        score, outcome, inside = columns[names[0]], columns[names[1]], weights
+        numbers = np.arange(len(score))
+        if names[2]:
+            numbers = np.flatnonzero(columns[names[2]])
+            score, outcome = score[numbers], outcome[numbers]
+            inside = None if weights is None else weights[numbers]
+        self.cells[lens].add(score, outcome, inside)
+        if self._in_run:
+            return
+        swaps, known = Swaps.of(score, outcome, inside, numbers), self.swaps.get(lens)
+        self.swaps[lens] = swaps if known is None else known.merged(swaps, before)
 
 
 @dataclass(frozen=True)
