@@ -19,6 +19,7 @@ from calcli.core.problems.problem import Problem, keys_of
 from calcli.core.state.grid import PLACES, grid_edges, grid_place
 
 TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
+HALF = 1 << (PLACES // 2)
 WAITING = 1 << 20  # rows at least that are sorted together
 Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
 
@@ -120,8 +121,11 @@ class GridCells:
             self.place += np.bincount(at, place, 2 * cells).astype(np.int64).reshape(2, cells)
             return
         count, *more = sums
-        np.add.at(self.count.ravel(), at, count)
-        np.add.at(self.place.ravel(), at, place * count)
+        # doubles hold these sums too, those of places in two halves: several times as fast as np.add.at
+        high, low = np.divmod(place.astype(np.int64), HALF)
+        parted = (self.count, 1, count), (self.place, HALF, high * count), (self.place, 1, low * count)
+        for table, unit, values in parted:
+            table += unit * np.bincount(at, values, 2 * cells).astype(np.int64).reshape(2, cells)
         if self.weighted is not None:
             for table, values in zip(self.weighted, (*more, more[0] * score), strict=True):
                 table += np.bincount(at, values, 2 * cells).reshape(2, cells)
