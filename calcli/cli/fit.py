@@ -58,7 +58,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="LENS",
-            help="What methods of one score act on: class-wise, top-1; spline also within-top-2 ... Or "
+            help="What methods of one score act on: class-wise, top-1, within-top-2 and so on. Or "
             "reduced, for any method: on the confidence, as two classes, right and wrong.",
         ),
     ] = None,

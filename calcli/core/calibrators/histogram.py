@@ -92,7 +92,7 @@ class ScalingBinning(OneDimensional):
     References
     ----------
     Kumar, Liang & Ma 2019, Verified uncertainty calibration, section 4. As in their experiments, the same
-    rows serve for the curve, the bins and the means.
+    rows serve for the curve, the bins and the means. Of the targets of the curve, see `Platt`.
     """
 
     name: ClassVar[str] = "scaling-binning"
@@ -102,7 +102,7 @@ class ScalingBinning(OneDimensional):
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return the curve, and of each bin the lower edge in log-odds and the logarithms of the means."""
-        platt = Platt()
+        platt = Platt(target_smoothing=not self.several)
         curve = platt.fit_map(event, outcome, weight)
         self.notes += platt.notes
         scaled = platt.apply_map(curve, event)

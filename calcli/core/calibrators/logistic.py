@@ -183,9 +183,11 @@ class Platt(Logistic):
 
     Parameters
     ----------
-    target_smoothing : bool
+    target_smoothing : {"auto", True, False}
         Whether the targets are Platt's, (n1 + 1) / (n1 + 2) and 1 / (n0 + 2), or 1 and 0. With 1 and 0
-        there is no finite optimum where the score separates the outcomes; Platt's are taken there.
+        there is no finite optimum where the score separates the outcomes; Platt's are taken there. "auto" is
+        as published for one event, of two classes or of a lens such as top-1; where each of three or more
+        classes has a map against the rest, with few rows of its own, they pull it up, and it is False.
     input : {"log-probs", "raw"}
         With "raw" each class against the rest, also of two, has a map of its own logit in place of its
         log-odds (van de Waterlaat 2021, section 6.4).
@@ -202,7 +204,7 @@ class Platt(Logistic):
 
     name: ClassVar[str] = "platt"
 
-    target_smoothing: bool = True
+    target_smoothing: Literal["auto", True, False] = "auto"
     input: Input = "log-probs"
 
     def __post_init__(self) -> None:
@@ -225,7 +227,7 @@ class Platt(Logistic):
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return `slope` and `intercept`, and the levels that stand for the logarithm of 0."""
         levels, problem = self.problem(event, outcome, weight)
-        if self.target_smoothing:
+        if self.target_smoothing is True or (self.target_smoothing == "auto" and not self.several):
             target = problem.smoothed_targets()
         else:
             target = self.safe_targets(problem, problem.separable(rising=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
@@ -33,6 +33,7 @@ MapParameters: TypeAlias = dict[str, NDArray[np.float64]]
 
 CLASS_WISE, TOP_WISE = "class-wise", "top-wise"
 CLASS, TOP, WITHIN_TOP = "class", "top", "within-top"
+MANY = 3  # classes, of which one is looked at against the rest
 NUMBERED = {CLASS: 0, TOP: 1, WITHIN_TOP: 1}  # kinds of lenses that a number follows, and the least number
 
 CLASSES = "classes"  # parameter: how many classes the scores had
@@ -81,6 +82,7 @@ class OneDimensional(Calibrator):
     lens: str = CLASS_WISE
     keep_top: bool = True
     ranks: int = 0
+    several: bool = field(default=False, init=False)  # whether each of many classes or ranks has a map
 
     def __init_subclass__(cls) -> None:
         before, found, after = (cls.__doc__ or "").partition("{lens}\n")
@@ -90,8 +92,9 @@ class OneDimensional(Calibrator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        kind, number = self._view
-        if self.lens not in (CLASS_WISE, TOP_WISE) and (kind not in NUMBERED or number < NUMBERED[kind]):
+        lens = self.lens_of(MANY)
+        kind, number = _view(lens)
+        if lens not in (CLASS_WISE, TOP_WISE) and (kind not in NUMBERED or number < NUMBERED[kind]):
             raise UsageError(
                 f"{self.name} cannot act on lens {self.lens!r}; it acts on class-wise, class-0 and so on, "
                 "top-1, top-2 and so on, within-top-2 and so on, and top-wise"
@@ -100,6 +103,10 @@ class OneDimensional(Calibrator):
             raise UsageError(f"keep_top=false is for lenses such as top-1 and within-top-2, not {self.lens}")
         if self.ranks and self.lens != TOP_WISE:
             raise UsageError(f"ranks is for lens top-wise, not {self.lens}")
+
+    def lens_of(self, classes: int) -> str:
+        """Return what the map acts on, of so many classes."""
+        return self.lens
 
     @abstractmethod
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
@@ -138,16 +145,18 @@ class OneDimensional(Calibrator):
         scores, labels, weights = weighted_rows(scores, labels, weights)
         self.notes = []
         log_probs = self.working(scores)
-        absent = np.flatnonzero(np.bincount(labels, minlength=log_probs.shape[1]) == 0)
+        classes = log_probs.shape[1]
+        self.several = classes > 2 and self.lens_of(classes) in (CLASS_WISE, TOP_WISE)
+        absent = np.flatnonzero(np.bincount(labels, minlength=classes) == 0)
         maps = [self.fit_map(event, outcome, weights) for event, outcome in self._problems(log_probs, labels)]
-        self.parameters = self._packed(maps, log_probs.shape[1])
+        self.parameters = self._packed(maps, classes)
         self.notes = [
             text if len(maps) == 1 else f"{times} of {len(maps)} classes: {text}"
             for text, times in Counter(self.notes).items()
         ]
         if len(absent):
             self.notes.append(f"no row of class {', '.join(map(str, absent))}")
-        if self.keep_top and (ranks := self._ranks(log_probs.shape[1])):
+        if self.keep_top and (ranks := self._ranks(classes)):
             before = event_of(log_probs, ranked_classes(log_probs, ranks))
             self.notes += limits_reached(log_probs, self.apply_map(maps[0], before), ranks)
 
@@ -158,6 +167,8 @@ class OneDimensional(Calibrator):
             bounded = name in ("scores", "values", "as_miss", "as_hit")
             if not known.all() or (bounded and np.any((value < 0) | (value > 1))):
                 raise ValueError(f"{name} out of range")
+        if self.tables and np.sum(self.learned(SIZES)) != len(np.atleast_1d(self.learned(self.tables[0]))):
+            raise ValueError("tables of other lengths than they say")
         for one in self._unpacked(int(self.learned(CLASSES))):
             tables = [one[key] for key in self.tables]
             if tables and (not len(tables[0]) or np.any(np.diff(tables[0]) < 0)):
@@ -178,7 +189,7 @@ class OneDimensional(Calibrator):
             after = self.apply_map(maps[0], before)
             kept = self._ranks(log_probs.shape[1]) if self.keep_top else None
             return recalibrated(log_probs, members, before, after, kept)
-        if self.lens == TOP_WISE:
+        if self.lens_of(log_probs.shape[1]) == TOP_WISE:
             order = descending(log_probs)
             result = np.empty(log_probs.shape)
             by_rank = self._mapped(np.take_along_axis(log_probs, order, axis=1), maps)
@@ -201,32 +212,28 @@ class OneDimensional(Calibrator):
             yield event_of(log_probs, members), np.take_along_axis(members, labels[:, None], axis=1)[:, 0]
             return
         classes = log_probs.shape[1]
-        if self.lens == TOP_WISE:
+        if self.lens_of(classes) == TOP_WISE:
             order = descending(log_probs)
             log_probs = np.take_along_axis(log_probs, order, axis=1)
             labels = (order == labels[:, None]).argmax(axis=1)
         for k, event in islice(self.events_of(log_probs), self.ranks or classes):
             yield event, labels == k
 
-    @property
-    def _view(self) -> tuple[str, int]:
-        """The kind of the lens and its number, as in top-1; -1 without one."""
-        kind, _, digits = self.lens.rpartition("-")
-        return (kind, int(digits)) if digits.isdecimal() else (self.lens, -1)
-
     def _members(self, log_probs: Floats) -> Bools | None:
         """Return the classes whose sum the lens looks at, (N, K); None if it looks at all, one by one."""
-        if ranks := self._ranks(log_probs.shape[1]):
+        classes = log_probs.shape[1]
+        if ranks := self._ranks(classes):
             return ranked_classes(log_probs, ranks)
-        if self.lens in (CLASS_WISE, TOP_WISE):
+        lens = self.lens_of(classes)
+        if lens in (CLASS_WISE, TOP_WISE):
             return None
         members = np.zeros(log_probs.shape, dtype=np.bool_)
-        members[:, self._view[1]] = True
+        members[:, _view(lens)[1]] = True
         return members
 
     def _ranks(self, classes: int) -> Ranks | None:
         """Return the ranks of the classes that the lens looks at, if it does that."""
-        kind, number = self._view
+        kind, number = _view(self.lens_of(classes))
         most = classes - (kind != TOP)
         if number > most or self.ranks > classes:
             raise UsageError(f"lens {self.lens!r} needs more than the {classes} classes of the scores")
@@ -245,7 +252,8 @@ class OneDimensional(Calibrator):
 
     def _unpacked(self, classes: int) -> list[MapParameters]:
         fitted = int(self.learned(CLASSES))
-        if self._ranks(classes) is None and classes != fitted:
+        other = self._ranks(classes) is None or self.lens_of(classes) != self.lens_of(fitted)
+        if other and classes != fitted:
             raise InputError(
                 f"{self.name} calibrator was fitted on {fitted} classes, the scores have {classes}"
             )
@@ -253,6 +261,12 @@ class OneDimensional(Calibrator):
         for key in self.tables:
             packed[key] = np.split(packed[key], np.cumsum(self.learned(SIZES))[:-1])
         return [dict(zip(packed, values, strict=True)) for values in zip(*packed.values(), strict=True)]
+
+
+def _view(lens: str) -> tuple[str, int]:
+    """Return the kind of a lens and its number, as of top-1; -1 without one."""
+    kind, _, digits = lens.rpartition("-")
+    return (kind, int(digits)) if digits.isdecimal() else (lens, -1)
 
 
 def interpolated(

@@ -10,7 +10,7 @@ import numpy as np
 
 from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.fit.quadratic import nearest_within
-from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional, interpolated
+from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional, interpolated
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError
@@ -31,6 +31,9 @@ class Spline(OneDimensional):
     replaced by the cubic spline on evenly spaced knots that is nearest to it in least squares; for a score
     that a share of the rows have in common, the slope is the mean over that share. Of calibrated scores G is
     0 but for noise, and they stay.
+
+    The lens is "auto" if none is given: "top-1" of three or more classes, as in the paper, which keeps the
+    predicted class; of two, the probability of class 1.
 
     Parameters
     ----------
@@ -62,6 +65,7 @@ class Spline(OneDimensional):
     name: ClassVar[str] = "spline"
     tables: ClassVar[tuple[str, ...]] = ("scores", "values")
 
+    lens: str = "auto"
     knots: int = 6
     positions: tuple[float, ...] = ()
     runout: Runout = "natural"
@@ -77,6 +81,12 @@ class Spline(OneDimensional):
             raise UsageError(
                 f"positions must be 4 or more ascending numbers from 0 to 1; got {written(tuple(at))}"
             )
+
+    def lens_of(self, classes: int) -> str:
+        """Return what the map acts on, of so many classes."""
+        if self.lens != "auto":
+            return self.lens
+        return CLASS_WISE if classes == 2 else "top-1"
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return calibrated `values` at some `scores`, between which the map is linear."""

@@ -28,7 +28,7 @@ class Argument:
     default
         True or false, a number, a string or numbers; None for a method, which has to be given.
     choices
-        The strings that it may be; any if empty.
+        The strings that it may be; any if empty. "true" and "false" stand for the values.
     least, most
         Ends of the range of a number, or of each of several.
     above
@@ -92,6 +92,8 @@ class Argument:
             if not re.fullmatch("-?[0-9]{1,18}", text):
                 raise ValueError(text)
             return int(text)
+        if text in self.choices and text in TRUTH:
+            return TRUTH[text]
         if isinstance(self.default, tuple):
             return tuple(map(float, text.split("/"))) if text else ()
         return type(self.default)(text)
@@ -105,7 +107,9 @@ class Argument:
         if isinstance(self.default, str):
             if self.nested:
                 return value.partition("/")[0] in self.choices
-            return self.fits(value) if self.fits else not self.choices or value in self.choices
+            if self.fits:
+                return self.fits(value)
+            return not self.choices or (written(value) if isinstance(value, bool) else value) in self.choices
         if not isinstance(self.default, tuple):
             return self._in_range(value)
         return isinstance(value, (tuple, list)) and bool(value) and all(map(self._in_range, value))

@@ -114,7 +114,9 @@ def test_naive_bayes_can_be_recalibrated_by_any_method(naive_bayes, method):
         assert_distributions(fitted.apply(scores))
 
 
-@pytest.mark.parametrize("methods", [["isotonic"], ["spline"], ["temperature", "dp", "spline", "isotonic"]])
+@pytest.mark.parametrize(
+    "methods", [["isotonic"], ["spline:lens=class-wise"], ["temperature", "dp", "spline", "isotonic"]]
+)
 def test_naive_bayes_can_be_fitted_and_chosen_for(naive_bayes, predict, methods):
     found = fit(predict(*naive_bayes), [parse_method(name) for name in methods], FitSettings(folds=3))
     assert np.isfinite(found.after["log_loss"])

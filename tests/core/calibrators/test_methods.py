@@ -18,6 +18,7 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.methods import calibrator_class, make
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.methods import METHODS
@@ -54,8 +55,10 @@ def test_settings_are_those_of_the_class(name):
 def test_choices_are_those_of_the_class(name):
     arguments = METHODS[name].arguments
     types = get_type_hints(calibrator_class(METHODS[name]))
-    literal = {key: get_args(types[key]) for key in arguments if get_origin(types[key]) is Literal}
-    assert literal == {key: argument.choices for key, argument in arguments.items() if argument.choices}
+    literal = {key: types[key] for key in arguments if get_origin(types[key]) is Literal}
+    assert {key: tuple(map(written, get_args(one))) for key, one in literal.items()} == {
+        key: argument.choices for key, argument in arguments.items() if argument.choices
+    }
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_any_setting_prints_back_to_itself(bins, smoothing):
         ("histogram:bins", "'histogram:bins': bins has no value; expected bins=VALUE"),
         ("temperature:x=3", "'temperature' has no argument 'x=3'; it takes: score"),
         ("histogram:bins=many", "bins must be a whole number of at least 1, not 'many'"),
-        ("platt:target_smoothing=yes", "target_smoothing must be true or false, not 'yes'"),
+        ("platt:target_smoothing=yes", "target_smoothing must be one of auto, true, false, not 'yes'"),
         ("isotonic:smoothing=much", "smoothing must be a number of at least 0, not 'much'"),
         (
             "dirichlet:intercept_penalties=1/x",

@@ -198,6 +198,18 @@ def test_float32_scores_are_close_to_float64():
     assert np.abs(single - double).mean() < 1e-5
 
 
+@every_size
+def test_smoothed_targets_are_for_one_event_unless_asked_for(classes):
+    scores, labels = sample(200, classes)
+    of_all = classes == 2
+    for lens, smoothed in (("class-wise", of_all), ("top-wise", of_all), ("top-1", True), ("class-1", True)):
+        plain = Platt(lens=lens).fit(scores, labels).parameters
+        same = Platt(lens=lens, target_smoothing=smoothed).fit(scores, labels).parameters
+        other = Platt(lens=lens, target_smoothing=not smoothed).fit(scores, labels).parameters
+        np.testing.assert_array_equal(plain["slope"], same["slope"])
+        assert not np.allclose(plain["slope"], other["slope"], rtol=1e-5)
+
+
 @pytest.mark.parametrize("lens", ["top-0", "within-top-0", "class", "class-", "canonical", ""])
 def test_unknown_lens_is_refused(lens):
     with pytest.raises(UsageError, match="it acts on class-wise, class-0"):
@@ -215,12 +227,12 @@ def test_more_classes_than_there_are_is_refused(settings):
 @pytest.mark.parametrize("settings", [{"ranks": 2}, {"keep_top": False}, {"lens": "top-1", "ranks": 1}])
 def test_settings_without_effect_are_refused(settings):
     with pytest.raises(UsageError, match=r"is for lens"):
-        Spline(**settings)
+        Isotonic(**settings)
 
 
 @every_method
 def test_other_number_of_classes_is_refused(make):
-    fitted = make().fit(*sample(60, 4))
+    fitted = make(lens="class-wise").fit(*sample(60, 4))
     with pytest.raises(InputError, match="fitted on 4 classes, the scores have 3"):
         fitted.apply(np.zeros((1, 3)))
 

@@ -6,7 +6,7 @@ from scipy import optimize
 from scipy.interpolate import CubicSpline
 
 from calcli.core.calibrators.spline import GRID, Spline, even_knots, spline_basis
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError
 
 HEIGHTS = np.array([0.0, 1.0, -2.0, 0.5, 3.0, 1.0, 0.0])
 SCIPY_ENDS = {"natural": "natural", "cubic": "not-a-knot"}
@@ -191,3 +191,17 @@ def test_positions_that_are_no_knots_are_refused(positions):
 def test_settings_it_does_not_have_are_refused(settings):
     with pytest.raises(UsageError, match=next(iter(settings))):
         Spline(**settings)
+
+
+@pytest.mark.parametrize(("classes", "lens"), [(2, "class-wise"), (4, "top-1")])
+def test_unasked_it_acts_on_the_confidence_of_many_classes_and_on_one_of_two(classes, lens):
+    rng = np.random.default_rng(7)
+    scores, labels = rng.normal(0, 2, (300, classes)), rng.integers(0, classes, 300)
+    asked = Spline(lens=lens).fit(scores, labels).apply(scores)
+    unasked = Spline().fit(scores, labels).apply(scores)
+    np.testing.assert_array_equal(unasked, asked)
+    if classes == 2:
+        with pytest.raises(InputError, match="fitted on 2 classes"):
+            Spline().fresh(Spline().fit(scores, labels).parameters).apply(np.zeros((1, 3)))
+    else:
+        np.testing.assert_array_equal(unasked.argmax(1), scores.argmax(1))
