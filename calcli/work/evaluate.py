@@ -102,10 +102,10 @@ def evaluate(
     )
     companions = Companions(*beside)
     asked = settings_of(settings)
-    _refuse_tests(predictions, asked)
+    columns = [by] if isinstance(by, str) else by
+    _refuse_rows(predictions, asked, columns)
     evaluation = evaluate_predictions(predictions, asked, companions=companions)
     refuse_idle(evaluation, companions)
-    columns = [by] if isinstance(by, str) else by
     results = tuple(_results(predictions, evaluation, columns, companions))
     return Report(results, evaluation.settings, evaluation=evaluation)
 
@@ -184,7 +184,7 @@ def evaluate_files(
             lenses = (
                 lenses_of(FIGURES.values(), predictions, USUAL, asked) if folder or html or diagram else ()
             )
-            _refuse_tests(predictions, asked)
+            _refuse_rows(predictions, asked, by)
             evaluation = evaluate_predictions(predictions, asked, watch, companions, lenses)
             refuse_idle(evaluation, companions)
             if folder or html:
@@ -272,11 +272,19 @@ def _refuse_classes(predictions: Predictions, *, per_class: bool) -> None:
         raise UsageError(f"--per-class: {name} has answers, right or wrong, and no classes; leave it out")
 
 
-def _refuse_tests(predictions: Predictions, settings: Settings) -> None:
-    if settings.test and isinstance(predictions, Remains):
-        path = predictions.provenance.path
+def _refuse_rows(predictions: Predictions, settings: Settings, by: Sequence[str]) -> None:
+    """Raise a UsageError if a state is asked for what needs rows."""
+    if not isinstance(predictions, Remains):
+        return
+    path = predictions.provenance.path
+    if settings.test:
         raise UsageError(
             f"--test: tests of classes draw labels for rows, and {path} is a state: it keeps sums"
+        )
+    if by:
+        raise UsageError(
+            f"--by {by[0]}: slices are made of rows, and {path} is a state: it keeps sums; save a state of "
+            "each slice, or ask the predictions"
         )
 
 
