@@ -93,7 +93,7 @@ def test_everything_a_policy_can_say():
         ('metric = "log_loss"\nmaximum = 1', "unknown key 'maximum', did you mean 'max'"),
         ('metric = "log_loss"\nmax = 1\nbound = "uper"', "bound is 'uper'.*did you mean 'upper'"),
         ('metric = "log_loss"\nmax_increase = 1\nbound = "upper"', "there is neither"),
-        ('metric = "log_loss"\nmax = 1\nprove = "worse"', "prove is about a baseline"),
+        ('metric = "log_loss"\nmax = 1\nprove = "worse"', "prove compares with a baseline"),
         (
             'metric = "log_loss"\nmax = 1\nseverity = "fatal"',
             "severity is 'fatal'; expected one of \"error\"",

@@ -158,7 +158,7 @@ def test_vectors_add_up_to_the_whole(predict):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("lens=canonical", "of whole vectors a region is one bin; name it"),
+        ("lens=canonical", "for whole vectors a region is one bin; name it"),
         ("region=class-0@0.5..1", "say lens=canonical"),
         ("lens=canonical:region=class-7@0.5..1", "there is no outcome 'class-7'"),
         ("lens=top-1", "expected class-wise, one such as class-0, or canonical"),
