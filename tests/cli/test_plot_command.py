@@ -259,7 +259,7 @@ def test_every_figure_is_in_the_help(run):
         (["--figure", "ks", "--lens", "canonical"], "the lens canonical has several outcomes"),
         (
             ["--figure", "simplex"],
-            "a simplex needs 3 or 4 classes, and {preds} has 2; put them into three groups",
+            "a simplex needs 3 or 4 classes, but {preds} has 2; put them into three groups",
         ),
         (["--region", "0.9..1"], "--region with {preds}: no row has a score from 0.9 to 1"),
         (
@@ -282,7 +282,7 @@ def test_every_figure_is_in_the_help(run):
         (["--figure", "calibration-map"], "a calibration map needs a calibrator file"),
         (["--calibrator", "{preds}"], "{preds} is not a calibrator"),
         (["--figure", "deviation", "--draws", "0"], "a deviation diagram shows what chance allows"),
-        (["--figure", "scores", "--metrics", "brier,ece"], "calibration errors; brier is none of them"),
+        (["--figure", "scores", "--metrics", "brier,ece"], "calibration errors; brier is not among them"),
         (["{preds}"], "{preds} is given twice; expected different files"),
         (["--format", "gif"], "'gif' is not one of 'png', 'svg', 'pdf'"),
     ],

@@ -215,7 +215,7 @@ def test_figures_that_do_not_fit_say_what_does(three, evaluations):
         draw("risk", {"a": three})
     with pytest.raises(UsageError, match="did you mean 'simplex'"):
         draw("simplx", {"a": three})
-    with pytest.raises(UsageError, match=r"3 or 4 classes, and ten\.npy has 10"):
+    with pytest.raises(UsageError, match=r"3 or 4 classes, but ten\.npy has 10"):
         draw("simplex", {"a": evaluations["ten classes"]})
 
 

@@ -356,7 +356,7 @@ def test_bad_calls(tmp_path):
     refused(tmp_path, 'ending ".xls" is not known', good, target="out.xls")
     refused(tmp_path, "is a folder; expected the name of a file", good, target=".")
     refused(tmp_path, "cannot be written", good, target="no/such/folder.csv")
-    refused(tmp_path, "keeps its labels by itself", good, labels="x.npy")
+    refused(tmp_path, "has its labels inside", good, labels="x.npy")
     refused(tmp_path, 'no column like "q_', good, scores="q_*")
     raw = CalibratorRecord(RECORD.calibrator, CLASSES, True, (), {})
     refused(tmp_path, "has probs, but the calibrator was fitted on raw logits", good, record=raw)

@@ -145,7 +145,7 @@ def test_unknown_costs_are_refused_with_those_known():
     ("costs", "labels", "kind", "match"),
     [
         (CostWord("imbalanced", "imbalanced", 2.0, "cat"), [0, 1], UsageError, "'cat'; the classes are 0, 1"),
-        (CostWord("balanced", "balanced"), [0, 0], InputError, "there is none of '1'"),
+        (CostWord("balanced", "balanced"), [0, 0], InputError, "there are none of '1'"),
         (CostTable("t", ("0",), ("a",), ((1.0,),)), [0, 1], InputError, "no row for '1'"),
     ],
 )

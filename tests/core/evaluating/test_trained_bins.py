@@ -93,8 +93,8 @@ def test_settings_on_recalibration_leave_it_alone(drawn):
     ("metric", "message"),
     [
         ("ece:training=held-out", "needs a file of predictions; give it with --calibration-data"),
-        ("ece:lens=class-wise:training=cross-validation", "bins are trained of one score"),
-        ("ece:lens=marginal:training=cross-validation", "bins are trained of one score"),
+        ("ece:lens=class-wise:training=cross-validation", "trained bins need one score"),
+        ("ece:lens=marginal:training=cross-validation", "trained bins need one score"),
         ("ece:lens=canonical:training=cross-validation", "several outcomes"),
         ("ece:training=never", "training must be one of cross-validation, held-out, test"),
     ],
