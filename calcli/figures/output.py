@@ -10,6 +10,7 @@ from typing import IO, Literal, get_args
 from xml.sax.saxutils import escape
 
 import matplotlib.style
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from calcli.core.language.errors import UsageError
@@ -58,7 +59,10 @@ def save(
     stream = io.BytesIO()
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        figure.savefig(stream, format=chosen, dpi=DPI, metadata=UNDATED[chosen] | words)
+        if chosen == "png":
+            _write_png(figure, stream, UNDATED[chosen] | words)
+        else:
+            figure.savefig(stream, format=chosen, dpi=DPI, metadata=UNDATED[chosen] | words)
     content = stream.getvalue()
     if chosen == "svg" and caption:  # readers of screens look for it beside the title
         content = content.replace(b"</title>", b"</title>\n <desc>%s</desc>" % escape(caption).encode(), 1)
@@ -73,3 +77,10 @@ def save(
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     return [] if chosen == "svg" else list(missing)  # whoever shows the SVG may have them
+
+
+def _write_png(figure: Figure, stream: IO[bytes], metadata: dict[str, str | None]) -> None:
+    """Write a PNG by one draw; `savefig` would draw everything in vain before, to lay it out."""
+    dots, figure.dpi = figure.dpi, DPI
+    FigureCanvasAgg(figure).print_png(stream, metadata=metadata)  # type: ignore[no-untyped-call]
+    figure.dpi = dots

@@ -36,11 +36,10 @@ def smoother(text: str) -> tuple[Callable[[Doubles], Doubles], int]:
 
 
 def moving(value: Doubles, window: int) -> Doubles:
-    """Return the mean of each value and its neighbors; at the ends of those that there are."""
-    ones, half = np.ones(window), window // 2
-    inner = slice(half, half + len(value))
-    count = np.convolve(np.ones(len(value)), ones)[inner]
-    return np.asarray(np.convolve(value, ones)[inner] / count)
+    """Return the mean of each value and its neighbors, as many before it as after it; the ends stay."""
+    place = np.arange(len(value))
+    half = np.minimum(window // 2, np.minimum(place, place[::-1]))
+    return np.array([value[n - own : n + own + 1].mean() for n, own in enumerate(half)])
 
 
 def savgol(value: Doubles, window: int) -> Doubles:

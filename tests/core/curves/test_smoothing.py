@@ -24,7 +24,8 @@ def test_savgol_keeps_cubic_curves():
 
 def test_moving_mean():
     smooth, _ = smoother("moving:3")
-    np.testing.assert_allclose(smooth(np.array([1.0, 2.0, 6.0])), [1.5, 3, 4])
+    np.testing.assert_allclose(smooth(np.array([1.0, 2.0, 6.0, 1.0])), [1, 3, 3, 1])
+    assert smooth(np.array([1.0, 2.0, 6.0, 1.0, np.inf]))[:3].tolist() == [1, 3, 3]
 
 
 def test_few_values_and_none_are_left_alone():
