@@ -6,7 +6,7 @@ import io
 import re
 import warnings
 from pathlib import Path
-from typing import IO, Literal, get_args
+from typing import IO, Any, Literal, get_args
 from xml.sax.saxutils import escape
 
 import matplotlib.style
@@ -18,7 +18,7 @@ from calcli.figures.style import STYLE
 
 Format = Literal["png", "svg", "pdf"]
 DPI = 200
-UNDATED: dict[str, dict[str, str | None]] = {
+UNDATED: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -79,7 +79,7 @@ def save(
     return [] if chosen == "svg" else list(missing)  # whoever shows the SVG may have them
 
 
-def _write_png(figure: Figure, stream: IO[bytes], metadata: dict[str, str | None]) -> None:
+def _write_png(figure: Figure, stream: IO[bytes], metadata: dict[str, Any]) -> None:
     """Write a PNG by one draw; `savefig` would draw everything in vain before, to lay it out."""
     dots, figure.dpi = figure.dpi, DPI
     FigureCanvasAgg(figure).print_png(stream, metadata=metadata)  # type: ignore[no-untyped-call]
