@@ -56,9 +56,12 @@ class Null:
         return self.draws is not None and self.p_value < 1.5 / (1 + self.draws)
 
 
-def compare(value: float, draws: NDArray[np.float64]) -> Null:
-    """Summarize (B,) errors of simulated outcomes; the p-value is (1 + #{draws >= value}) / (1 + B)."""
-    at_least = int(np.count_nonzero(draws >= value * (1 - 1e-12)))  # equal sums may differ in the last bit
+def compare(value: float, draws: NDArray[np.float64], rounding: float = 0.0) -> Null:
+    """Summarize (B,) errors of simulated outcomes; the p-value is (1 + #{draws >= value}) / (1 + B).
+
+    Errors of the same outcomes must count as equal: sums differ in the last bit, others by up to `rounding`.
+    """
+    at_least = int(np.count_nonzero(draws >= value * (1 - 1e-12) - rounding))
     p_value = (1 + at_least) / (1 + len(draws))
     sd = float(draws.std(ddof=1)) if len(draws) > 1 else math.nan
     return Null(float(draws.mean()), sd, p_value, draws=len(draws))

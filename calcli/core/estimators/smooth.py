@@ -23,6 +23,7 @@ TRANSFORMED = 32  # simulated data sets transformed at once; their grids stay in
 CENTERS = (np.arange(CELLS) + 0.5) / CELLS
 EMPTY = 1e-12  # of the largest mass: less than that is rounding
 TOLERANCE = 1e-10
+ROUNDING = 1e-9  # within which errors of the same outcomes may differ
 MAX_STEPS = 60
 SILENT = 9.0  # standard deviations of the kernel's transform, beyond which it is below rounding
 
@@ -100,7 +101,7 @@ def smooth_ece_null(problem: Problem, resamples: int, rng: np.random.Generator) 
     grid = Grid(problem)
     drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
     draws = [fixed_widths(grid.spectrum(grid.score - part)) for part in _chunks(drawn)]
-    return compare(smooth_ece(problem), np.concatenate(draws))
+    return compare(smooth_ece(problem), np.concatenate(draws), ROUNDING)
 
 
 def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
@@ -174,7 +175,7 @@ def kde_ece_null(problem: Problem, resamples: int, rng: np.random.Generator, nor
     density = grid.spectrum(grid.weight) * kernel
     drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
     draws = [_kde_errors(grid.spectrum(part) * kernel, density, norm) for part in _chunks(drawn)]
-    return compare(kde_ece(problem, norm), np.concatenate(draws))
+    return compare(kde_ece(problem, norm), np.concatenate(draws), ROUNDING)
 
 
 def _kde_kernel(problem: Problem) -> NDArray[np.complex128]:
