@@ -218,13 +218,13 @@ def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None
     names = [*TESTS, *(SLOW_TESTS if cell.rows <= SLOW_ROWS and cell.kind != "weighted" else ())]
     if cell.classes == 2:
         names.append("spiegelhalter_z")
-    tests = _of(names, only)
-    if tests and cell.kind != "clustered":  # there is no test for dependent rows
-        asked = Settings(tests, draws=DRAWS, no_intervals=True, test=True, seed=seed)
+    wanted = _of(names, only)
+    if wanted and cell.kind != "clustered":  # there is no test for dependent rows
+        asked = Settings(tuple(names), draws=DRAWS, no_intervals=True, test=True, seed=seed)
         nulls = {
             n: one.if_calibrated for n, one in evaluate(truth, asked, test_classes=False).estimates.items()
         }
-        p_values = {name: null.p_value for name, null in nulls.items() if null is not None}
+        p_values = {name: null.p_value for name, null in nulls.items() if null is not None and name in wanted}
     return Found(intervals, p_values)
 
 
