@@ -55,6 +55,13 @@ def apply(
             metavar="COLUMN", help="Write this column of predicted classes anew, to fit the scores."
         ),
     ] = None,
+    p0_p1: Annotated[
+        bool,
+        typer.Option(
+            "--p0-p1",
+            help="Add p0 and p1 of a venn-abers calibrator of two classes; not a confidence interval.",
+        ),
+    ] = False,
     labels: Annotated[
         str | None, typer.Option(metavar="FILE", help="Labels of .npy scores, to be written beside them.")
     ] = None,
@@ -88,6 +95,7 @@ def apply(
                 priors=shift_to_priors,
                 decide=decide,
                 rewrite_prediction=rewrite_prediction,
+                pair=p0_p1,
                 watcher=watcher,
             )
         except BrokenPipeError:  # a reader that has seen enough

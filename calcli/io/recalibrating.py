@@ -11,11 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calcli.core.calibrators.record import CalibratorRecord, recalibrate, refuse_overflow, scores_as
-from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.calibrators.record import (
+    CalibratorRecord,
+    recalibrate,
+    refuse_overflow,
+    scores_as,
+)
+from calcli.core.data.arrays import Doubles
 from calcli.core.data.merged import merged, own_class, rest_of
 from calcli.core.data.predictions import Kind, read_through
-from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.atomic import filled_folder
@@ -33,36 +37,11 @@ from calcli.io.ranked import RankedScores
 from calcli.io.read import STDIN, spooled
 from calcli.io.remote import path_of
 from calcli.io.source import Contents, Source
+from calcli.io.wanted import Wanted, with_added, with_names
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
 
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
-DECISION = "decision"
 REPAIR = "repair or remove such rows"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the result is to be.
-
-    Attributes
-    ----------
-    kind
-        What the scores are written as.
-    shift
-        (K,) logarithms of factors for other class priors, or None.
-    costs
-        Of the decisions that are written beside them, or None.
-    log_probs
-        (N, K) what the scores of all rows become; None for what the calibrator makes of them.
-    rewrite_prediction
-        The column of predicted classes that is written anew, or None.
-    """
-
-    kind: Kind = "probs"
-    shift: Floats | None = None
-    costs: CostMatrix | None = None
-    log_probs: Doubles | None = None
-    rewrite_prediction: str | None = None
 
 
 @dataclass(frozen=True)
@@ -280,7 +259,8 @@ def _prepared(
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
     predicted = _predicted(record, others.names, options, wanted, name)
-    others = _with_decisions(others, names, wanted, form, name)
+    others = with_names(others, names, wanted, form, name)
+    notes = (*notes, *wanted.notes(record))
     scores = CheckedScores.of(
         source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
     )
@@ -299,27 +279,6 @@ def _predicted(
     else:
         return predicted_columns(kept, wanted.rewrite_prediction, name)
     return ()
-
-
-def _with_decisions(others: Any, names: tuple[str, ...], wanted: Wanted, form: Format, name: str) -> Any:
-    """Return the schema of the kept columns with that of the decisions behind, if they are wanted."""
-    import pyarrow as pa
-
-    if wanted.costs is None:
-        return others
-    if form.name in ("npy", "npz", "safetensors"):
-        raise UsageError(f"--decide writes a column of names; expected a table after -o, not {form.name}")
-    if DECISION in (*others.names, *names):
-        raise InputError(f"{name} has a column {DECISION!r} already; rename it, or leave out --decide")
-    return others.append(pa.field(DECISION, pa.string()))
-
-
-def _decided(beside: Any, log_probs: Floats, costs: CostMatrix, schema: Any) -> Any:
-    """Return kept columns with the decisions behind them."""
-    import pyarrow as pa
-
-    names = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
-    return pa.RecordBatch.from_arrays([*beside.columns, pa.array(names, pa.string())], schema=schema)
 
 
 def _labels_beside(passage: _Passage, stored: str, form: Format, target: str) -> tuple[str, ...]:
@@ -350,7 +309,7 @@ def _recalibrated(
     columns = np.argsort(order)  # of what is written, for each class of the file
     rows = 0
     step = max(1, PART_BYTES // (8 * len(order)))
-    kept = [one for one in passage.frame.others.names if wanted.costs is None or one != DECISION]
+    kept = [one for one in passage.frame.others.names if one not in wanted.added]
     for stored, beside in passage.source.passing(kept, step):
         block = checked.checked(stored, rows)
         if passage.own is not None:
@@ -367,8 +326,8 @@ def _recalibrated(
         if passage.by_rank is not None:
             ranks = passage.by_rank.positions(beside, rows)
             written = np.take_along_axis(written, columns[ranks], axis=1)
-        if wanted.costs is not None:
-            beside = _decided(beside, log_probs, wanted.costs, passage.frame.others)
+        if wanted.added:
+            beside = with_added(beside, record, (scores, checked.kind), log_probs, wanted)
         rows += len(scores)
         codes = scores.argmax(axis=1), log_probs.argmax(axis=1)
         for column in watched:

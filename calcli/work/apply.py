@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calcli.core.calibrators.record import CalibratorRecord, prior_shift
+from calcli.core.calibrators.record import CalibratorRecord, prior_shift, venn_abers
 from calcli.core.data.predictions import Kind
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import UsageError, naming
@@ -12,8 +12,9 @@ from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.calibrators import load_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.options import ReadOptions
-from calcli.io.recalibrating import Wanted, Written, recalibrate_file, recalibrate_folder
+from calcli.io.recalibrating import Written, recalibrate_file, recalibrate_folder
 from calcli.io.remote import path_of
+from calcli.io.wanted import Wanted
 
 
 def apply_file(
@@ -26,6 +27,7 @@ def apply_file(
     priors: str | None = None,
     decide: str | None = None,
     rewrite_prediction: str | None = None,
+    pair: bool = False,
     watcher: Watcher = unwatched,
 ) -> Written:
     """Write a file, or a folder of parts, with the recalibrated scores of another.
@@ -46,6 +48,8 @@ def apply_file(
         Costs by word or file, of the decisions that are written as well.
     rewrite_prediction
         A column of predicted classes that is written anew.
+    pair
+        Whether p0 and p1 of a Venn-Abers calibrator are written as well.
     watcher
         Starts a progress bar.
 
@@ -54,7 +58,7 @@ def apply_file(
     InputError
         If a file is damaged or cannot be written, or the scores do not fit the calibrator.
     UsageError
-        If the priors or the costs make no sense.
+        If the priors or the costs make no sense, or p0 and p1 are wanted of what has none.
     """
     record = load_calibrator(calibrator)
     shift = costs = None
@@ -64,8 +68,13 @@ def apply_file(
     if decide is not None:
         with naming("--decide"):
             costs = _costs(decide, record)
+    if pair:
+        with naming("--p0-p1"):
+            venn_abers(record)
+            if shift is not None:
+                raise UsageError("p0 and p1 are of the priors of the fit; leave out --shift-to-priors")
     recalibrated = recalibrate_folder if path_of(file).is_dir() else recalibrate_file
-    wanted = Wanted(kind, shift, costs, rewrite_prediction=rewrite_prediction)
+    wanted = Wanted(kind, shift, costs, rewrite_prediction=rewrite_prediction, pair=pair)
     return recalibrated(record, file, output, options, wanted, watcher)
 
 

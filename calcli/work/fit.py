@@ -30,8 +30,9 @@ from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.io import calibrators
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.io.recalibrating import Wanted, recalibrate_file
+from calcli.io.recalibrating import recalibrate_file
 from calcli.io.remote import path_of
+from calcli.io.wanted import Wanted
 from calcli.report.fit import FitReport
 from calcli.report.hashing import sha256
 

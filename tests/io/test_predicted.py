@@ -10,7 +10,8 @@ from calcli.core.calibrators.record import CalibratorRecord, recalibrate
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.recalibrating import Wanted, recalibrate_file
+from calcli.io.recalibrating import recalibrate_file
+from calcli.io.wanted import Wanted
 from tests.io.samples import random_logits
 
 NAMES = np.array(["ant", "bee", "cat"])

@@ -10,7 +10,8 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.io.recalibrating import Wanted, recalibrate_file
+from calcli.io.recalibrating import recalibrate_file
+from calcli.io.wanted import Wanted
 from calcli.work.evaluate import evaluate
 from tests.io.samples import csv_file, random_probs, refused, scores_of
 

@@ -22,7 +22,8 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io import recalibrating
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.io.recalibrating import Wanted, recalibrate_file, recalibrate_folder
+from calcli.io.recalibrating import recalibrate_file, recalibrate_folder
+from calcli.io.wanted import Wanted
 from tests.io.samples import random_logits, table_of
 
 CLASSES = ("cat", "dog", "eel")
