@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.methods import METHODS
 from calcli.core.language.version import __version__
+from calcli.io.archives import ARCHIVE_DAMAGE
 from calcli.io.atomic import atomic_path
 from calcli.io.remote import AnyPath, path_of
 
@@ -233,7 +233,7 @@ def _compact(value: Any) -> str:
 def _read_json(data: bytes, path: AnyPath) -> Any:
     try:
         return json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is not a calibrator: it is not complete and valid JSON ({_said(error)}); "
             "fit it again, or copy it again"
@@ -245,7 +245,7 @@ def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive}
         document = json.loads(str(arrays.pop(HEADER)))
-    except (*DAMAGE, zipfile.BadZipFile, OSError, EOFError) as error:
+    except (*DAMAGE, *ARCHIVE_DAMAGE) as error:
         raise InputError(
             f"{path} is not a calibrator, or it is damaged ({_said(error)}); fit it again, or copy it again"
         ) from error

@@ -165,9 +165,20 @@ def numbers(batch: Any, by_row: bool) -> Array:
     An Arrow tensor is made faster than a numpy array for each column, and does not import pandas.
     """
     if not all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in batch.schema.types):
+        batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
         batch = batch.cast(pa.schema([(name, pa.float64()) for name in batch.schema.names]))
+    if len(set(batch.schema.types)) > 1:
+        batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
     missing = any(column.null_count for column in batch.columns)  # only then may integers become floats
     return batch.to_tensor(null_to_nan=missing, row_major=by_row).to_numpy()
+
+
+def _widened(column: Any) -> Any:
+    """Return a column as pyarrow can cast it, which half-floats are not in all its versions."""
+    if column.type != pa.float16():
+        return column
+    values = column.to_numpy(zero_copy_only=False).astype(np.float32)
+    return pa.array(values, mask=column.is_null().to_numpy(zero_copy_only=False))
 
 
 def _not_numbers(table: Table, name: str) -> str:

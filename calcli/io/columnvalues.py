@@ -19,8 +19,20 @@ if TYPE_CHECKING:
 
 
 def column_values(table: Table, name: str) -> Array:
-    """Return a column as a numpy array: missing numbers are nan, missing text is empty."""
-    holds = holds_of(table.schema.field(name).type)
+    """Return a column as a numpy array: missing numbers are nan, missing text is empty.
+
+    Raises
+    ------
+    InputError
+        If its values are neither numbers nor text nor times.
+    """
+    kind = table.schema.field(name).type
+    holds = holds_of(kind)
+    if holds == "list" or (holds == "other" and not pa.types.is_temporal(kind)):
+        raise InputError(
+            f"{table.place.name}: the column {name} holds {kind}; expected one number, text or time in each "
+            "row"
+        )
     if holds in ("float", "integer"):
         parts = [numbers(batch, by_row=False)[:, 0] for batch in table.batches([name])]
         return np.concatenate(parts) if parts else np.empty(0)

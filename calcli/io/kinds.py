@@ -105,7 +105,7 @@ def _tolerance(block: Floats) -> tuple[float, str]:
         return TOLERANCE, ""
     off = np.abs(block.sum(axis=1, dtype=np.float64) - 1)
     off = off[off > TOLERANCE + ROUNDING]
-    if not (block.astype(np.float32).view(np.uint32) & 0xFFFF).any() and block.dtype == np.float32:
+    if block.dtype == np.float32 and not (np.ascontiguousarray(block).view(np.uint32) & 0xFFFF).any():
         return (BFLOAT16, "; rounded as bfloat16") if np.median(off) <= BFLOAT16 else (TOLERANCE, "")
     for decimals in (1, 2, 3):
         units = block.astype(np.float64) * 10.0**decimals

@@ -38,7 +38,11 @@ def read_policy(path: str | Path) -> Policy:
     with opened(path, "; write a first policy with calcli check --init FILE") as (file, name):
         try:
             return parse_policy(tomllib.load(file), name)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except RecursionError as error:
+            raise InputError(
+                f"{name} is nested too deeply; expected rules, as calcli check --init writes"
+            ) from error
+        except ValueError as error:  # also of integers with thousands of digits
             raise InputError(f"{name} is not TOML: {error}") from error
 
 

@@ -307,8 +307,8 @@ def _other_rows(found: Source, labels_from: str, labels: int) -> str:
     """Say that there is not one label for each row of scores."""
     rows, columns = found.scores.shape
     mend = "name the right labels with --labels"
-    scores_a_label, rest = divmod(rows * columns, labels)
-    if scores_a_label > 1 and not rest:
+    scores_a_label, rest = divmod(rows * columns, labels or 1)
+    if labels and scores_a_label > 1 and not rest:
         mend = f"if {scores_a_label} are the classes, say which axis has them with --class-axis; else {mend}"
     return (
         f"{found.place.name} has {rows} rows of {columns} scores, but {labels_from} has {labels} labels; "

@@ -81,7 +81,10 @@ def lines_of(path: AnyPath, expected: str) -> list[list[str]]:
         If there are none.
     """
     with path.open("rb") as stored, io.TextIOWrapper(stored, "utf-8-sig", newline="") as file:
-        lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
+        try:
+            lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
+        except (ValueError, csv.Error) as fault:
+            raise InputError(f"{path} is not CSV in UTF-8: {fault}; expected {expected}") from fault
     if not lines:
         raise InputError(f"{path} is empty; expected {expected}")
     return lines
@@ -98,7 +101,11 @@ def tree(path: AnyPath) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             found = json.load(file) if path.suffix.lower() == ".json" else tomllib.load(file)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+    except RecursionError as fault:
+        raise InputError(
+            f"{path} is nested too deeply; expected an object with a key for each class"
+        ) from fault
+    except ValueError as fault:  # also of integers with thousands of digits
         raise InputError(f"{path} is not valid {path.suffix[1:].upper()}: {fault}") from fault
     if not isinstance(found, dict):
         raise InputError(

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from io import BufferedReader
-from typing import Any, BinaryIO
+from tokenize import TokenError
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -44,7 +45,7 @@ class Header:
     offset: int
 
 
-def read_header(file: BufferedReader, name: str) -> Header:
+def read_header(file: IO[bytes], name: str) -> Header:
     """Read the head of a .npy file.
 
     Raises
@@ -56,7 +57,7 @@ def read_header(file: BufferedReader, name: str) -> Header:
         version = npy_format.read_magic(file)
         read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
         shape, fortran_order, dtype = read(file)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, TypeError, OverflowError, SyntaxError, RecursionError, TokenError) as error:
         raise InputError(f"{name}: the head of this .npy file is damaged; save it again") from error
     if dtype.hasobject:
         raise InputError(

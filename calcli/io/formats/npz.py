@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,17 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
+from calcli.io.archives import ARCHIVE_DAMAGE
 from calcli.io.arrays import Archive, native
+from calcli.io.formats.npy import read_header
 from calcli.io.remote import AnyPath
 from calcli.io.writing import Frame, Writer
+
+NPY = ".npy"  # what the names of arrays end with
+UNSUSPECTED, PACKING = (
+    1 << 28,
+    400,
+)  # bytes of an array, and of packed ones a byte: more is made to fill memory
 
 
 def open_file(path: AnyPath, name: str) -> Archive:
@@ -25,27 +34,37 @@ def open_file(path: AnyPath, name: str) -> Archive:
     InputError
         If it is damaged.
     """
-    with _damage_said(path), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        names = tuple(archive)
+    with _opened(path) as archive:
+        names = tuple(one.removesuffix(NPY) for one in archive.namelist() if one.endswith(NPY))
     return Archive(name, names, partial(_load, path))
 
 
 def _load(path: AnyPath, name: str) -> Array:
-    with _damage_said(path, name), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        return native(archive[name])
+    with _opened(path) as archive:
+        member = archive.getinfo(name + NPY)
+        with archive.open(member) as file:
+            header = read_header(file, f"{path}: the array {name}")
+        size = math.prod(header.shape) * header.dtype.itemsize
+        if size + header.offset > member.file_size:
+            raise EOFError
+        if size > max(UNSUSPECTED, PACKING * member.compress_size):
+            raise InputError(
+                f"{path}: the array {name} would have {size / 1e9:.1f} GB, packed into "
+                f"{member.compress_size / 1e6:.1f} MB as nothing but equal values can be; save it without "
+                "compression"
+            )
+        with archive.open(member) as file:
+            return native(np.lib.format.read_array(file, allow_pickle=False))
 
 
 @contextmanager
-def _damage_said(path: AnyPath, name: str = "") -> Iterator[None]:
+def _opened(path: AnyPath) -> Iterator[zipfile.ZipFile]:
+    """Give an open archive; what its parts raise where they are damaged becomes a sentence."""
     try:
-        yield
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            yield archive
+    except ARCHIVE_DAMAGE as error:
         raise InputError(f"{path} is truncated or damaged; copy it again") from error
-    except ValueError as error:  # what numpy raises where it would need pickle
-        raise InputError(
-            f"{path}: the array {name} holds Python objects (a pickle), which could run any code and is "
-            "never loaded; expected an array of numbers or text; save it with such a dtype"
-        ) from error
 
 
 class NpzWriter(Writer):

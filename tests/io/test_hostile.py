@@ -1,0 +1,129 @@
+"""Archives, columns and small files made to break a reader are refused by a sentence."""
+
+from __future__ import annotations
+
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calcli.core.language.errors import InputError
+from calcli.io.calibrators import load_calibrator
+from calcli.io.options import ReadOptions
+from calcli.io.policy import read_policy
+from calcli.io.read import read
+from calcli.io.remote import path_of
+from calcli.io.smallfiles import lines_of, tree
+from tests.io.samples import pair, parquet_file, random_probs, refused, scores_of
+
+ODD = {"lists": [[1, 2]] * 40, "bytes": [b"\xff\x00"] * 40, "objects": [{"a": 1}] * 40}
+
+
+def columns() -> dict:
+    probs, labels = random_probs()
+    return {"label": labels, "prob_0": probs[:, 0], "prob_1": probs[:, 1], "prob_2": probs[:, 2]}
+
+
+def test_no_labels_at_all(tmp_path):
+    refused(pair(tmp_path, random_probs().scores, np.zeros(0, int)), "has 40 rows .* has 0 labels")
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_columns_that_hold_no_single_values(name, tmp_path):
+    predictions = read(parquet_file(tmp_path, **columns(), **ODD))
+    with pytest.raises(InputError, match=f"the column {name} holds .*; expected one number, text or time"):
+        predictions.columns[name]
+
+
+def test_half_floats_beside_doubles(tmp_path):
+    mixed = columns()
+    mixed["prob_1"] = pa.array(mixed["prob_1"].astype(np.float16))
+    found = scores_of(read(parquet_file(tmp_path, **mixed)))
+    np.testing.assert_array_equal(found[:, 0], mixed["prob_0"])
+    np.testing.assert_array_equal(found[:, 1], mixed["prob_1"].to_numpy().astype(float))
+
+
+def test_half_floats_with_gaps(tmp_path):
+    values = pa.array(np.array([0.5, 0.25], np.float16), mask=np.array([False, True]))
+    pq.write_table(
+        pa.table({"label": [0, 1], "prob_0": [0.5, 0.75], "prob_1": values}), tmp_path / "t.parquet"
+    )
+    refused(tmp_path / "t.parquet", "row 1.*missing")
+
+
+def archive(path, **members: bytes) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name.replace("_dot_", "."), content)
+
+
+def test_members_that_are_no_arrays(tmp_path):
+    probs, labels = random_probs()
+    np.savez(tmp_path / "t.npz", scores=probs, labels=labels)
+    with zipfile.ZipFile(tmp_path / "t.npz", "a") as file:
+        file.writestr("notes.txt", "hello")
+    np.testing.assert_array_equal(scores_of(read(tmp_path / "t.npz")), probs)
+    archive(tmp_path / "u.npz", scores_dot_npy=b"hello", labels_dot_npy=b"")
+    refused(tmp_path / "u.npz", "u.npz: .* head of this .npy file is damaged")
+
+
+def test_packed_bytes_that_cannot_be_unpacked(tmp_path):
+    probs, labels = random_probs()
+    np.savez_compressed(tmp_path / "t.npz", scores=probs, labels=labels)
+    whole = (tmp_path / "t.npz").read_bytes()
+    rng = np.random.default_rng(3)
+    path = tmp_path / "d.npz"
+    for place in rng.integers(60, len(whole) - 200, size=60):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x5A]) + whole[place + 1 :])
+        with suppress(InputError):  # anything else is a fault
+            scores_of(read(path, ReadOptions(scores="scores", labels="labels")))
+    path.write_bytes(whole[:90] + bytes(200) + whole[290:])
+    refused(path, "d.npz is truncated or damaged; copy it again")
+
+
+def test_an_archive_that_would_fill_memory(tmp_path):
+    """300 MB of zeros in 300 kB are not unpacked."""
+    with (
+        zipfile.ZipFile(tmp_path / "t.npz", "w", zipfile.ZIP_DEFLATED) as archived,
+        archived.open("scores.npy", "w") as file,
+    ):
+        head = {"descr": "<f8", "fortran_order": False, "shape": (18_750_000, 2)}
+        np.lib.format.write_array_header_1_0(file, head)
+        for _ in range(300):
+            file.write(bytes(1_000_000))
+    refused(tmp_path / "t.npz", "scores would have 0.3 GB, packed into 0.3 MB", labels="scores")
+
+
+DEEP = "[" * 30_000
+LONG = "9" * 6000
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.json", DEEP),
+        ("t.json", f'{{"a": {LONG}}}'),
+        ("t.toml", f"a = {DEEP}"),
+        ("t.toml", f"a = {LONG}"),
+        ("t.toml", "a = 'é'"),
+    ],
+)
+def test_small_files_nested_deeply_of_long_numbers_or_in_latin_1(name, text, tmp_path):
+    (tmp_path / name).write_bytes(text.encode("latin-1"))
+    for read_it in (tree, read_policy) if name == "t.toml" else (tree, load_calibrator):
+        with pytest.raises(InputError, match=name):
+            read_it(path_of(tmp_path / name))
+
+
+def test_records_with_long_numbers(tmp_path):
+    (tmp_path / "t.json").write_text(f'[{{"label": 0, "probs": [{LONG}, 0.5]}}]')
+    refused(tmp_path / "t.json", "not a complete and valid JSON file")
+
+
+def test_small_csv_in_latin_1(tmp_path):
+    (tmp_path / "t.csv").write_bytes("é,0.5\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"t.csv is not CSV in UTF-8: .*; expected priors"):
+        lines_of(path_of(tmp_path / "t.csv"), "priors")
