@@ -36,7 +36,14 @@ READABLE = 256
 ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
 PROBES = 50
 ROUNDING = 1e-6  # by which the sum of the priors may miss 1
-DAMAGE = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, binascii.Error)
+DAMAGE: tuple[type[Exception], ...] = (
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    binascii.Error,
+)
 
 
 def refuse_ending(path: str | Path) -> None:
