@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -19,7 +21,7 @@ from calcli.cli.guide import guide
 from calcli.cli.help import GroupedHelp
 from calcli.cli.inspect import inspect
 from calcli.cli.merge import merge
-from calcli.cli.output import remark, silence
+from calcli.cli.output import open_streams, remark, silence
 from calcli.cli.plot import plot
 from calcli.cli.simulate import simulate
 from calcli.cli.study import study
@@ -80,7 +82,17 @@ def run() -> None:
     """
     # blocks are small enough for the cache: more threads would wait for each other, at full load
     os.environ.setdefault(BLAS_THREADS, "1")
+    open_streams()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    if not os.environ.get(DEBUG):
+        warnings.simplefilter("ignore", RuntimeWarning)  # of numpy: what is infinite is told in the results
     sys.exit(status_of(sys.argv[1:]))
+
+
+def _end(number: int, frame: object) -> None:
+    """Leave as Ctrl-C does, behind all that is to be tidied up."""
+    sys.exit(128 + number)
 
 
 def status_of(arguments: list[str]) -> int:

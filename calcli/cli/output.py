@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import os
 import sys
 from typing import TextIO
 
 from calcli.core.language.errors import InputError
+from calcli.core.language.plain import plain
+
+ESCAPE = "calcli.escape"  # a way to encode
+STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
+
+
+def open_streams() -> None:
+    """Make the standard streams safe to use: closed ones, and those that cannot encode all letters.
+
+    A closed one would be the next file that is opened. Standard output then cannot be written to, which is
+    told; letters that an encoding lacks become escapes that JSON has too.
+    """
+    codecs.register_error(ESCAPE, _escapes)
+    for number, (name, mode) in enumerate(STREAMS.items()):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)  # the lowest number is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+        if number and isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors=ESCAPE)
+
+
+def _escapes(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def emit(text: str) -> None:
@@ -29,7 +59,7 @@ def silence(stream: TextIO | None = None) -> None:
 def remark(text: str) -> None:
     """Tell the user something beside the results; the exit status stays what it is if nobody reads on."""
     try:
-        print(f"calcli: {text}", file=sys.stderr, flush=True)
+        print(f"calcli: {plain(text)}", file=sys.stderr, flush=True)
     except BrokenPipeError:
         silence(sys.stderr)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -14,6 +15,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.remote import Remote, path_of
 
 STREAMS = {1: "standard output", 2: "standard error"}
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, and what to do about it
 
 
@@ -45,7 +47,8 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
+        with _full_told(path):
+            yield temporary
         with _told(path):
             if sent:
                 _send(temporary, path)
@@ -62,6 +65,20 @@ def _told(path: str | Path, what: str = "", mend: str = "choose another place") 
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be written{what}: {error.strerror or error}; {mend}") from error
+
+
+@contextmanager
+def _full_told(path: str | Path) -> Iterator[None]:
+    """Name the output where there is no room for it, of which writers say nothing but that."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL or (error.errno is None and "requested and" in str(error)):  # numpy's words
+            said = os.strerror(error.errno or errno.ENOSPC)
+            raise InputError(
+                f"{path} cannot be written: {said}; make room, or choose another place"
+            ) from error
+        raise
 
 
 def _followed(path: str | Path) -> tuple[Path, os.stat_result | None]:
@@ -143,8 +160,9 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
             _make(home, made)
             temporary = Path(tempfile.mkdtemp(prefix=".calcli-", dir=home))
         try:
-            yield temporary
-            _move(temporary, path, made)
+            with _full_told(path):
+                yield temporary
+                _move(temporary, path, made)
         finally:
             shutil.rmtree(temporary)
         made.pop_all()

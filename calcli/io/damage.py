@@ -16,7 +16,7 @@ def arrow_errors(name: str, what: str) -> Iterator[None]:
     """Turn what pyarrow says about a damaged file into an InputError."""
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         said = " ".join(str(error).split())
         raise InputError(f"{name} is not a complete and valid {what}: {said.rstrip('.')}") from error
 

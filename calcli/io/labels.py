@@ -16,6 +16,7 @@ from calcli.io.places import Place, listed, type_in_words
 
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
+LARGEST = 2.0**63  # floats from here on are no integers of a label
 MANY = 20  # classes, to be written out one by one no more
 INTEGER = re.compile(r"[+-]?\d+")
 
@@ -171,7 +172,7 @@ def _refuse_fractions(values: Array, place: Place) -> None:
     missing = np.isnan(values)
     if missing.any():
         raise InputError(missing_label(place, int(missing.argmax()), "nan"))
-    fractional = values != np.floor(values)
+    fractional = (values != np.floor(values)) | (np.abs(values) >= LARGEST)
     if fractional.any():
         row = int(fractional.argmax())
         raise InputError(

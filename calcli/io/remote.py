@@ -19,6 +19,7 @@ from calcli.io.secrets import URL, WEB, secret_of, without_secrets
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
+UNREADABLE = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 READ_ONLY = (*WEB, "github", "zip", "tar", "reference", "data")
 BUFFER_BYTES = 1 << 22  # asked for at once where a file is read from end to end
 SMALLEST_BYTES = 1 << 16  # smaller files may be fetched whole
@@ -34,9 +35,23 @@ def is_url(path: object) -> bool:
 
 
 def path_of(path: str | Path | Remote) -> AnyPath:
-    """Return what a path leads to: a local file or folder, or one elsewhere."""
-    if isinstance(path, Remote) or not is_url(path):
-        return path if isinstance(path, Remote) else Path(path)
+    """Return what a path leads to: a local file or folder, or one elsewhere.
+
+    Raises
+    ------
+    UsageError
+        If it is empty.
+    InputError
+        If its name is not text in UTF-8, which reports are written in.
+    """
+    if isinstance(path, Remote):
+        return path
+    if not is_url(path):
+        if not str(path):
+            raise UsageError("the name of a file is empty; expected a path, or - for a stream")
+        if not str(path).isascii() and UNREADABLE.search(str(path)):
+            raise InputError(f"{path}: the name of the file is not text in UTF-8; rename it")
+        return Path(path)
     scheme, _, rest = str(path).partition("://")
     if scheme.lower() in ("file", "local"):
         return Path(unquote(rest))

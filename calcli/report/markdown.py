@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from calcli.core.language.plain import plain
 from calcli.report.shown import Mark, Table
 
 
@@ -45,7 +46,9 @@ def _marked(cell: str, mark: Mark | None) -> str:
     return marked.get(mark or "", text)
 
 
-SPECIAL = re.compile(r"[\\|*<`]|(?<!\w)_|_(?!\w)")  # an underscore within a word is one
+SPECIAL = re.compile(
+    r"[\\|*<`]|(?<=\])\(|(?<=:)/(?=/)|(?<!\w)_|_(?!\w)"
+)  # an underscore within a word is one
 
 
 def _alternative(text: str) -> str:
@@ -53,4 +56,4 @@ def _alternative(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return SPECIAL.sub(r"\\\g<0>", " ".join(text.splitlines()))
+    return SPECIAL.sub(r"\\\g<0>", plain(" ".join(text.splitlines())))

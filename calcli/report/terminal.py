@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from calcli.core.language.plain import plain
 from calcli.report.shown import Table
 
 GAP = 2  # blanks between columns
@@ -42,8 +43,17 @@ def terminal_text(tables: Sequence[Table], width: int | None = None, color: bool
     for number, table in enumerate(tables):
         if number:
             console.print()
-        _show(table, console)
+        _show(_plain(table), console)
     return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
+
+
+def _plain(table: Table) -> Table:
+    """Make visible what names from files would do to a terminal."""
+    columns = tuple(replace(column, head=plain(column.head)) for column in table.columns)
+    rows = tuple(tuple(map(plain, row)) for row in table.rows)
+    return replace(
+        table, title=plain(table.title), columns=columns, rows=rows, notes=tuple(map(plain, table.notes))
+    )
 
 
 def _show(table: Table, console: Console) -> None:

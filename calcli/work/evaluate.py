@@ -169,7 +169,7 @@ def evaluate_files(
     unread: list[Unread] = []
     with filled_folder(output) if output else nullcontext() as folder:
         for n, source in enumerate(sources):
-            name = str(Path(names[n]).with_suffix(""))
+            name = str(Path(names[n]).with_suffix("")) if Path(names[n]).name else "data"
             try:
                 asked_of = partial(_with_metrics_of, rules, settings)
                 predictions = predictions_in(source, options, engine, asked_of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import zipfile
 from contextlib import suppress
 
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.atomic import atomic_path
 from calcli.io.calibrators import load_calibrator
 from calcli.io.options import ReadOptions
 from calcli.io.policy import read_policy
@@ -127,3 +129,41 @@ def test_small_csv_in_latin_1(tmp_path):
     (tmp_path / "t.csv").write_bytes("é,0.5\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"t.csv is not CSV in UTF-8: .*; expected priors"):
         lines_of(path_of(tmp_path / "t.csv"), "priors")
+
+
+def test_a_ragged_line_that_is_not_utf_8(tmp_path, capfd):
+    lines = [b"label,prob_0,prob_1", b"0,0.5,0.5", b"\xff\xfe,0.1"]
+    (tmp_path / "t.csv").write_bytes(b"\n".join(lines) + b"\n")
+    refused(tmp_path / "t.csv", "t.csv: line 3 is not text in UTF-8")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_record_that_would_overrun_the_parser(tmp_path):
+    nested = "[" * 50_000 + "]" * 50_000
+    (tmp_path / "t.jsonl").write_text(f'{{"label": 0, "probs": {nested}}}\n')
+    refused(tmp_path / "t.jsonl", "line 1 is nested more than 500 levels deep")
+    brackets = "[" * 2000
+    (tmp_path / "t.jsonl").write_text(f'{{"label": 0, "probs": [0.5, 0.5], "said": "{brackets}"}}\n')
+    assert read(tmp_path / "t.jsonl").n_rows == 1
+
+
+@pytest.mark.parametrize("label", ["1e308", "1e19"])
+def test_labels_beyond_all_integers(label, tmp_path):
+    (tmp_path / "t.jsonl").write_text(f'{{"label": {label}, "probs": [0.5, 0.5]}}\n')
+    refused(tmp_path / "t.jsonl", r"row 0 has the label 1e\+\d+; expected a class")
+
+
+def test_names_of_files_that_no_report_can_hold():
+    with pytest.raises(InputError, match="is not text in UTF-8; rename it"):
+        path_of("t\udcff.csv")
+    with pytest.raises(UsageError, match="the name of a file is empty"):
+        path_of("")
+
+
+def test_a_full_disk_is_told_of_by_the_name_of_the_output(tmp_path):
+    with (
+        pytest.raises(InputError, match=r"out.csv cannot be written: No space left on device"),
+        atomic_path(tmp_path / "out.csv"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert not list(tmp_path.iterdir())

@@ -14,6 +14,7 @@ from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.settings import ClassPriors
 
 ROUNDING = 1e-6  # by which priors that were typed in may miss a sum of 1
+SMALLEST = 1e-100  # weights are squared
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,12 @@ class Priors:
             raise UsageError(f"there is no prior for class {missing!r}; expected one for every class")
         named = dict(zip(self.classes or classes, self.values, strict=True))
         priors = np.array([named[name] for name in classes], np.float64)
+        wrong = priors[~((priors == 0) | (priors >= SMALLEST) & (priors <= 1 + ROUNDING))]
+        if len(wrong):
+            raise UsageError(f"{wrong[0]:g} is not a prior; expected 0, or {SMALLEST:g} to 1")
         total = priors.sum()
-        if not (priors >= 0).all() or abs(total - 1) > ROUNDING:
-            raise UsageError(f"the priors sum to {total:.6g}; expected numbers of 0 or more that sum to 1")
+        if abs(total - 1) > ROUNDING:
+            raise UsageError(f"the priors sum to {total:.6g}; expected a sum of 1")
         return priors / total
 
 

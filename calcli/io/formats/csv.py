@@ -161,7 +161,16 @@ def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
 
 
 def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
-    """Raise an InputError that names the first line with too few or too many fields, if there is one."""
+    """Raise an InputError that names the first line with too few or too many fields, if there is one.
+
+    Or one that is not in UTF-8, of which pyarrow could not tell.
+    """
+    with pa.input_stream(str(on_disk(path))) as stream:
+        for number, line in enumerate(io.BufferedReader(stream), start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise InputError(f"{name}: line {number} {NOT_UTF8}") from error
     ragged = []
 
     def note(row: Any) -> str:

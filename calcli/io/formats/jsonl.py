@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
@@ -21,6 +23,9 @@ from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
+DEEPEST = 500  # levels of nesting
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+OPENING, CLOSING = (np.frombuffer(signs, np.uint8) for signs in (b"[{", b"]}"))
 LONGEST_SHOWN = 20  # characters of a line that is refused
 
 
@@ -62,8 +67,19 @@ def _refuse_other_json(lines: Iterable[bytes], name: str) -> bytes:
                 f"{name}: line {number} is {shown}{more}; expected a JSON object on each line, such as "
                 '{"label": 0, "probs": [0.9, 0.1]}'
             )
+        if text.count(b"[") + text.count(b"{") > DEEPEST and _depth(text) > DEEPEST:
+            raise InputError(
+                f"{name}: line {number} is nested more than {DEEPEST} levels deep; expected a row"
+            )
         begun = begun or text
     return begun
+
+
+def _depth(text: bytes) -> int:
+    """Return how deeply lists and objects stand in each other: the parser would overrun its stack."""
+    signs = np.frombuffer(STRING.sub(b"", text), np.uint8)
+    steps = np.isin(signs, OPENING).astype(np.int64) - np.isin(signs, CLOSING)
+    return int(steps.cumsum().max(initial=0))
 
 
 class JsonLinesWriter(Writer):

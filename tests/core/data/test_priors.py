@@ -128,8 +128,11 @@ def test_a_class_that_may_not_occur_takes_no_part(predict):
     ("priors", "match"),
     [
         (Priors((0.5, 0.5)), "2 priors for 3 classes"),
-        (Priors((0.5, 0.4, 0.2)), "sum to 1.1; expected numbers of 0 or more that sum to 1"),
-        (Priors((-0.1, 0.6, 0.5)), "0 or more"),
+        (Priors((0.5, 0.4, 0.2)), "the priors sum to 1.1; expected a sum of 1"),
+        (Priors((-0.1, 0.6, 0.5)), "-0.1 is not a prior; expected 0, or 1e-100 to 1"),
+        (Priors((1e308, 1e308, 1e308)), "1e[+]308 is not a prior"),
+        (Priors((0.5, 0.5, 1e-320)), "9.99989e-321 is not a prior"),
+        (Priors((float("nan"), 0.5, 0.5)), "nan is not a prior"),
         (Priors((0.5, 0.4, 0.1), ("0", "1", "cat")), "there is no prior for class '2'"),
     ],
 )

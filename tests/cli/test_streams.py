@@ -1,0 +1,52 @@
+"""Standard streams that are closed, or cannot encode all letters, and a run that is ended from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from calcli.cli import main, output
+from calcli.core.language.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"), [("ascii", b"caf\\u00e9 \\ud83d\\ude00\n"), ("utf-8", "café 😀\n".encode())]
+)
+def test_letters_that_an_encoding_lacks(encoding, written, tmp_path, monkeypatch):
+    with open(tmp_path / "out", "w", encoding=encoding) as stream:
+        monkeypatch.setattr(output.sys, "stdout", stream)
+        output.open_streams()
+        output.emit("café 😀\n")
+    assert (tmp_path / "out").read_bytes() == written
+
+
+def closed(number: int) -> int:
+    """Run in a fork with one of the standard streams closed, and return its exit status."""
+    if (child := os.fork()) == 0:
+        status = 99
+        try:
+            os.close(number)
+            setattr(output.sys, list(output.STREAMS)[number], None)
+            output.open_streams()
+            output.emit("results\n")
+            output.remark("something")
+            status = 0 if output.sys.stdin.read is not None else 98
+        except InputError:
+            status = 2
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_closed_streams():
+    """What cannot be written is told; nobody misses what is said to nobody."""
+    assert [closed(number) for number in range(3)] == [0, 2, 0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_ended_tidies_up(number):
+    with pytest.raises(SystemExit) as left:
+        main._end(number, None)
+    assert left.value.code == 128 + number
