@@ -318,7 +318,7 @@ def _recalibrated(
         if wanted.log_probs is None:
             log_probs = recalibrate(record, scores, checked.kind, wanted.shift)
         else:
-            log_probs = wanted.log_probs[rows : rows + len(scores)]
+            log_probs = wanted.log_probs[rows : rows + len(scores)].astype(np.float64, copy=False)
         refuse_overflow(log_probs, record.calibrator.name, name, rows)
         written = scores_as(wanted.kind, log_probs)
         if record.of_answers:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.calibrators.record import CalibratorRecord, both_probabilities
-from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import InputError, UsageError
@@ -41,7 +41,7 @@ class Wanted:
     kind: Kind = "probs"
     shift: Floats | None = None
     costs: CostMatrix | None = None
-    log_probs: Doubles | None = None
+    log_probs: Floats | None = None
     rewrite_prediction: str | None = None
     pair: bool = False
 

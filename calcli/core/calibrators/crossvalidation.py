@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.arguments import checked_weights
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.batches import batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import InputError, UsageError
+
+APPLIED_BYTES = 1 << 24  # of log-probabilities made at once, which are double
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,14 @@ class LabeledScores:
         return fresh
 
 
+def applied(apply: Callable[[Array], Floats], scores: Floats) -> Floats:
+    """Return the log-probabilities, (N, K), that a calibrator makes, in the precision of the scores."""
+    result = np.empty_like(scores)
+    for rows in batches(len(scores), 8 * scores.shape[1], APPLIED_BYTES):
+        result[rows] = apply(scores[rows])
+    return result
+
+
 def rows_of(predictions: Predictions) -> LabeledScores:
     """Read all scores into memory, in the working precision; probabilities become their logarithms."""
     return LabeledScores(
@@ -78,8 +89,10 @@ def held_out(
     folds: int,
     seed: int,
     watch: Callable[[], None] = lambda: None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
+
+    They have the precision of the rows.
 
     Parameters
     ----------
@@ -133,8 +146,8 @@ def held_out_folds(
     fold: NDArray[np.intp],
     fits: dict[int, Calibrator] | None = None,
     watch: Callable[[], None] = lambda: None,
-) -> NDArray[np.float64]:
-    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
+) -> Floats:
+    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds; see `held_out`.
 
     Parameters
     ----------
@@ -146,7 +159,7 @@ def held_out_folds(
         Fits to similar rows, by fold, from which to start; the new ones take their place, and those of other
         folds serve where a fold has none. Each fit starts from nothing if None.
     """
-    result = np.empty(rows.scores.shape)
+    result = np.empty_like(rows.scores)
     for number in np.unique(fold).tolist():
         own = np.flatnonzero(fold == number)
         nearest = next(iter(fits.values()), None) if fits else None
@@ -155,7 +168,7 @@ def held_out_folds(
         fitted = rows.take(fold != number).fit(calibrator, nearest.parameters if nearest else None)
         if fits is not None:
             fits[number] = fitted
-        result[own] = fitted.apply(rows.scores.take(own, axis=0))
+        result[own] = applied(fitted.apply, rows.scores.take(own, axis=0))
         watch()
     return result
 

@@ -44,7 +44,8 @@ class Recalibration:
     def apply(self, rows: LabeledScores) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K), of N rows."""
         if self.fold is not None:
-            return held_out_folds(self.calibrator, rows, self.fold, self.fits)
+            log_probs = held_out_folds(self.calibrator, rows, self.fold, self.fits)
+            return log_probs.astype(np.float64, copy=False)
         start = self.fits[0].parameters if self.fits else None
         self.fits[0] = (self.training_rows or rows).fit(self.calibrator, start)
         return self.fits[0].apply(rows.scores)

@@ -108,8 +108,8 @@ class Judge:
         The name of the loss.
     """
 
-    values: Callable[[Doubles], MetricValues]
-    losses: Callable[[Doubles], Doubles]
+    values: Callable[[Floats], MetricValues]
+    losses: Callable[[Floats], Doubles]
     score: str
 
 

@@ -14,6 +14,7 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
     PairedDifference,
+    applied,
     checked_folds,
     held_out,
     held_out_folds,
@@ -23,7 +24,7 @@ from calcli.core.calibrators.crossvalidation import (
 from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.wrappers import top1_changes
-from calcli.core.data.arrays import Doubles, Floats, Positions
+from calcli.core.data.arrays import Floats, Positions
 from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
@@ -161,7 +162,7 @@ def fit(
             "--kind probs, or leave --kind out"
         )
     judge = _judge(predictions, rows, settings)
-    losses_before = judge.losses(log_softmax(rows.scores.astype(np.float64, copy=False)))
+    losses_before = judge.losses(applied(log_softmax, rows.scores))
     made, step = _maker(settings), _steps(watch)
     call = calls[0]
     candidates: tuple[Candidate, ...] = ()
@@ -180,7 +181,7 @@ def fit(
     calibrator = rows.fit(made(call))
     calibrator.classes_ = named_classes(predictions.classes)
     step()
-    log_probs = calibrator.apply(rows.scores)
+    log_probs = applied(calibrator.apply, rows.scores)
     after = _values(_evaluated(recalibrated(predictions, log_probs)))
     counted = slice(None) if rows.weights is None else rows.weights > 0
     changes = (0, 0)
@@ -229,7 +230,7 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
     )
 
 
-def cross_validated(fit: Fit) -> Doubles:
+def cross_validated(fit: Fit) -> Floats:
     """Return the (N, K) log-probabilities that each row of a fit gets from fits to the other folds.
 
     They are those whose metrics the fit holds, made once more: few ask for them, and they are many.
@@ -249,7 +250,7 @@ def _held_out(
     rows: LabeledScores,
     settings: FitSettings,
     watch: Callable[[], None] = lambda: None,
-) -> Doubles:
+) -> Floats:
     """Return the (N, K) log-probabilities that each row gets from a fit to the other folds."""
     if settings.fold_column is None:
         return held_out(calibrator, rows, settings.folds, settings.seed, watch)

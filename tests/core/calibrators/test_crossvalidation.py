@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from calcli.core.calibrators import crossvalidation
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
     held_out,
@@ -32,6 +33,17 @@ def test_held_out_gain_is_that_of_other_foldings(golden, dataset, name, short, c
     gain = 100 * (reference["ce_nats"] - loss) / reference["ce_nats"]
     spread = reference[f"rcl_xv_{short}_rcl_pct_sd"]
     assert gain == pytest.approx(reference[f"rcl_xv_{short}_rcl_pct_mean"], abs=4 * spread)
+
+
+def test_log_probabilities_have_the_precision_of_the_rows(monkeypatch):
+    monkeypatch.setattr(crossvalidation, "APPLIED_BYTES", 8 * 3 * 7)  # seven rows at once
+    rng = np.random.default_rng(0)
+    scores, labels = 3 * rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    double = held_out(DPAffine(), LabeledScores(scores, labels), folds=4, seed=1)
+    single = held_out(DPAffine(), LabeledScores(scores.astype(np.float32), labels), folds=4, seed=1)
+    assert (double.dtype, single.dtype) == (np.float64, np.float32)
+    np.testing.assert_allclose(single, double, rtol=1e-5)
+    np.testing.assert_allclose(np.logaddexp.reduce(single, axis=1), 0, atol=1e-6)
 
 
 def test_no_row_is_predicted_from_itself():
