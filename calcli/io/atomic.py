@@ -15,8 +15,16 @@ from calcli.core.language.errors import InputError
 from calcli.io.remote import Remote, path_of
 
 STREAMS = {1: "standard output", 2: "standard error"}
+IS_FOLDER = "{} is a folder; expected the name of a file"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, and what to do about it
+
+
+def refuse_folders(*paths: str | None) -> None:
+    """Raise an InputError for what is to be a file and is a folder, before anything is written elsewhere."""
+    for path in paths:
+        if path is not None and not isinstance(where := path_of(path), Remote) and where.is_dir():
+            raise InputError(IS_FOLDER.format(path))
 
 
 @contextmanager
@@ -89,7 +97,7 @@ def _followed(path: str | Path) -> tuple[Path, os.stat_result | None]:
     except FileNotFoundError:
         return target, None
     if stat.S_ISDIR(found.st_mode):
-        raise InputError(f"{path} is a folder; expected the name of a file")
+        raise InputError(IS_FOLDER.format(path))
     if stat.S_ISSOCK(found.st_mode):
         raise InputError(f"{path} is a socket; expected a file, a device or a pipe")
     if stat.S_ISREG(found.st_mode) and (stream := _stream_into(found)):

@@ -17,6 +17,7 @@ from calcli.io.kinds import TOLERANCE, Judged, sums_to_one
 from calcli.io.places import Place
 from calcli.io.source import StoredScores
 
+LARGEST = 1e30  # of logits: differences of larger ones overflow
 FEW_ERRORS = 10  # so many wrong rows at the end of a block of distributions are errors
 
 
@@ -121,6 +122,12 @@ class CheckedScores:
             sums = block @ np.ones(block.shape[1], block.dtype)
             if not np.isfinite(sums).all():  # a sum may also overflow
                 self._refuse_non_finite(~np.isfinite(block), block, start)
+            if block.max() > LARGEST:  # the smallest numbers there are may mask classes
+                row, k = _first(block > LARGEST)
+                raise InputError(
+                    f"{self._score(start + row, k)} is {block[row, k]:g}; expected logits of at most "
+                    f"{LARGEST:g}"
+                )
         elif self.kind == "log-probs":
             self._check_log_probs(block, start)
         elif block.shape[1] == 1:

@@ -29,7 +29,7 @@ from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python
 from calcli.core.state.remains import Remains
-from calcli.io.atomic import filled_folder
+from calcli.io.atomic import filled_folder, refuse_folders
 from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.io.states import is_state, save_state
@@ -160,6 +160,7 @@ def evaluate_files(
         Starts a progress bar.
     """
     _require_one_to_save(sources, state)
+    refuse_folders(state, html)
     names = relative_names([source[0] for source in sources])
     titles = short_names([source[0] for source in sources]) if len(sources) > 1 else [""]
     results: list[Result] = []

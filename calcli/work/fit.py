@@ -28,6 +28,7 @@ from calcli.core.recalibrating.fitting import (
 )
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.io import calibrators
+from calcli.io.atomic import refuse_folders
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file
@@ -84,6 +85,7 @@ def fit_file(
     """
     if output is not None:
         calibrators.refuse_ending(output)
+        refuse_folders(output)
     if preset is not None:
         method, candidates = _as_in(preset, method, candidates)
     given = {"candidates": candidates, "lens": lens, "watcher": watcher, **settings}

@@ -167,3 +167,18 @@ def test_a_full_disk_is_told_of_by_the_name_of_the_output(tmp_path):
     ):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_logits_that_would_overflow(dtype, tmp_path):
+    """The smallest number of a type marks a class that is masked; the largest marks nothing."""
+    scores = random_probs().scores.astype(dtype)
+    scores[3, 1] = np.finfo(dtype).min
+    masked = pair(tmp_path, scores, random_probs().labels)
+    np.testing.assert_array_equal(scores_of(read(masked, ReadOptions(kind="logits"))), scores)
+    scores[5, 2] = np.finfo(dtype).max
+    refused(
+        pair(tmp_path, scores, random_probs().labels),
+        "row 5.* expected logits of at most 1e[+]30",
+        kind="logits",
+    )
