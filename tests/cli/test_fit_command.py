@@ -308,9 +308,9 @@ def test_scores_too_large_for_a_calibrator_are_an_error_and_not_nan(run, tmp_pat
     )
     document = json.loads(calibrator.read_text())
     first, second = document["classes"]
-    document["parameters"] = {"temperature": 1e-290}
+    document["parameters"] = {"temperature": 1e-3}
     calibrator.write_text(json.dumps(document))
-    scores.write_text(f"logit_{first},logit_{second}\n1,2\n1e29,-1e29\n")
+    scores.write_text(f"logit_{first},logit_{second}\n1,2\n-1.7e308,-1.6e308\n")
     done = run("apply", calibrator, scores, "-o", out)
     assert (done.status, done.out) == (2, "")
     assert "huge.csv: the scores of row 1 are so large that the temperature calibrator overflows" in done.err
