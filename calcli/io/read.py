@@ -289,6 +289,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             (*found.doubts, *judged.doubts),
             found.considered,
             options.scores,
+            len(place.parts),
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)

@@ -42,7 +42,7 @@ def _tables(one: Predictions) -> list[Table]:
     rows = [
         ("read as", f"{origin.read_as}: {some(origin.taken)}"),
         *(("doubt", doubt) for doubt in origin.doubts),
-        ("rows", f"{one.n_rows:,}"),
+        ("rows", f"{one.n_rows:,}{origin.joined}"),
         ("outcomes" if one.of_answers else "classes", f"{one.n_classes:,}: {some(one.classes)}"),
         ("right by" if one.of_answers else "labels", origin.labels),
         ("confidence" if one.of_answers else "scores", f"{one.kind}: {scores.kind_reason}"),

@@ -44,7 +44,7 @@ def read_table(result: Result) -> Table:
     rows = [
         ("read as", f"{read.read_as}: {some(read.taken)}"),
         *(("doubt", doubt) for doubt in read.doubts),
-        ("rows", f"{read.rows:,}{weighted}"),
+        ("rows", f"{read.rows:,}{read.joined}{weighted}"),
         _outcomes(result),
         *([("absent", some(read.absent_classes))] if read.absent_classes else []),
         ("right by" if read.of_answers else "labels", read.labels),

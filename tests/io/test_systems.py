@@ -33,7 +33,9 @@ def test_files_with_the_same_labels_are_systems(tmp_path, ending):
         read(folder)
     assert f"calcli evaluate {folder}/*.{ending}" in str(fault.value)
     assert f"calcli evaluate {folder} --concat" in str(fault.value)
-    assert read(folder, ReadOptions(concat=True)).n_rows == 90
+    pooled = read(folder, ReadOptions(concat=True))
+    assert pooled.n_rows == 90
+    assert "90 rows of 2 classes in 3 files, parts of one data set" in pooled.reading[0]
     assert read_concat(sorted(folder.iterdir())).n_rows == 90
 
 

@@ -125,6 +125,8 @@ class Provenance:
         Columns or arrays that might have been the scores, and why they are not.
     chosen
         How the user named the scores; None if they were found.
+    parts
+        Number of files whose rows were put together.
     """
 
     path: str
@@ -136,6 +138,12 @@ class Provenance:
     doubts: tuple[str, ...] = ()
     considered: tuple[tuple[str, str], ...] = ()
     chosen: str | None = None
+    parts: int = 1
+
+    @property
+    def joined(self) -> str:
+        """Words on files that were put together, behind the number of rows; "" for one file."""
+        return f" in {self.parts:,} files, parts of one data set" if self.parts > 1 else ""
 
 
 @dataclass(frozen=True)
@@ -189,6 +197,7 @@ class Predictions:
         labels, size = "labels from", f"{self.n_rows:,} rows of {self.n_classes:,} classes"
         if self.of_answers:
             labels, size = "right by", f"{self.n_rows:,} rows"
+        size += origin.joined
         kind = f"{scores.kind}: {scores.kind_reason}"
         return f"read as {what}, {labels} {origin.labels}; {size}; {kind}", *origin.doubts
 
