@@ -132,7 +132,7 @@ def test_no_folder_is_left_when_the_last_step_fails(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device", "x")
 
     monkeypatch.setattr("shutil.move", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(InputError, match="No space left"):
         fill(tmp_path / "new" / "report")
     assert not list(tmp_path.iterdir())
 

@@ -17,7 +17,7 @@ from calcli.core.estimators.kernels import LaplacianKernel, skce
 from calcli.core.estimators.kernelswaps import swap_shares
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import PairSettings, Settings
 from calcli.core.problems.vectors import VectorProblem
 
 
@@ -54,7 +54,7 @@ def test_answers_to_other_questions_are_no_pairs(two):
     turned = replace(second, columns={"id": ids[::-1]})
     with pytest.raises(InputError, match="--key id"):
         pair([first, turned])
-    assert pair([first, turned], "id").unmatched == (0, 0)
+    assert pair([first, turned], PairSettings(key="id")).unmatched == (0, 0)
 
 
 def test_intervals_are_those_of_paired_differences(two):

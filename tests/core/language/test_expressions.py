@@ -49,7 +49,7 @@ def values(argument):
     if argument.form:
         texts = ["all", "0..0.5", "0.125..1", "dp", "temperature+histogram/bins=15"]
         return st.sampled_from([text for text in texts if argument.holds(text)])
-    return st.sampled_from(argument.choices or ("a-name", "another"))
+    return st.sampled_from(argument.choices or ("a-name", "another")).map(argument.read)
 
 
 def nested(argument):
