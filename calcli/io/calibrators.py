@@ -154,6 +154,9 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
             f"priors of {min(priors):g} to {max(priors):g} that sum to {sum(priors):g}; expected "
             "numbers of 0 or more that sum to 1"
         )
+    columns = document["fitted_on"].get("columns") or []
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        raise ValueError("the columns of its fit are not names")
     raw = {"raw": True, "log-probs": False}[document["input"]]
     calibrator.check()
     _probe(calibrator, len(classes))

@@ -43,7 +43,7 @@ def read_policy(path: str | Path) -> Policy:
                 f"{name} is nested too deeply; expected rules, as calcli check --init writes"
             ) from error
         except ValueError as error:  # also of integers with thousands of digits
-            raise InputError(f"{name} is not TOML: {error}") from error
+            raise InputError(f"{name} is not TOML: {str(error).partition(';')[0]}") from error
 
 
 def parse_policy(table: Mapping[str, Any], path: str) -> Policy:

@@ -106,7 +106,9 @@ def tree(path: AnyPath) -> dict[str, Any]:
             f"{path} is nested too deeply; expected an object with a key for each class"
         ) from fault
     except ValueError as fault:  # also of integers with thousands of digits
-        raise InputError(f"{path} is not valid {path.suffix[1:].upper()}: {fault}") from fault
+        raise InputError(
+            f"{path} is not valid {path.suffix[1:].upper()}: {str(fault).partition(';')[0]}"
+        ) from fault
     if not isinstance(found, dict):
         raise InputError(
             f"{path} holds a {type(found).__name__}; expected an object with a key for each class"

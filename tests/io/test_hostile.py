@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.atomic import atomic_path
-from calcli.io.calibrators import load_calibrator
+from calcli.io.calibrators import load_calibrator, save_calibrator
 from calcli.io.options import ReadOptions
 from calcli.io.policy import read_policy
 from calcli.io.read import read
@@ -182,3 +184,13 @@ def test_logits_that_would_overflow(dtype, tmp_path):
         "row 5.* expected logits of at most 1e[+]30",
         kind="logits",
     )
+
+
+@pytest.mark.parametrize("columns", [[[]], [{"a": 1}], "prob_0", 3])
+def test_calibrators_of_columns_that_have_no_names(columns, tmp_path):
+    calibrator = Temperature()
+    calibrator.parameters = {"temperature": 2.0}
+    record = CalibratorRecord(calibrator, ("0", "1"), False, (), {"columns": columns})
+    save_calibrator(record, tmp_path / "c.json")
+    with pytest.raises(InputError, match=r"c.json is damaged \(the columns of its fit are not names\)"):
+        load_calibrator(tmp_path / "c.json")

@@ -41,7 +41,8 @@ def open_file(path: AnyPath, name: str) -> Table:
             return jsonl.open_file(path, name)
         raise InputError(f"{name} is not a complete and valid JSON file: {error}") from error
     except ValueError as error:  # of an integer with thousands of digits
-        raise InputError(f"{name} is not a complete and valid JSON file: {error}") from error
+        said = str(error).partition(";")[0]
+        raise InputError(f"{name} is not a complete and valid JSON file: {said}") from error
     except RecursionError as error:
         raise InputError(f"{name} is not a table: it is nested too deeply") from error
     return MemoryTable(name, table_of(found, name))
