@@ -90,6 +90,9 @@ def _answer(caller: socket.socket) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):  # anew, as some can be sought in
+        mode = "w" if number else "r"
+        setattr(sys, name, open(number, mode, 1, encoding="utf-8", closefd=False))  # noqa: SIM115
     arguments, folder, environment = json.loads(b"".join(iter(lambda: caller.recv(1 << 16), b"")))
     os.chdir(folder)
     os.environ.clear()

@@ -307,7 +307,7 @@ def test_csv_and_parquet_load_no_pandas(tmp_path):
     [
         ("label", "--weights label is the column of the labels"),
         ("site", "--weights site holds text; expected numbers"),
-        ("pair", "--weights pair holds lists or the like; expected numbers"),
+        ("pair", "the column pair holds list<element: int64>; expected one number, text or time in each row"),
         ("day", "--weights day holds dates; expected numbers"),
     ],
 )
