@@ -22,6 +22,8 @@ import calcli
 from calcli.cli.main import status_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import METHODS
+from calcli.core.language.settings import Settings
+from calcli.figures import View
 from calcli.io.read import from_arrays
 
 CANCER = "sample_data/cancer_bayes_test.csv"
@@ -278,6 +280,14 @@ def test_a_report_gives_each_estimate_by_its_name():
     assert len(repr(report["log_loss"])) < 100
     with pytest.raises(KeyError, match="brier was not computed"):
         report["brier"]
+
+
+def test_what_has_many_settings_shows_those_that_were_changed():
+    assert repr(Settings(bins=10)) == "Settings(bins=10)"
+    assert repr(View(by=("part",))) == "View(by=('part',))"
+    found = calcli.compare(CANCER, CANCER, metrics="accuracy", **FEW)
+    difference = found.comparisons[0].differences[0]["accuracy"]
+    assert repr(difference).startswith("<accuracy: 0.9294 to 0.9294, ")
 
 
 def test_slices_of_a_data_frame():

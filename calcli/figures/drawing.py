@@ -19,6 +19,7 @@ from calcli.core.data.arrays import Tables
 from calcli.core.data.predictions import require_classes
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.answers import LENS, no_lens, reason
+from calcli.core.language.brief import brief
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import parse_metrics, region_ends
@@ -30,7 +31,7 @@ from calcli.figures.style import footed, zoom
 Evaluations = Mapping[str, Evaluation]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class View:
     """How evaluations are looked at.
 
@@ -78,6 +79,9 @@ class View:
     p_values: bool = False
     seeds: bool = False
     selected: tuple[str, Mapping[str, int]] | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 @dataclass(frozen=True)

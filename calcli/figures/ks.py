@@ -89,7 +89,7 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
         row[1].set(xlim=(0, top), ylim=(0, top * 1.03))
         _slopes(row[2], result)
         _by_score(row[3], result, text)
-        _tell(row[0], result)
+        _tell(row[0], row[2], result)
         for axes, head in zip(row, HEADS, strict=True):
             axes.set_title(head, loc="left", fontsize=7.5, fontweight="normal")
     handles = [*row[0].get_lines()[:2], Line2D([], [], color=INK, linewidth=2.2)]
@@ -97,16 +97,22 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
     return figure
 
 
-def _tell(axes: Axes, result: Cumulative) -> None:
-    """Let strips of the first panel tell the two sums at their middle."""
+def _tell(sums: Axes, slopes: Axes, result: Cumulative) -> None:
+    """Let strips of two panels tell the sums, and their slopes, at the middle of each."""
     ends = np.linspace(0, 1, STRIPS + 1)
     middle = np.searchsorted(result.fractile, (ends[:-1] + ends[1:]) / 2).clip(max=len(result.fractile) - 1)
-    texts = [
-        f"{result.fractile[at]:.1%} of the rows\nsum of scores {result.score_sum[at]:.4f}, of outcomes "
-        f"{result.outcome_sum[at]:.4f}"
-        for at in middle
+    rows = [f"{result.fractile[at]:.1%} of the rows" for at in middle]
+    added = [
+        f"{row}\nsum of scores {result.score_sum[at]:.4f}, of outcomes {result.outcome_sum[at]:.4f}"
+        for row, at in zip(rows, middle, strict=True)
     ]
-    tell(axes, (ends[:-1], ends[1:]), (0, float(max(result.score_sum[-1], result.outcome_sum[-1]))), texts)
+    top = float(max(result.score_sum[-1], result.outcome_sum[-1]))
+    tell(sums, (ends[:-1], ends[1:]), (0, top), added)
+    sloping = [
+        f"{row}\nscore {result.score[at]:.4g}, frequency {result.frequency[at]:.4g}"
+        for row, at in zip(rows, middle, strict=True)
+    ]
+    tell(slopes, (ends[:-1], ends[1:]), (0, 1), sloping)
 
 
 def _sums(axes: Axes, result: Cumulative) -> None:

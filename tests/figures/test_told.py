@@ -32,6 +32,7 @@ def told(drawing: calcli.figures.Drawing) -> list[dict[str, float]]:
         ("weighted-risk", "a_1", "weighted risk", ("a_1", "risk")),
         ("smooth", "score", "frequency", ("score", "frequency")),
         ("corp", "score", "frequency", ("score", "frequency")),
+        ("ks", "score", "frequency", ("score", "frequency")),
     ],
 )
 def test_curves_tell_points_of_their_table(figure, x, y, columns):

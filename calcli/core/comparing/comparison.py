@@ -30,7 +30,7 @@ Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "
 SIGNS = {"lower": 1, "higher": -1, "zero": 0, "none": 0}  # of a change for the worse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Difference:
     """How a metric differs between a baseline and a candidate.
 
@@ -64,8 +64,11 @@ class Difference:
     corrected_p: float
     margin: float
     verdict: Verdict
-    signature: str = field(repr=False)
+    signature: str
     no_interval: str = ""
+
+    def __repr__(self) -> str:
+        return f"<{self.call}: {self.baseline:.4g} to {self.candidate:.4g}, {self.verdict}>"
 
     @property
     def value(self) -> float:

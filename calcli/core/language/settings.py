@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
+from calcli.core.language.brief import brief
 from calcli.core.language.calibrationerrors import BINS, MIN_ROWS
 from calcli.core.language.declaring import (
     FLAG,
@@ -49,7 +50,7 @@ def _recalibrator(value: Any) -> str:
 
 
 @documented()
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings:
     """What is to be computed, and how.
 
@@ -173,6 +174,9 @@ class Settings:
         "NAME=FILE",
         in_policies=True,
     )
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def intervals(self) -> bool:
