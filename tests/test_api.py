@@ -290,6 +290,17 @@ def test_what_has_many_settings_shows_those_that_were_changed():
     assert repr(difference).startswith("<accuracy: 0.9294 to 0.9294, ")
 
 
+def test_categories_as_polars_hands_them_over_are_labels():
+    frame = pd.read_csv(CANCER)
+    codes, names = pd.factorize(frame["label"])
+    views = pa.array(names.tolist(), pa.string_view())
+    labels = pa.DictionaryArray.from_arrays(pa.array(codes, pa.uint32()), views)
+    table = pa.table({"label": labels, **{name: frame[name] for name in frame if name.startswith("prob_")}})
+    assert calcli.evaluate(table, metrics="brier", **FEW)["brier"].value == pytest.approx(
+        calcli.evaluate(CANCER, metrics="brier", **FEW)["brier"].value, abs=1e-12
+    )
+
+
 def test_slices_of_a_data_frame():
     frame = pd.read_csv(CANCER).assign(half=lambda table: np.where(table.index % 2, "odd", "even"))
     report = calcli.evaluate(frame, by="half", metrics="accuracy", **FEW)
