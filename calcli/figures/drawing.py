@@ -175,6 +175,8 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     if any(evaluation.predictions.of_answers for evaluation in evaluations.values()):
         _refuse_classes(kind, view.lens)
     refuse_more_systems([kind], len(evaluations))
+    if kind.of_two:
+        _refuse_more_classes(kind, evaluations)
     if view.region != "all" and not kind.one_score:
         raise UsageError(f"the figure {kind.name} shows all rows; leave out --region {view.region}")
     if kind.one_score and view.lens == USUAL:
@@ -201,6 +203,17 @@ def _refuse_classes(kind: FigureKind, lens: str) -> None:
         raise UsageError(f"the figure {kind.name}: {reason(kind)}")
     if lens not in (LENS, USUAL):
         raise UsageError(f"--lens {lens}: {no_lens(lens)}")
+
+
+def _refuse_more_classes(kind: FigureKind, evaluations: Evaluations) -> None:
+    """Raise a UsageError unless all are of two classes."""
+    for evaluation in evaluations.values():
+        predictions = evaluation.predictions
+        if predictions.n_classes != 2:
+            raise UsageError(
+                f"the figure {kind.name} needs 2 classes, but {predictions.provenance.path} has "
+                f"{predictions.n_classes}; see --against-rest"
+            )
 
 
 def _named(evaluations: Evaluations) -> str:

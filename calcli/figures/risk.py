@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import RiskCurve, risk_curve
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
@@ -32,20 +31,7 @@ CAPTION = (
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
-    """Return the figure, and the risk curve of each system.
-
-    Raises
-    ------
-    UsageError
-        If there are not two classes.
-    """
-    for evaluation in evaluations.values():
-        predictions = evaluation.predictions
-        if predictions.n_classes != 2:
-            raise UsageError(
-                f"risk curves need 2 classes, and {predictions.provenance.path} has {predictions.n_classes};"
-                " see the figure rejection"
-            )
+    """Return the figure, and the risk curve of each system."""
     results = {
         system: risk_curve(
             problem_of(evaluation, "class-1"),

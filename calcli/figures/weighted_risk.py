@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import WeightedRiskCurve, weighted_risk
-from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
@@ -29,20 +28,7 @@ CAPTION = (
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
-    """Return the figure, and the weighted risks of each system.
-
-    Raises
-    ------
-    UsageError
-        If there are not two classes.
-    """
-    for evaluation in evaluations.values():
-        predictions = evaluation.predictions
-        if predictions.n_classes != 2:
-            raise UsageError(
-                f"the figure weighted-risk needs 2 classes, and {predictions.provenance.path} has "
-                f"{predictions.n_classes}; see --against-rest"
-            )
+    """Return the figure, and the weighted risks of each system."""
     results = {
         system: weighted_risk(problem_of(evaluation, "class-1"), log_loss_of(evaluation))
         for system, evaluation in evaluations.items()

@@ -28,7 +28,10 @@ def find_again(record: CalibratorRecord, contents: Contents, options: ReadOption
         look = replace(look, scores=str(record.fitted_on["scores"]))
     try:
         return contents.find(look, labelled=False)
-    except InputError:
+    except InputError as fault:
+        gone = [name for name in columns if name not in contents.columns]
+        if look.scores is None and 0 < len(gone) < len(columns):
+            raise InputError(f"missing of the columns of the fit: {listed(gone)}; {fault}") from fault
         if not known or look.scores is not None:
             raise
         return contents.find(replace(look, scores=",".join(columns)), labelled=False)
@@ -62,9 +65,12 @@ def classes_of(
     """
     known = record.classes
     if max(width, 2) != len(known):
+        axes = (
+            "" if stored else "; of an array of more than two axes, --class-axis says which has the classes"
+        )
         raise InputError(
             f"{name} has scores of {max(width, 2)} classes, but the calibrator was fitted on {len(known)}: "
-            f"{listed(known)}; of an array of more than two axes, --class-axis says which has the classes"
+            f"{listed(known)}{axes}"
         )
     if width == 1:
         second = options.positive or (stored or options.classes or known)[-1]

@@ -211,7 +211,7 @@ def test_systems_in_a_figure_of_classes_have_the_same_ones(two, three):
 
 
 def test_figures_that_do_not_fit_say_what_does(three, evaluations):
-    with pytest.raises(UsageError, match=r"risk curves need 2 classes, and .* has 3"):
+    with pytest.raises(UsageError, match=r"the figure risk needs 2 classes, but .* has 3"):
         draw("risk", {"a": three})
     with pytest.raises(UsageError, match="did you mean 'simplex'"):
         draw("simplx", {"a": three})

@@ -6,6 +6,7 @@ import gc
 import io
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -349,6 +350,12 @@ HEAD = "prob_cat,prob_dog,prob_eel\n"
 )
 def test_bad_tables(tmp_path, text, message):
     refused(tmp_path, message, text)
+
+
+def test_a_column_of_the_fit_that_is_gone_is_named(tmp_path):
+    record = replace(RECORD, fitted_on={"columns": NEW})
+    text = "label,prob_cat,prob_dog\ncat,0.2,0.3\n"
+    refused(tmp_path, "missing of the columns of the fit: prob_eel; .*in.csv", text, record)
 
 
 def test_bad_calls(tmp_path):

@@ -194,9 +194,11 @@ class Predictions:
         origin, scores = self.provenance, self.scores
         taken = origin.taken if len(origin.taken) < 6 else (*origin.taken[:3], "...", origin.taken[-1])
         what = f"{origin.read_as} ({', '.join(taken)})" if taken else origin.read_as
-        labels, size = "labels from", f"{self.n_rows:,} rows of {self.n_classes:,} classes"
+        labels, size = "labels from", f"{self.n_rows:,} row{'s' * (self.n_rows > 1)}"
         if self.of_answers:
-            labels, size = "right by", f"{self.n_rows:,} rows"
+            labels = "right by"
+        else:
+            size += f" of {self.n_classes:,} classes"
         size += origin.joined
         kind = f"{scores.kind}: {scores.kind_reason}"
         return f"read as {what}, {labels} {origin.labels}; {size}; {kind}", *origin.doubts

@@ -280,6 +280,8 @@ class FigureKind(Entry):
         The least and the largest number of classes for which a report has it; None if it never does.
     of_classes
         The figure in its place through the lens class-wise.
+    of_two
+        Whether it is of two classes only.
     without_data
         Whether it shows no data: it takes no files.
     """
@@ -294,4 +296,5 @@ class FigureKind(Entry):
     bins: Literal["scores", "vectors"] | None = None
     standard: tuple[float, float] | None = None
     of_classes: str = ""
+    of_two: bool = False
     without_data: bool = False

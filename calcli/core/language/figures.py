@@ -84,6 +84,7 @@ FIGURES: dict[str, FigureKind] = {
             metrics=("log_loss",),
             most_systems=LINES,
             standard=(2, 2),
+            of_two=True,
         ),
         FigureKind(
             name="weighted-risk",
@@ -94,6 +95,7 @@ FIGURES: dict[str, FigureKind] = {
             metrics=("log_loss",),
             most_systems=LINES,
             needs_classes="weighs the costs of two classes",
+            of_two=True,
         ),
         FigureKind(
             name="rejection",
@@ -140,6 +142,7 @@ FIGURES: dict[str, FigureKind] = {
             lens="class-0",
             most_systems=LINES,
             needs_classes="moves the posterior of a class",
+            of_two=True,
         ),
         FigureKind(
             name="refinement",
