@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from calcli.core.comparing.policy import Checked
+from calcli.report.numbers import counted
 
 
 def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = False) -> str:
@@ -34,7 +35,7 @@ def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = 
                 place = _place(policy, outcome.rule.title)
                 lines.append(command(kind, f"{one.path}: {outcome.status}: {outcome.reason}", place))
         if one.outcomes and one.count("passed") == len(one.outcomes):
-            message = f"{one.path}: all {len(one.outcomes)} rules passed"
+            message = f"{one.path}: {counted(len(one.outcomes), 'rule')} passed"
             lines.append(command("notice", message, {"title": "calcli check"}))
     return "".join(f"{line}\n" for line in lines)
 

@@ -20,6 +20,7 @@ from calcli.report.wording import NONE
 
 ROWS_A_CLASS = 10  # fewer, and what is learned of a class is mostly noise
 ROWS_A_PARAMETER = 10
+ROUNDING = 1e-9  # accuracies nearer to each other differ by the order in which rows are added
 LISTED = 12  # an array longer than this is shown by its range
 AS_IS = "none (as they are)"
 BETTER = {"log_loss": "lower", "brier": "lower", "ece": "lower", "accuracy": "higher"}
@@ -289,7 +290,7 @@ def _losses(fit: Fit) -> Iterator[Warning]:
             yield Warning("no_gain", f"The fit wins nothing beyond chance; {how} {changes}: do not use it.")
         else:
             yield Warning("worse", f"The fit makes things worse {how}: {changes}.")
-    if judged["accuracy"] < fit.before["accuracy"]:
+    if judged["accuracy"] < fit.before["accuracy"] - ROUNDING:
         fall = f"{number(fit.before['accuracy'])} to {number(judged['accuracy'])}"
         mend = "--preserve-top1 keeps the predicted classes"
         yield Warning("accuracy_lost", f"The accuracy falls {how}, from {fall}; {mend}.")

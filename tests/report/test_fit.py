@@ -111,6 +111,8 @@ def test_accuracy_lost_names_the_option(plain):
     lost = replace(plain, cross_validated=plain.cross_validated | {"accuracy": 0.1})
     assert codes(lost) == ["accuracy_lost"]
     assert "--preserve-top1" in fit_warnings(lost)[0].message
+    rounded = plain.before["accuracy"] - 2e-16
+    assert codes(replace(plain, cross_validated=plain.cross_validated | {"accuracy": rounded})) == []
 
 
 def test_few_rows():
