@@ -12,10 +12,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from calcli.core.curves.calibration_maps import BINS, SPREAD, CalibrationMap
 from calcli.core.curves.calibration_maps import calibration_map as map_of
 from calcli.core.curves.log_odds import from_log_odds, log_odds
+from calcli.core.curves.needs import thinned_of
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import require_classes
 from calcli.core.language.errors import UsageError
+from calcli.core.language.figures import FIGURES
 from calcli.figures.drawing import Evaluations, Made, View, classes_of
 from calcli.figures.inline import tell, tell_curves
 from calcli.figures.naming import wrapped
@@ -45,7 +47,8 @@ def make(evaluations: Evaluations, view: View) -> Made:
             predictions = evaluation.predictions
             require_classes(predictions, record.classes, name)
             record.refuse_kind(predictions.kind, predictions.provenance.path)
-            results[f"{name} on {system}"] = map_of(record.calibrator, predictions, raw=record.raw)
+            rows = thinned_of(evaluation, FIGURES["calibration-map"])
+            results[f"{name} on {system}"] = map_of(record.calibrator, rows, raw=record.raw)
     return (
         calibration_map(results, classes_of(evaluations)),
         results,

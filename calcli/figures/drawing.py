@@ -22,7 +22,7 @@ from calcli.core.language.answers import LENS, no_lens, reason
 from calcli.core.language.brief import brief
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
-from calcli.core.language.expressions import parse_metrics, region_ends
+from calcli.core.language.expressions import region_ends
 from calcli.core.language.figures import FIGURES, USUAL, find_figure, refuse_more_systems, standard_names
 from calcli.core.problems.problem import Problem
 from calcli.figures.output import save
@@ -302,19 +302,3 @@ def require_same_classes(evaluations: Evaluations) -> None:
     first, *others = (evaluation.predictions for evaluation in evaluations.values())
     for other in others:
         require_classes(other, first.classes, first.provenance.path)
-
-
-def asked(figure: str, evaluation: Evaluation, view: View) -> list[str]:
-    """Return those metrics of an evaluation that a figure is to show.
-
-    Raises
-    ------
-    UsageError
-        If none of them was computed.
-    """
-    calls = parse_metrics(view.metrics or FIGURES[figure].metrics, evaluation.settings.defaults)
-    asked = [str(call) for call in calls]
-    found = [name for name in asked if name in evaluation.estimates]
-    if not found:
-        raise UsageError(f"the figure {figure} needs metrics that were not computed: {', '.join(asked)}")
-    return found

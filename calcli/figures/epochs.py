@@ -14,11 +14,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from calcli.core.curves.needs import shown_metrics
 from calcli.core.curves.series import Course, Courses, courses, p_of
 from calcli.core.curves.smoothing import smoother
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.expressions import parse_metrics
-from calcli.figures.drawing import Evaluations, Made, View, asked
+from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import short, titles
 from calcli.figures.style import COLUMN, DASHES, GRID, MUTED, SERIES, Look, new_figure, styled
@@ -39,7 +40,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the course of each metric."""
     systems = {
         evaluation.predictions.provenance.path: {
-            name: evaluation.estimates[name] for name in asked("epochs", evaluation, view)
+            name: evaluation.estimates[name] for name in shown_metrics("epochs", evaluation, view.metrics)
         }
         for evaluation in evaluations.values()
     }

@@ -13,10 +13,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 
-from calcli.core.curves.simplex import TRIANGLES, Simplex, simplexes
+from calcli.core.curves.needs import outcomes_lens
+from calcli.core.curves.simplex import TRIANGLES, Simplex, outcomes, simplexes
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Recursive
 from calcli.figures.drawing import Evaluations, Made, View
@@ -61,24 +61,7 @@ def _simplexes(evaluation: Evaluation, view: View) -> dict[str, Simplex]:
     binning: int | Recursive | None = TRIANGLES if settings.bins == Settings.bins else settings.bins
     if view.binning == "recursive":
         binning = None if settings.min_rows is None else Recursive(settings.min_rows)
-    lens = outcomes_lens(view.lens, settings)
-    return simplexes(evaluation.predictions, lens, settings.groups, binning)
-
-
-def outcomes_lens(lens: str, settings: Settings) -> str:
-    """Return the lens of a figure of several outcomes: the only groups, or all classes, if none is asked for.
-
-    Raises
-    ------
-    UsageError
-        If there are several partitions to choose from.
-    """
-    if lens != View.lens:
-        return lens
-    known = settings.groups
-    if len(known) > 1:
-        raise UsageError(f"a simplex shows one of the class groups; choose with --lens: {', '.join(known)}")
-    return next(iter(known), "canonical")
+    return simplexes(outcomes(evaluation, outcomes_lens(view.lens, settings)), binning)
 
 
 @styled

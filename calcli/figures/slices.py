@@ -13,12 +13,12 @@ from matplotlib.ticker import MaxNLocator
 
 from calcli.core.curves.forest import Forest
 from calcli.core.curves.forest import forest as forest_of
+from calcli.core.curves.needs import shown_metrics
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.errors import UsageError
-from calcli.figures.drawing import Evaluations, Made, View, asked
+from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
 from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, FAINT, GRID, MUTED, PANEL, SERIES, Look, new_figure, styled
@@ -32,22 +32,9 @@ MOST = 40  # slices in a figure
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
-    """Return the figure, and a forest for each system.
-
-    Raises
-    ------
-    UsageError
-        If there is no column to slice by, or probabilities were moved.
-    """
-    if not view.by:
-        raise UsageError("the figure slices needs a column to slice by: --by COLUMN")
-    if any(evaluation.settings.shift_to_priors for evaluation in evaluations.values()):
-        raise UsageError(
-            "the figure slices weights each slice to --priors, but moves no probabilities; leave out "
-            "--shift-to-priors"
-        )
+    """Return the figure, and a forest for each system."""
     results = {
-        system: forest_of(evaluation, view.by, asked("slices", evaluation, view))
+        system: forest_of(evaluation, view.by, shown_metrics("slices", evaluation, view.metrics))
         for system, evaluation in evaluations.items()
     }
     return forest(results), results, caption(results)

@@ -10,6 +10,8 @@ from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
 from calcli.core.curves.calibration_maps import FLAT, TemperatureCurve
 from calcli.core.curves.calibration_maps import temperature_curve as curve_of
+from calcli.core.curves.needs import thinned_of
+from calcli.core.language.figures import FIGURES
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
@@ -23,7 +25,8 @@ CAPTION = (
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the curve of each system."""
-    results = {system: curve_of(evaluation.predictions) for system, evaluation in evaluations.items()}
+    kind = FIGURES["temperature"]
+    results = {system: curve_of(thinned_of(evaluation, kind)) for system, evaluation in evaluations.items()}
     return temperature_curve(results), results, CAPTION
 
 

@@ -10,21 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from calcli.core.comparing.policy import Rule, failure, parse_failure
-from calcli.core.curves.needs import lenses_of, problem_of, usual_lens
+from calcli.core.curves.needs import looks_of, problem_of, usual_lens
 from calcli.core.curves.reliability import Reliability, reliability
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.errors import find_estimator
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
 from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.measurements import NOTHING
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
+from calcli.core.evaluating.sliced import slices_of, with_corrected_p
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
-from calcli.core.language.figures import FIGURES, USUAL
+from calcli.core.language.figures import USUAL, find_figures, standard_names
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python
@@ -106,8 +107,8 @@ def evaluate(
     _refuse_rows(predictions, asked, columns)
     evaluation = evaluate_predictions(predictions, asked, companions=companions)
     refuse_idle(evaluation, companions)
-    results = tuple(_results(predictions, evaluation, columns, companions))
-    return Report(results, evaluation.settings, evaluation=evaluation)
+    evaluation.slices.update(slices_of(predictions, columns, evaluation.summary, companions))
+    return Report(tuple(_results(evaluation)), evaluation.settings, evaluation=evaluation)
 
 
 def evaluate_files(
@@ -182,11 +183,11 @@ def evaluate_files(
             _refuse_classes(predictions, per_class=per_class)
             watch = watcher(name, predictions.n_rows)
             asked = asked_of(predictions)
-            lenses = (
-                lenses_of(FIGURES.values(), predictions, USUAL, asked) if folder or html or diagram else ()
-            )
+            shown_figures = find_figures(standard_names(predictions.n_classes))
+            looks = looks_of(shown_figures, predictions, USUAL, asked)
+            looks = looks if folder or html or diagram else NOTHING
             _refuse_rows(predictions, asked, by)
-            evaluation = evaluate_predictions(predictions, asked, watch, companions, lenses)
+            evaluation = evaluate_predictions(predictions, asked, watch, companions, looks)
             refuse_idle(evaluation, companions)
             if folder or html:
                 from calcli.work.page import standard_pictures
@@ -197,7 +198,8 @@ def evaluate_files(
             if diagram:
                 diagrams.append(_reliability(evaluation))
             _save(predictions, asked, state, watcher)
-            results += _results(predictions, evaluation, by, companions)
+            evaluation.slices.update(slices_of(predictions, by, evaluation.summary, companions))
+            results += _results(evaluation)
         failures = broken(results, rules)
         shown = EvaluationReport(results, settings, per_class, diagrams, unread, failures, sort, details)
         if folder:
@@ -299,16 +301,11 @@ def _reliability(evaluation: Evaluation) -> Reliability:
     return reliability(problem, lens, estimator, evaluation.estimates, settings.draws, settings.seed)
 
 
-def _results(
-    predictions: Predictions, evaluation: Evaluation, by: Sequence[str], companions: Companions | None
-) -> list[Result]:
+def _results(evaluation: Evaluation) -> list[Result]:
     """Return what is reported of all rows, then of each slice, p-values corrected for the number of them."""
     found = [summarize(evaluation)]
-    for column in by:
-        parts = [
-            replace(summarize(own), slice=part)
-            for part, own in evaluate_slices(predictions, column, evaluation.summary, companions)
-        ]
+    for slices in evaluation.slices.values():
+        parts = [Result(**vars(own)) for own in slices]
         corrected = with_corrected_p([part.estimates for part in parts], list(map(is_compared, parts)))
         found += [replace(part, estimates=own) for part, own in zip(parts, corrected, strict=True)]
     return found

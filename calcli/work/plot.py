@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.curves.cumulative import KNOTS
-from calcli.core.curves.needs import lenses_of, metrics_of
+from calcli.core.curves.forest import keep_slices
+from calcli.core.curves.needs import looks_of, metrics_of, shown_metrics
 from calcli.core.curves.smoothing import smoother
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
@@ -151,8 +152,9 @@ def plot_files(
         selected = chosen_on(select_on, select, options, settings, watcher)
         view = replace(view, selected=(f"best {select} on {select_on}", selected))
     with filled_folder(output) if output else nullcontext() as folder:
-        drawn = kinds if figures else FIGURES.values()
-        evaluations = _evaluations(files, options, settings, companions, kinds, drawn, lens, engine, watcher)
+        evaluations = _evaluations(
+            files, options, settings, companions, kinds, view, engine, watcher, standard=not figures
+        )
         inputs = [one.summary.input for one in evaluations.values()]
         evaluations = _of_bins(evaluations, bins) if bins else evaluations
         names = [kind.name for kind in kinds]
@@ -242,10 +244,11 @@ def _evaluations(
     settings: Settings,
     companions: Companions | None,
     kinds: Sequence[FigureKind],
-    drawn: Iterable[FigureKind],
-    lens: str,
+    view: View,
     engine: Engine | None,
     watcher: Watcher,
+    *,
+    standard: bool,
 ) -> dict[str, Evaluation]:
     """Read files and evaluate what figures need of each, by its short name."""
 
@@ -257,8 +260,12 @@ def _evaluations(
         predictions = predictions_in([file], options, engine, asked)
         wanted = asked(predictions)
         watch = watcher(name, predictions.n_rows)
-        lenses = lenses_of(drawn, predictions, lens, settings)
-        evaluations[name] = evaluate(predictions, wanted, watch, companions, lenses)
+        usual = standard_names(predictions.n_classes, view.lens, view.region) if standard else ()
+        looks = looks_of([*find_figures(usual), *kinds], predictions, view.lens, settings)
+        evaluations[name] = evaluate(predictions, wanted, watch, companions, looks)
+        if FIGURES["slices"] in kinds:
+            shown = shown_metrics("slices", evaluations[name], view.metrics)
+            keep_slices(evaluations[name], view.by, shown)
     return evaluations
 
 

@@ -14,13 +14,10 @@ from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.binning import Bins
 from calcli.core.data.logspace import log_softmax, log_sum_exp
-from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.core.problems.problem import ordered_problem
+from calcli.core.state.thinned import ThinnedRows
 
-ROWS = 20_000  # rows looked at, evenly thinned: a line in print shows no more
-NUMBERS = 2_000_000  # probabilities looked at, if that is more, for the temperature
-BLOCK_ROWS = 1024
 POINTS = 201
 BINS = 15
 RUNS = 40  # of rows of about one score, evenly spaced in log-odds
@@ -113,23 +110,21 @@ class TemperatureCurve:
         return {"": {"temperature": self.temperature, "log_loss": self.log_loss}, "optimum": optimum}
 
 
-def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bool = False) -> CalibrationMap:
+def calibration_map(calibrator: Calibrator, thinned: ThinnedRows, *, raw: bool = False) -> CalibrationMap:
     """Return what a fitted calibrator makes of the scores of some data, such as those of its fit.
-
-    Of more than 20,000 rows an evenly thinned part is looked at.
 
     Parameters
     ----------
     calibrator
         Fitted to these classes.
-    predictions
-        Scores and labels.
+    thinned
+        Rows of these data.
     raw
         Whether it takes raw logits, of which the calibrated score of two classes is not a function.
     """
-    scores, labels, weights = thinned_rows(predictions, ROWS)
+    scores, labels = thinned.scores, thinned.labels
     probs = np.exp(log_softmax(scores))
-    if predictions.n_classes == 2:
+    if scores.shape[1] == 2:
         lens, chosen = "class-1", np.ones(len(labels), np.intp)
     else:
         lens, chosen = "top-1", probs.argmax(1)
@@ -141,10 +136,10 @@ def calibration_map(calibrator: Calibrator, predictions: Predictions, *, raw: bo
         after = low = high = calibrator.predict_proba(np.log(np.stack([1 - before, before], axis=1)))[:, 1]
     else:
         before, after, low, high = _summary(score, calibrator.predict_proba(scores)[rows, chosen])
-    problem = ordered_problem(score, outcome, weights)
+    problem = ordered_problem(score, outcome, thinned.weights)
     even = tuple(from_log_odds(np.linspace(low_end, high_end, BINS + 1)).tolist())
     bins = problem.bins(even if lens == "class-1" else "equal-width", BINS)
-    return CalibrationMap(lens, before, after, low, high, bins, predictions.n_rows)
+    return CalibrationMap(lens, before, after, low, high, bins, thinned.all_rows)
 
 
 def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]:
@@ -164,19 +159,18 @@ def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles
     return mean, calibrated, low, high
 
 
-def temperature_curve(predictions: Predictions, widest: float = 8.0) -> TemperatureCurve:
+def temperature_curve(thinned: ThinnedRows, widest: float = 8.0) -> TemperatureCurve:
     """Return the log-loss against the temperature, from 1 / widest to widest.
 
-    Rows whose label has probability 0 would make it infinite everywhere and are left out. Of many rows an
-    evenly thinned part is looked at.
+    Rows whose label has probability 0 would make it infinite everywhere and are left out.
 
     Raises
     ------
     InputError
         If no row is left.
     """
-    scores, labels, weights = thinned_rows(predictions, max(ROWS, NUMBERS // predictions.n_classes))
-    log_probs, rows = log_softmax(scores), len(labels)
+    labels, weights = thinned.labels, thinned.weights
+    log_probs, rows = log_softmax(thinned.scores), len(labels)
     own = log_probs[np.arange(len(labels)), labels]
     possible = np.isfinite(own)
     if not possible.any():
@@ -195,20 +189,4 @@ def temperature_curve(predictions: Predictions, widest: float = 8.0) -> Temperat
         if temperature[0] <= found <= temperature[-1]:
             best, least = found, loss(found)
     left_out = int(np.count_nonzero(~possible))
-    return TemperatureCurve(temperature, losses, best, least, rows, predictions.n_rows, left_out)
-
-
-def thinned_rows(predictions: Predictions, limit: int) -> tuple[Doubles, NDArray[np.intp], Doubles | None]:
-    """Return logits or log-probabilities, labels and weights of at most `limit` rows, evenly spaced."""
-    kept = np.unique(np.linspace(0, predictions.n_rows - 1, min(limit, predictions.n_rows)).astype(np.intp))
-    parts, start = [], 0
-    for block in predictions.scores.blocks(BLOCK_ROWS):
-        first, last = np.searchsorted(kept, [start, start + len(block)])
-        parts.append(block[kept[first:last] - start].astype(np.float64))
-        start += len(block)
-    scores = np.concatenate(parts)
-    if predictions.kind == "probs":
-        with np.errstate(divide="ignore"):
-            scores = np.log(scores)
-    weights = None if predictions.weights is None else predictions.weights[kept].astype(np.float64)
-    return scores, predictions.labels[kept].astype(np.intp), weights
+    return TemperatureCurve(temperature, losses, best, least, rows, thinned.all_rows, left_out)

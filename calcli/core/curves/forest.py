@@ -13,7 +13,8 @@ from calcli.core.data.arrays import Tables
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.evaluating.sliced import apart, evaluate_slices
+from calcli.core.evaluating.sliced import apart, slices_of
+from calcli.core.language.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,38 @@ class Forest:
         return self.thin(name), -badness[estimate.call.entry.direction]
 
 
+def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence[str]) -> None:
+    """Have an evaluation keep what its slices say, for `forest`, whose parameters these are.
+
+    Raises
+    ------
+    UsageError
+        If there is no column to slice by, or probabilities were moved.
+    InputError
+        If there is no such column, or it has too many values.
+    """
+    if not columns:
+        raise UsageError("the figure slices needs a column to slice by: --by COLUMN")
+    if evaluation.settings.shift_to_priors:
+        raise UsageError(
+            "the figure slices weights each slice to --priors, but moves no probabilities; leave out "
+            "--shift-to-priors"
+        )
+    settings = replace(
+        evaluation.settings, metrics=tuple(evaluation.estimates[name].call.asked for name in expressions)
+    )
+    whole = replace(evaluation.summary, settings=settings)
+    kept = {
+        column
+        for column, found in evaluation.slices.items()
+        if all(one.estimates.keys() >= set(expressions) for one in found)
+    }
+    missing = [column for column in columns if column not in kept]
+    evaluation.slices.update(slices_of(evaluation.predictions, missing, whole))
+
+
 def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence[str]) -> Forest:
-    """Evaluate metrics in every slice.
+    """Return metrics in every slice; what the evaluation does not have of slices is evaluated.
 
     Parameters
     ----------
@@ -113,15 +144,12 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
 
     Raises
     ------
-    InputError
-        If there is no such column, or it has too many values.
+    UsageError, InputError
+        As `keep_slices`.
     """
-    metrics = tuple(evaluation.estimates[name].call.asked for name in expressions)
-    settings = replace(evaluation.settings, metrics=metrics)
-    whole = replace(evaluation.summary, settings=settings)
-    slices, rows = {}, {}
-    for column in columns:
-        for part, found in evaluate_slices(evaluation.predictions, column, whole):
-            slices[str(part)], rows[str(part)] = found.estimates, found.predictions.n_rows
-    whole_estimates = {name: evaluation.estimates[name] for name in expressions}
-    return Forest(whole_estimates, slices, rows, evaluation.predictions.n_rows)
+    keep_slices(evaluation, columns, expressions)
+    found = {str(one.slice): one for column in columns for one in evaluation.slices[column]}
+    slices = {name: {each: one.estimates[each] for each in expressions} for name, one in found.items()}
+    rows = {name: one.input.rows for name, one in found.items()}
+    whole = {name: evaluation.estimates[name] for name in expressions}
+    return Forest(whole, slices, rows, evaluation.predictions.n_rows)

@@ -1,4 +1,4 @@
-"""What figures need of an evaluation: its metrics, and the induced problem of any one-dimensional lens."""
+"""What figures need of an evaluation: its metrics, problems of lenses, evenly spaced rows and slices."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 
 from calcli.core.data.blocks import sweep, working_dtype
 from calcli.core.data.predictions import Predictions
+from calcli.core.evaluating.measurements import Looks
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import RECALIBRATION_LIMIT
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import parse_metric
-from calcli.core.language.figures import USUAL
+from calcli.core.language.expressions import parse_metric, parse_metrics
+from calcli.core.language.figures import FIGURES, USUAL
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import Groups, find_scalar_lens
+from calcli.core.problems.lenses import Groups, Lens, find_lens, find_scalar_lens
 from calcli.core.problems.marginal import marginal_problem
 from calcli.core.problems.problem import Problem, ordered_problem
-from calcli.core.problems.vectors import canonical_lens, members_by_name
+from calcli.core.problems.vectors import VectorLens, VectorProblem, members_by_name
 from calcli.core.state.collectors import RowTable
+from calcli.core.state.thinned import ThinnedRows, thinned_rows
 from calcli.core.state.vectors import VectorTable
 
 
@@ -51,13 +53,42 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     return problem.in_region(region, owner)
 
 
+def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:
+    """Return the problem of a lens of several outcomes: a kept one, else from another pass over the rows.
+
+    Raises
+    ------
+    UsageError
+        If there is no such lens for that number of classes.
+    """
+    if lens not in evaluation.vectors:
+        evaluation.vectors[lens] = _vectors(evaluation, lens)
+    return evaluation.vectors[lens]
+
+
+def thinned_of(evaluation: Evaluation, figure: FigureKind) -> ThinnedRows:
+    """Return the rows a figure looks at: kept ones, else from another pass over the rows."""
+    predictions = evaluation.predictions
+    limit = figure.rows_of(predictions.n_classes)
+    if limit not in evaluation.thinned:
+        evaluation.thinned[limit] = thinned_rows(predictions, limit, evaluation.settings.precision)
+    return evaluation.thinned[limit]
+
+
 def _pooled(evaluation: Evaluation) -> Problem:
+    vectors = evaluation.vectors.get("canonical") or _vectors(evaluation, "canonical")  # too large to keep
+    return marginal_problem(vectors.probs, vectors.labels, vectors.weights)
+
+
+def _vectors(evaluation: Evaluation, lens: str) -> VectorProblem:
     predictions, precision = evaluation.predictions, evaluation.settings.precision
-    table = VectorTable(
-        canonical_lens(predictions.n_classes), predictions, working_dtype(predictions, precision)
-    )
+    groups = members_by_name(evaluation.settings.groups, predictions.classes)
+    found = find_lens(lens, predictions.n_classes, groups)
+    if not isinstance(found, VectorLens):
+        raise UsageError(f"the lens {lens} has one outcome")
+    table = VectorTable(found, predictions, working_dtype(predictions, precision))
     sweep(predictions, [table], precision)
-    return marginal_problem(table.problem.probs, table.problem.labels, table.problem.weights)
+    return table.problem
 
 
 def _induced(evaluation: Evaluation, lens: str) -> Problem:
@@ -83,6 +114,33 @@ def usual_lens(every: Iterable[Predictions]) -> str:
     return "class-1" if alike and first.n_classes == 2 and not first.of_answers else "top-1"
 
 
+def looks_of(figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings) -> Looks:
+    """Return what figures look at; parameters as for `lenses_of`."""
+    figures = list(figures)
+    groups = members_by_name(settings.groups, predictions.classes)
+    several = [outcomes_lens(lens, settings) for figure in figures if figure.bins == "vectors"]
+    known = {name: _known_lens(name, predictions.n_classes, groups) for name in several}
+    vectors = [name for name, found in known.items() if isinstance(found, VectorLens) and found.size <= 4]
+    rows = dict.fromkeys(figure.rows_of(predictions.n_classes) for figure in figures if figure.rows)
+    return Looks(lenses_of(figures, predictions, lens, settings), tuple(vectors), tuple(rows))
+
+
+def outcomes_lens(lens: str, settings: Settings) -> str:
+    """Return the lens of a figure of several outcomes: the only groups, or all classes, if none is asked for.
+
+    Raises
+    ------
+    UsageError
+        If there are several partitions to choose from.
+    """
+    if lens != USUAL:
+        return lens
+    known = settings.groups
+    if len(known) > 1:
+        raise UsageError(f"a simplex shows one of the class groups; choose with --lens: {', '.join(known)}")
+    return next(iter(known), "canonical")
+
+
 def lenses_of(
     figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings
 ) -> tuple[str, ...]:
@@ -106,15 +164,15 @@ def lenses_of(
         if figure.one_score or (figure.lens and least <= n_classes <= most):
             found[figure.lens or lens] = None
     groups = members_by_name(settings.groups, predictions.classes)
-    return tuple(name for name in found if _is_scalar(name, n_classes, groups))
+    return tuple(name for name in found if isinstance(_known_lens(name, n_classes, groups), Lens))
 
 
-def _is_scalar(lens: str, n_classes: int, groups: Groups) -> bool:
+def _known_lens(lens: str, n_classes: int, groups: Groups) -> Lens | VectorLens | None:
+    """Return a lens, or None if there is no such one; the figure tells what is wrong."""
     try:
-        find_scalar_lens(lens, n_classes, groups)
+        return find_lens(lens, n_classes, groups)
     except UsageError:
-        return False
-    return True
+        return None
 
 
 def metrics_of(
@@ -146,6 +204,22 @@ def metrics_of(
         elif affordable or not entry.family.fits:
             names.append(name)
     return tuple(dict.fromkeys(names)) or ("accuracy",)
+
+
+def shown_metrics(figure: str, evaluation: Evaluation, metrics: Sequence[str] = ()) -> list[str]:
+    """Return those metrics of an evaluation that a figure shows: of these, or else of its own.
+
+    Raises
+    ------
+    UsageError
+        If none of them was computed.
+    """
+    calls = parse_metrics(metrics or FIGURES[figure].metrics, evaluation.settings.defaults)
+    asked = [str(call) for call in calls]
+    found = [name for name in asked if name in evaluation.estimates]
+    if not found:
+        raise UsageError(f"the figure {figure} needs metrics that were not computed: {', '.join(asked)}")
+    return found
 
 
 def row_weights(problem: Problem) -> NDArray[np.float64]:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.curves.needs import vectors_of
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Array, Doubles, Tables
 from calcli.core.data.binning import Bins
-from calcli.core.data.blocks import sweep, working_dtype
-from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.chance import beyond_chance
 from calcli.core.estimators.partitions import cell_partition, vector_bins
+from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.problems.lenses import find_lens
 from calcli.core.problems.problem import Recursive
 from calcli.core.problems.splits import recursive_splits
 from calcli.core.problems.vectors import VectorLens, VectorProblem, members_by_name
-from calcli.core.state.vectors import VectorTable
 
 TRIANGLES = 64  # bins of equal size where nothing else is asked for, and recursive ones aimed at
 CORNERS = np.eye(3)
@@ -66,12 +64,7 @@ class Simplex:
         return {"": columns}
 
 
-def simplexes(
-    predictions: Predictions,
-    lens: str = "canonical",
-    groups: Mapping[str, Mapping[str, str]] | None = None,
-    binning: int | Recursive | None = TRIANGLES,
-) -> dict[str, Simplex]:
+def simplexes(problem: VectorProblem, binning: int | Recursive | None = TRIANGLES) -> dict[str, Simplex]:
     """Return the simplex of three outcomes, or of four the whole one and its four faces.
 
     A face is the triangle opposite to an outcome: the rows of the other three, with their probabilities
@@ -79,12 +72,8 @@ def simplexes(
 
     Parameters
     ----------
-    predictions
-        Scores and labels.
-    lens
-        The outcomes: "canonical" for the classes, "largest-2" or "largest-3", or the name of groups.
-    groups
-        The group of every class by its name, by the name of the partition.
+    problem
+        Three or four outcomes, as of `outcomes`.
     binning
         How many triangles of equal size, a square number, and for the whole of four outcomes bins of the same
         side; or recursive bins that follow the data, about as many if None.
@@ -96,11 +85,10 @@ def simplexes(
     Raises
     ------
     UsageError
-        If the lens has neither three nor four outcomes, or the number of triangles is not a square.
+        If the number of triangles is not a square.
     InputError
         If a face has no row.
     """
-    problem = outcomes(predictions, lens, groups)
     names = list(problem.names)
     found = {"": _simplex(problem, binning)}
     if len(names) == 3:
@@ -119,11 +107,22 @@ def simplexes(
     return found
 
 
-def outcomes(
-    predictions: Predictions, lens: str, groups: Mapping[str, Mapping[str, str]] | None = None
-) -> VectorProblem:
-    """Return the problem of three or four outcomes, classes and groups by their names; see `simplexes`."""
-    groups = groups or {}
+def outcomes(evaluation: Evaluation, lens: str = "canonical") -> VectorProblem:
+    """Return the problem of three or four outcomes, classes and groups by their names.
+
+    Parameters
+    ----------
+    evaluation
+        Whose rows are looked at.
+    lens
+        The outcomes: "canonical" for the classes, "largest-2" or "largest-3", or the name of groups.
+
+    Raises
+    ------
+    UsageError
+        If the lens has neither three nor four outcomes.
+    """
+    predictions, groups = evaluation.predictions, evaluation.settings.groups
     members = members_by_name(groups, predictions.classes)
     found = find_lens(lens, predictions.n_classes, members)
     size = found.size if isinstance(found, VectorLens) else 2
@@ -136,12 +135,11 @@ def outcomes(
             f"a simplex needs 3 or 4 classes, but {what}; put them into three groups with --class-groups, or "
             "say --lens largest-2"
         )
-    table = VectorTable(found, predictions, working_dtype(predictions))
-    sweep(predictions, [table])
+    problem = vectors_of(evaluation, lens)
     if lens in groups:
         names = tuple(groups[lens][predictions.classes[own[0]]] for own in members[lens])
-        return replace(table.problem, names=names)
-    return replace(table.problem, names=predictions.classes) if lens == "canonical" else table.problem
+        return replace(problem, names=names)
+    return replace(problem, names=predictions.classes) if lens == "canonical" else problem
 
 
 def _simplex(problem: VectorProblem, binning: int | Recursive | None) -> Simplex:

@@ -44,6 +44,8 @@ class Block:
         (n,) integers.
     weights
         (n,) row weights, or None.
+    scores
+        (n, K) scores as they were given.
     exp
         Unnormalized probabilities.
     top
@@ -57,7 +59,7 @@ class Block:
     """
 
     def __init__(self, scores: Floats, rows: slice, predictions: Predictions, buffer: Floats) -> None:
-        self.rows = rows
+        self.rows, self.scores = rows, scores
         self.labels = predictions.labels[rows]
         self.weights = None if predictions.weights is None else predictions.weights[rows]
         n, k = scores.shape

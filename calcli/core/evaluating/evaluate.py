@@ -19,7 +19,7 @@ from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.gathering import summed
-from calcli.core.evaluating.measurements import Measurements, Pass, UnitsOf
+from calcli.core.evaluating.measurements import NOTHING, Looks, Measurements, Pass, UnitsOf
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
     ClassRow,
@@ -46,7 +46,7 @@ def evaluate(
     settings: Settings | None = None,
     watch: Watch | None = None,
     companions: Companions | None = None,
-    lenses: Sequence[str] = (),
+    looks: Looks = NOTHING,
     test_classes: bool = True,
 ) -> Evaluation:
     """Evaluate predictions.
@@ -61,8 +61,8 @@ def evaluate(
         Called with the number of rows done as the pass goes on.
     companions
         Predictions that some metrics need beside them.
-    lenses
-        One-dimensional ones whose problems figures look at, beside the top-1 problem.
+    looks
+        What figures look at beside the top-1 problem.
     test_classes
         Whether the table of classes is tested as well, if the settings ask for every test.
 
@@ -72,10 +72,10 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
-    if companions in (None, Companions()) and (sums := summed(predictions, settings, watch, lenses)):
+    if companions in (None, Companions()) and (sums := summed(predictions, settings, watch, looks.lenses)):
         with suppress(NeedsRows):
             return assess(sums, settings, test_classes)
-    measured = measure(predictions, settings, watch, companions, lenses=lenses)
+    measured = measure(predictions, settings, watch, companions, looks=looks)
     return _resampled(assess(measured, settings, test_classes))
 
 
@@ -85,7 +85,7 @@ def measure(
     watch: Watch | None = None,
     companions: Companions | None = None,
     units_for: UnitsOf | None = None,
-    lenses: Sequence[str] = (),
+    looks: Looks = NOTHING,
 ) -> Measurements:
     """Return what one pass finds for the metrics of the settings.
 
@@ -98,16 +98,15 @@ def measure(
             "they depend on each other; leave out one of the two"
         )
     if isinstance(predictions, Remains) and predictions.state is not None:
-        return StoredMeasurements(predictions, predictions.state, settings, lenses)
+        return StoredMeasurements(predictions, predictions.state, settings, looks.lenses)
     calls = _calls(predictions, settings)
     if settings.priors is not None:
         predictions = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
 
     def kept() -> Measurements:
-        made = Pass(predictions, settings, companions, units_for, lenses)
+        made = Pass(predictions, settings, companions, units_for, looks)
         made.keep_rows({"hit": ROW_STATISTICS["hit"]})
-        for lens in made.seen:
-            made.keep_lens(lens)
+        made.keep_looks()
         made.keep_bins(settings.bins)
         if settings.test:  # of all classes
             made.keep_probs()
@@ -154,7 +153,15 @@ def assess(measured: Measurements, settings: Settings, test_classes: bool = True
         measured.clipped_rows,
         gap=_gap(found, measured, settings),
     )
-    return Evaluation(predictions, summary, problems, measured.class_bins(settings.bins), measured.posteriors)
+    return Evaluation(
+        predictions,
+        summary,
+        problems,
+        measured.class_bins(settings.bins),
+        measured.posteriors,
+        {lens: measured.vector_problem(lens) for lens in measured.looks.vectors},
+        {limit: measured.collected(("thinned", limit)) for limit in measured.looks.thinned},
+    )
 
 
 def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimate | None:

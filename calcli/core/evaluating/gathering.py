@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +13,7 @@ from calcli.core.data.blocks import Block, Collector, sweep
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.rows import LOG_ODDS
 from calcli.core.evaluating.families import FAMILIES
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Looks, Measurements, Pass
 from calcli.core.evaluating.stored import CLIPPED, StoredMeasurements, require_mergeable
 from calcli.core.evaluating.usual import default_metrics, gap_of
 from calcli.core.language.expressions import parse_metrics
@@ -54,11 +53,11 @@ def state_of(predictions: Predictions, settings: Settings | None = None, watch: 
 
 
 def summed(
-    predictions: Predictions, settings: Settings, watch: Watch | None, lenses: Sequence[str]
+    predictions: Predictions, settings: Settings, watch: Watch | None, lenses: tuple[str, ...]
 ) -> Measurements | None:
     """Return what a pass over many rows finds in sums, without keeping rows; None where some are needed.
 
-    Parameters as for `evaluate`.
+    Parameters as for `evaluate`, whose rows and problems of several outcomes figures look up later.
     """
     if predictions.n_rows <= MANY_ROWS or not _is_mergeable(settings):
         return None
@@ -83,9 +82,9 @@ def _is_mergeable(settings: Settings) -> bool:
     return not (settings.priors or settings.cluster or settings.costs or settings.decision_column)
 
 
-def _pass(predictions: Predictions, settings: Settings, lenses: Sequence[str] = ()) -> Pass:
+def _pass(predictions: Predictions, settings: Settings, lenses: tuple[str, ...] = ()) -> Pass:
     """Return what a pass is to keep for the metrics of the settings, and for every report."""
-    made = Pass(predictions, settings, lenses=lenses)
+    made = Pass(predictions, settings, looks=Looks(lenses))
     for name in (*made.seen, *(("class-0", "class-1") if predictions.n_classes == 2 else ())):
         made.keep_lens(name)
     made.keep_bins(settings.bins)

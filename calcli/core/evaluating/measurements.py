@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass
+from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -31,11 +31,34 @@ from calcli.core.state.classunits import ClassUnits
 from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
 from calcli.core.state.expectedmoments import ExpectedMoments
 from calcli.core.state.state import Facts
+from calcli.core.state.thinned import ThinnedRows
 from calcli.core.state.vectors import VectorTable
 
 T = TypeVar("T")
 FIRST = 5  # how many of the rows of infinite log-loss are named
 UnitsOf = Callable[[int], Units]
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What figures look at, which the pass for the metrics keeps as well.
+
+    Attributes
+    ----------
+    lenses
+        One-dimensional ones whose problems are kept, beside top-1.
+    vectors
+        Those of several outcomes.
+    thinned
+        Numbers of evenly spaced rows.
+    """
+
+    lenses: tuple[str, ...] = ()
+    vectors: tuple[str, ...] = ()
+    thinned: tuple[int, ...] = ()
+
+
+NOTHING = Looks()
 
 
 class Pass:
@@ -51,8 +74,8 @@ class Pass:
         Predictions that some metrics need beside them.
     units_for
         In a comparison: the units that change sides together, given how many sums are kept of each.
-    lenses
-        One-dimensional ones that are looked through whatever the metrics, beside top-1.
+    looks
+        What is kept whatever the metrics.
     """
 
     def __init__(
@@ -61,7 +84,7 @@ class Pass:
         settings: Settings,
         companions: Companions | None = None,
         units_for: UnitsOf | None = None,
-        lenses: Sequence[str] = (),
+        looks: Looks = NOTHING,
     ) -> None:
         self.predictions, self.settings = predictions, settings
         self.companions = companions or Companions()
@@ -72,7 +95,8 @@ class Pass:
         self._losses: dict[str, RowStatistic] = {}
         self.bins: set[int] = set()
         self._units_for = units_for
-        self.seen = tuple(dict.fromkeys(["top-1", *lenses]))
+        self.looks = looks
+        self.seen = tuple(dict.fromkeys(["top-1", *self.looks.lenses]))
         self._groups = members_by_name(settings.groups, predictions.classes)
 
     def keep(self, key: Hashable, make: Callable[[], Collector]) -> None:
@@ -100,6 +124,13 @@ class Pass:
         """
         if name not in self.lenses:
             self._add_lens(name, find_lens(name, self.predictions.n_classes, self._groups))
+
+    def keep_looks(self) -> None:
+        """Keep what figures look at."""
+        for name in (*self.seen, *self.looks.vectors):
+            self.keep_lens(name)
+        for limit in self.looks.thinned:
+            self.keep(("thinned", limit), partial(ThinnedRows, self.predictions, limit))
 
     def keep_probs(self) -> None:
         """Keep all probabilities, for what must put each class in order."""
@@ -150,8 +181,8 @@ class Measurements:
     ----------
     predictions, settings, companions, dtype
         Of the pass.
-    seen
-        One-dimensional lenses that are looked through whatever the metrics.
+    seen, looks
+        One-dimensional lenses that are looked through whatever the metrics, and all that figures look at.
     facts
         What it noticed about the scores.
     rows
@@ -173,7 +204,8 @@ class Measurements:
         expected: ExpectedMoments | None = None,
     ) -> None:
         self.predictions, self.settings, self.companions = made.predictions, made.settings, made.companions
-        self.dtype, self.seen, self.facts, self.rows = made.dtype, made.seen, facts, rows
+        self.dtype, self.seen, self.looks = made.dtype, made.seen, made.looks
+        self.facts, self.rows = facts, rows
         self._lenses, self._collectors = made.lenses, made.collectors
         self._expected = expected.moments if expected else {}
         self._once: dict[Hashable, Any] = {}

@@ -15,6 +15,8 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
+from calcli.core.problems.vectors import VectorProblem
+from calcli.core.state.thinned import ThinnedRows
 
 SHOWN = 4  # metrics in one line
 
@@ -332,6 +334,12 @@ class Evaluation:
         (K, m) equal-width bins of every class's probability.
     posteriors
         (N, K) true probabilities of the labels, where they were given.
+    vectors
+        Problems of several outcomes that were asked for, by lens.
+    thinned
+        Evenly spaced rows that were asked for, by their number.
+    slices
+        What was found out about the values of columns that were asked for, by column.
     """
 
     predictions: Predictions
@@ -339,6 +347,9 @@ class Evaluation:
     problems: dict[str, Problem]
     class_bins: Bins
     posteriors: Doubles | None = None
+    vectors: dict[str, VectorProblem] = field(default_factory=dict)
+    thinned: dict[int, ThinnedRows] = field(default_factory=dict)
+    slices: dict[str, tuple[Summary, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return repr(self.summary).replace(type(self.summary).__name__, type(self).__name__, 1)

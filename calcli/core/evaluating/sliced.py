@@ -64,6 +64,19 @@ def evaluate_slices(
         yield slices[number], evaluation
 
 
+def slices_of(
+    predictions: Predictions, columns: Iterable[str], whole: Summary, companions: Companions | None = None
+) -> dict[str, tuple[Summary, ...]]:
+    """Return what is found out about every value of columns, by column; see `evaluate_slices`."""
+    return {
+        column: tuple(
+            replace(own.summary, slice=part)
+            for part, own in evaluate_slices(predictions, column, whole, companions)
+        )
+        for column in columns
+    }
+
+
 def apart(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[float]:
     """Return p-values of slices that are like all rows, corrected for their number (Holm).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Looks, Measurements, Pass
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.settings import Settings
@@ -46,12 +46,12 @@ class StoredMeasurements(Measurements):
         remains: Predictions,
         state: State,
         settings: Settings,
-        lenses: Sequence[str],
+        lenses: Iterable[str],
         workers: int = 1,
     ) -> None:
         self.workers = workers
-        known = [lens for lens in lenses if lens in state.head.lenses]
-        made = Pass(remains, of_state(state, settings, remains.provenance.path), lenses=known)
+        known = Looks(tuple(lens for lens in lenses if lens in state.head.lenses))
+        made = Pass(remains, of_state(state, settings, remains.provenance.path), looks=known)
         for lens in state.head.lenses:
             made.keep_lens(lens)
         made.dtype = np.dtype(state.head.computed_in)

@@ -284,6 +284,8 @@ class FigureKind(Entry):
         Whether it is of two classes only.
     without_data
         Whether it shows no data: it takes no files.
+    rows, numbers
+        How many evenly spaced rows it looks at, or more that have so many probabilities; 0 for other looks.
     """
 
     kind: ClassVar[str] = "figure"
@@ -298,3 +300,9 @@ class FigureKind(Entry):
     of_classes: str = ""
     of_two: bool = False
     without_data: bool = False
+    rows: int = 0
+    numbers: int = 0
+
+    def rows_of(self, n_classes: int) -> int:
+        """Return how many evenly spaced rows of that many classes it looks at."""
+        return max(self.rows, self.numbers // n_classes)

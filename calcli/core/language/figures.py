@@ -11,6 +11,7 @@ from calcli.core.language.expressions import nearest_name
 
 COLUMNS = 4  # panels that cannot be folded into lines
 USUAL = "auto"  # the lens of the data: the probability of the second of two classes, else the confidence
+THINNED = 20_000  # evenly spaced rows: a line in print shows no more
 LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
 
 
@@ -157,12 +158,15 @@ FIGURES: dict[str, FigureKind] = {
             meaning="log-loss against the temperature of the scores",
             source="Guo et al. 2017",
             most_systems=LINES,
+            rows=THINNED,
+            numbers=100 * THINNED,
         ),
         FigureKind(
             name="calibration-map",
             title="Calibration map",
             meaning="what a calibrator makes of a score, and what was observed",
             source="Kull et al. 2017",
+            rows=THINNED,
         ),
     ]
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calcli.core.curves.forest import forest
-from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.predictions import ArrayScores, Held, Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
 
@@ -51,3 +51,12 @@ def test_the_table_has_a_row_a_slice_and_metric(sliced):
     assert table["metric"].tolist() == ["log_loss", "ece"] * 3
     assert table["slice"].tolist() == [f"part={p}" for p in ("even", "even", "few", "few", "odd", "odd")]
     assert np.isnan(table["low"]).tolist() == [False, True] * 3
+
+
+def test_slices_that_are_kept_are_not_evaluated_again(sliced, monkeypatch):
+    evaluation = sliced[0]
+    first = forest(evaluation, ["part"], ["log_loss"])
+    monkeypatch.delattr(Held, "blocks")
+    assert forest(evaluation, ["part"], ["log_loss"]) == first
+    with pytest.raises(AttributeError, match="blocks"):  # of a metric that is not there
+        forest(evaluation, ["part"], ["accuracy"])

@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 
 from calcli.core.curves import needs
-from calcli.core.curves.needs import lenses_of, metrics_of, problem_of, usual_lens
-from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.curves.needs import (
+    lenses_of,
+    looks_of,
+    metrics_of,
+    problem_of,
+    thinned_of,
+    usual_lens,
+    vectors_of,
+)
+from calcli.core.data.predictions import ArrayScores, Held, Predictions
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.measurements import Looks
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES, USUAL, find_figures, refuse_more_systems, standard_names
@@ -59,11 +68,25 @@ def test_rows_are_read_once_for_all_figures_of_a_lens(monkeypatch):
     later = evaluate(predictions, settings)
     found = [problem_of(later, "class-2") for _ in range(2)]
     assert len(passes) == 1
-    kept = problem_of(evaluate(predictions, settings, lenses=("class-2",)), "class-2")
+    kept = problem_of(evaluate(predictions, settings, looks=Looks(("class-2",))), "class-2")
     assert len(passes) == 1
     for problem in found:
         np.testing.assert_array_equal(problem.score, kept.score)
         np.testing.assert_array_equal(problem.outcome, kept.outcome)
+
+
+def test_one_pass_brings_all_that_figures_look_at(monkeypatch):
+    predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, no_intervals=True)
+    figures = find_figures(["simplex", "temperature", "calibration-map", "ks"])
+    looks = looks_of(figures, predictions, USUAL, settings)
+    assert looks == Looks(("top-1",), ("canonical",), (500_000, 20_000))
+    later, kept = evaluate(predictions, settings), evaluate(predictions, settings, looks=looks)
+    np.testing.assert_array_equal(vectors_of(later, "canonical").probs, vectors_of(kept, "canonical").probs)
+    np.testing.assert_array_equal(thinned_of(later, figures[2]).scores, np.log(predictions.scores.array))
+    monkeypatch.delattr(Held, "blocks")
+    np.testing.assert_array_equal(vectors_of(kept, "canonical").labels, predictions.labels)
+    for figure in figures[1:3]:
+        np.testing.assert_array_equal(thinned_of(kept, figure).labels, predictions.labels)
 
 
 def test_figures_look_through_the_lenses_that_the_classes_have():

@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.curves.simplex import outcomes, simplexes
+from calcli.core.curves import simplex
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.partitions import cell_partition
+from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Recursive
 from calcli.core.problems.splits import recursive_splits
 
@@ -23,6 +25,15 @@ def some_predictions(n: int = 400, k: int = 3, seed: int = 0, weighted: bool = F
     weights = rng.random(n) if weighted else None
     names = tuple("abcdefghij"[:k])
     return Predictions(ArrayScores(probs, "probs"), labels, names, weights)
+
+
+def outcomes(predictions, lens="canonical", groups=None):
+    settings = Settings(("accuracy",), draws=0, no_intervals=True, groups=groups or {})
+    return simplex.outcomes(evaluate(predictions, settings), lens)
+
+
+def simplexes(predictions, lens="canonical", groups=None, binning=simplex.TRIANGLES):
+    return simplex.simplexes(outcomes(predictions, lens, groups), binning)
 
 
 def test_triangles_are_small_and_hold_every_row_once():
