@@ -78,7 +78,7 @@ def check(
             strict=strict,
             details=details,
             sort=sort,
-            engine=distributing.found(watcher),
+            engine=distributing.found(watcher, pairing.key),
         )
     write_check(report, targets)
     paging.page(report)

@@ -95,7 +95,7 @@ def compare(
             select=select,
             seeds=seeds,
             by=by,
-            engine=distributing.found(watcher),
+            engine=distributing.found(watcher, pairing.key),
             watcher=watcher,
         )
     paging.page(found)

@@ -29,8 +29,8 @@ class Distributing:
         Option(metavar="tcp://HOST:PORT", help="Those of this Dask scheduler, not of this machine."),
     ] = None
 
-    def found(self, watcher: Watcher) -> Engine | None:
-        """Return what reads parts elsewhere, if it is asked for.
+    def found(self, watcher: Watcher, key: str | None = None) -> Engine | None:
+        """Return what reads parts elsewhere, whose rows may be known by a key, if it is asked for.
 
         Raises
         ------
@@ -43,4 +43,4 @@ class Distributing:
             return None
         from calcli.work.cluster import Engine
 
-        return Engine(self.scheduler, watcher)
+        return Engine(self.scheduler, watcher, key)

@@ -39,6 +39,10 @@ def evaluate(
         str | None,
         typer.Option(metavar="FILE.calcli", help="Also keep what later reports need, in place of the rows."),
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="--save-state: know rows by this column, not by their order."),
+    ] = None,
     sort: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Order several files by this metric, the best first.")
     ] = None,
@@ -88,9 +92,10 @@ def evaluate(
             per_class=showing.per_class,
             diagram=diagram,
             state=save_state,
+            key=key,
             sort=sort,
             details=details,
-            engine=distributing.found(watcher),
+            engine=distributing.found(watcher, key),
             watcher=watcher,
         )
     showing.show(shown, showing.format)

@@ -19,6 +19,7 @@ from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, Statistic
+from calcli.core.state.sample import Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, Part, State
 from calcli.core.state.swaps import SWAPPED_DEALS, Swaps, swap_edges
 from calcli.io.atomic import atomic_path
@@ -77,6 +78,7 @@ def to_bytes(state: State) -> bytes:
         "bins": list(state.bins),
         "deals": None if state.body.deals is None else _told(state.body.deals),
         "cells": {name: cells.limit for name, cells in state.body.cells.items()},
+        "below": None if state.body.sample is None else state.body.sample.below,
     }
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
@@ -147,13 +149,22 @@ def _arrays(state: State) -> Iterator[tuple[str, Array]]:
     body = state.body
     for m, bins in state.bins.items():
         yield from ((f"bins/{m}/{name}", getattr(bins, name)) for name in BINS)
-    if body.deals is None:
-        yield "rows/labels", body.labels
-        if body.weights is not None:
-            yield "rows/weights", body.weights
-        yield from ((f"rows/columns/{name}", values) for name, values in body.columns.items())
-        return
-    deals = body.deals
+    if body.sample is not None:
+        rows = body.sample.rows._asdict().items()
+        yield from ((f"sample/{name}", values) for name, values in rows if values is not None)
+    yield from _of_rows(body) if body.deals is None else _of_deals(body, body.deals)
+
+
+def _of_rows(body: Body) -> Iterator[tuple[str, Array]]:
+    yield "rows/labels", body.labels
+    if body.weights is not None:
+        yield "rows/weights", body.weights
+    if body.hashes is not None:
+        yield "rows/hashes", body.hashes
+    yield from ((f"rows/columns/{name}", values) for name, values in body.columns.items())
+
+
+def _of_deals(body: Body, deals: Deals) -> Iterator[tuple[str, Array]]:
     for name in ("count", "digest", "weight", "squares", "classes", "by_class"):
         if getattr(deals, name) is not None:
             yield f"deals/{name}", getattr(deals, name)
@@ -172,11 +183,14 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
     head["lenses"] = {name: tuple(pair) for name, pair in head["lenses"].items()}
     known = Head(**head)
     k = len(known.classes)
-    body = Body(k, known.weighted, known.lenses)
+    body = Body(known)
+    body.sample = _sample(told["below"], arrays, known)
     if told["deals"] is None:
         body.labels = _shaped(arrays["rows/labels"], -1)
         if known.weighted:
             body.weights = _shaped(arrays["rows/weights"], len(body.labels))
+        if known.key:
+            body.hashes = _shaped(arrays["rows/hashes"], len(body.labels))
         columns = _under("rows/columns/", arrays)
         body.columns = {name: _shaped(values, len(body.labels)) for name, values in columns.items()}
         if len(body.labels) > UNIT_LIMIT or (body.labels >= k).any():
@@ -196,6 +210,17 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
         bins[m] = Bins(count.astype(np.int64), *(values.astype(np.float64) for values in sums))
     parts = tuple(Part(**part) for part in told["parts"])
     return State(known, parts, Facts(**told["facts"]), bins, body)
+
+
+def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
+    own = _under("sample/", arrays)
+    hashes = _shaped(own["hashes"], -1).astype(np.uint64, casting="safe")
+    n, k = len(hashes), len(head.classes)
+    labels = _wide(_shaped(own["labels"], n))
+    if (labels >= k).any():
+        raise ValueError("labels out of range")
+    weights = _shaped(own["weights"], n).astype(np.float64) if head.weighted else None
+    return Sample.of_rows(Rows(hashes, labels, weights, _shaped(own["scores"], n, k)), int(below))
 
 
 def _deals(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> Deals:

@@ -30,7 +30,7 @@ class MergeReport(Shown):
     schema = "calcli.merge/1"
 
     def tables(self) -> list[Table]:
-        """Return the parts, and how their rows are numbered."""
+        """Return the parts, and how their rows are told apart."""
         parts = self.state.parts
         firsts = [0, *accumulate(part.rows for part in parts)]
         cells = {
@@ -38,13 +38,18 @@ class MergeReport(Shown):
             Column("numbered from"): lambda one: f"{one[1]:,}",
         }
         found = [(part.name, (part, first)) for part, first in zip(parts, firsts, strict=False)]
-        notes = [
-            f"{counted(self.state.n_rows, 'row')} of {counted(len(parts), 'data set')} in {self.path}. Rows "
-            "are numbered on in this order: to compare systems pairwise, merge their parts in the same one."
-        ]
+        key = self.state.head.key
+        if key:
+            cells = dict([*cells.items()][:1])
+        how = "are numbered on in this order: to compare systems pairwise, merge their parts in the same one."
+        if key:
+            how = f"are known by {key}: any order of the states gives the same."
+        rows, sets = counted(self.state.n_rows, "row"), counted(len(parts), "data set")
+        notes = [f"{rows} of {sets} in {self.path}. Rows {how}"]
         return [table_of("", found, cells, notes)]
 
     def content(self) -> dict[str, Any]:
         """Return the same as nested values."""
         parts = [vars(part) for part in self.state.parts]
-        return {"path": self.path, "rows": self.state.n_rows, "parts": parts}
+        key = self.state.head.key or None
+        return {"path": self.path, "rows": self.state.n_rows, "key": key, "parts": parts}

@@ -74,10 +74,13 @@ class Engine:
         The address of a Dask scheduler; None for processes of this machine.
     watcher
         Starts a progress bar.
+    key
+        The column that rows are known by; None if it is their number.
     """
 
     scheduler: str | None = None
     watcher: Watcher = field(default=unwatched, repr=False)
+    key: str | None = None
 
     def read(
         self, paths: Sequence[str], options: ReadOptions, asked: Callable[[Predictions], Settings]
@@ -111,7 +114,7 @@ class Engine:
         parts = [str(part) for file in files for part in parts_of(path_of(file), options)]
         settings = asked(read(parts[0], options))
         require_mergeable(settings)
-        make = partial(made_of, options=options, settings=settings, hidden=kept())
+        make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key)
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
         found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
         if len(given) == 1 and len(parts) > 1 and found.rows >= FEWEST and not options.concat:
@@ -129,13 +132,15 @@ def predictions_in(
     return read_concat(paths, options) if engine is None else engine.read(paths, options, asked)
 
 
-def made_of(part: str, *, options: ReadOptions, settings: Settings, hidden: Any) -> Made:
+def made_of(
+    part: str, *, options: ReadOptions, settings: Settings, hidden: Any, key: str | None = None
+) -> Made:
     """Return the state of one part; this runs where the workers are."""
     recall(hidden)
     predictions = read(part, options)
     labels = np.ascontiguousarray(predictions.labels)
     digest = sha256(labels.astype(np.int64).tobytes()).hexdigest() if np.ptp(labels) else ""
-    return Made(to_bytes(state_of(predictions, settings)), predictions.n_rows, digest)
+    return Made(to_bytes(state_of(predictions, settings, key=key)), predictions.n_rows, digest)
 
 
 def merged(states: Sequence[Made]) -> Made:

@@ -124,6 +124,7 @@ def evaluate_files(
     per_class: bool = False,
     diagram: bool = False,
     state: str | None = None,
+    key: str | None = None,
     sort: str | None = None,
     details: bool = False,
     engine: Engine | None = None,
@@ -153,6 +154,8 @@ def evaluate_files(
         Whether tables have a reliability diagram.
     state
         Where to save the state of the only source.
+    key
+        The column that its rows are known by in the state; None if it is their number.
     sort, details
         The metric that orders several data sets, and whether tables have all of many.
     engine
@@ -160,7 +163,7 @@ def evaluate_files(
     watcher
         Starts a progress bar.
     """
-    _require_one_to_save(sources, state)
+    _require_one_to_save(sources, state, key)
     refuse_folders(state, html)
     names = relative_names([source[0] for source in sources])
     titles = short_names([source[0] for source in sources]) if len(sources) > 1 else [""]
@@ -197,7 +200,7 @@ def evaluate_files(
                 pictures, captions = pictures + drawn, captions | told
             if diagram:
                 diagrams.append(_reliability(evaluation))
-            _save(predictions, asked, state, watcher)
+            _save(predictions, asked, state, watcher, key)
             evaluation.slices.update(slices_of(predictions, by, evaluation.summary, companions))
             results += _results(evaluation)
         failures = broken(results, rules)
@@ -252,8 +255,10 @@ def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Pre
     return replace(settings, metrics=(*asked, *(rule.call.asked for rule in rules)))
 
 
-def _require_one_to_save(sources: Sequence[Sequence[str]], state: str | None) -> None:
+def _require_one_to_save(sources: Sequence[Sequence[str]], state: str | None, key: str | None) -> None:
     if state is None:
+        if key is not None:
+            raise UsageError(f"--key {key} is for the rows of a state; add --save-state, or leave it out")
         return
     if len(sources) > 1:
         raise UsageError("--save-state saves one state; give one file, or --concat, or a call for each file")
@@ -262,11 +267,13 @@ def _require_one_to_save(sources: Sequence[Sequence[str]], state: str | None) ->
         raise UsageError(f"--save-state: {name} is a state already; calcli merge puts states together")
 
 
-def _save(predictions: Predictions, settings: Settings, path: str | None, watcher: Watcher) -> None:
+def _save(
+    predictions: Predictions, settings: Settings, path: str | None, watcher: Watcher, key: str | None
+) -> None:
     if path is not None and isinstance(predictions, Remains) and predictions.state:
         save_state(predictions.state, path)
     elif path is not None:
-        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows)), path)
+        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), key), path)
 
 
 def _refuse_classes(predictions: Predictions, *, per_class: bool) -> None:

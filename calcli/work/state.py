@@ -31,6 +31,8 @@ class State(Remains):
         cls,
         data: Any = None,
         labels: Any = None,
+        *,
+        key: str | None = None,
         **settings: Any,
     ) -> Self:
         """Return the state of predictions.
@@ -39,20 +41,23 @@ class State(Remains):
         ----------
         data, labels
             Predictions, as `evaluate` takes them.
+        key : str, optional
+            Column that rows are known by, whose values no two of them share; else they are numbered.
         {ReadOptions}
         {Settings}
 
         Raises
         ------
         InputError
-            If these cannot be predictions.
+            If these cannot be predictions, have no such column, or share a key.
         UsageError
             If a setting is unknown, or asks for what a state cannot hold.
         """
         predictions, settings = split_reading(data, labels, settings)
         if isinstance(predictions, Remains):
             raise UsageError("this is a state already; merge() puts states together")
-        return cls._around(state_of(predictions, settings_of(settings)), predictions.provenance.path)
+        state = state_of(predictions, settings_of(settings), key=key)
+        return cls._around(state, predictions.provenance.path)
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "state") -> Self:
@@ -70,7 +75,7 @@ class State(Remains):
         return to_bytes(self._own)
 
     def merge(self, *others: Remains) -> Self:
-        """Return the state of these rows and, numbered on, those of others.
+        """Return the state of these rows and those of others, numbered on if they have no keys.
 
         Raises
         ------

@@ -9,6 +9,7 @@ import pytest
 
 import calcli
 from calcli.core.language.errors import InputError, UsageError
+from calcli.io.read import from_arrays
 
 METRICS = "log_loss,accuracy,ece,ks"
 
@@ -68,3 +69,59 @@ def test_what_makes_no_sense_is_refused(arrays):
         state.merge(state)
     with pytest.raises(InputError, match="damaged"):
         calcli.State.from_bytes(b"PK")
+
+
+def keyed(rows, n, shift=0.0, keys=None):
+    """Return the state of some of n rows, known by keys."""
+    rng = np.random.default_rng(1)
+    logits = np.round(rng.normal(size=(n, 3)) + shift, 2)  # so that the cells of many rows are exact
+    labels = (logits - shift + rng.gumbel(size=logits.shape)).argmax(1)
+    logits[:, 1] += shift * rng.normal(size=n)
+    users = np.array([f"u{number}" for number in range(n)]) if keys is None else keys
+    read = from_arrays(logits[rows], labels[rows], columns={"user": users[rows]})
+    return calcli.State.of(read, metrics=METRICS, key="user")
+
+
+@pytest.mark.parametrize("n", [600, 15_000, 24_000])
+def test_with_keys_any_order_of_rows_and_states_gives_the_same(n):
+    order = np.random.default_rng(2).permutation(n)
+    halves = [keyed(half, n) for half in np.split(order, [n // 3])]
+    first, second = halves[0].merge(halves[1]), halves[1].merge(halves[0])
+    assert first.to_bytes() == second.to_bytes()
+    whole = keyed(slice(None), n)
+    for state in (whole, first):
+        again = calcli.State.from_bytes(state.to_bytes())
+        found = calcli.compare(again, keyed(slice(None), n, 0.3))
+        assert (found.paired, found.unlike) == (True, "")
+    results = [calcli.evaluate(state).results[0].metrics for state in (whole, first)]
+    for name, estimate in results[0].items():
+        assert estimate.value == pytest.approx(results[1][name].value, rel=1e-12)
+        if estimate.interval is not None:
+            assert estimate.interval.low == pytest.approx(results[1][name].interval.low, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [600, 24_000])
+def test_rows_of_other_keys_or_labels_are_not_paired(n):
+    own, keys = keyed(slice(None), n), np.array([f"u{number}" for number in range(n)])
+    keys[[3, 4]] = keys[[4, 3]]  # rows with other labels
+    assert "different values of user" in calcli.compare(own, keyed(slice(None), n, keys=keys)).unlike
+    with pytest.raises(InputError, match="expected the same cases;"):
+        calcli.compare(own, keyed(slice(None), n, keys=keys), paired=True)
+    with pytest.raises(UsageError, match="was made with key"):
+        calcli.compare(own, own, key="id")
+    numbered = calcli.State.of(np.eye(3)[np.arange(n) % 3], np.arange(n) % 3, metrics=METRICS, kind="logits")
+    assert "by user and" in calcli.compare(own, numbered).unlike
+
+
+def test_keys_that_rows_or_states_share_are_refused():
+    n = 24_000
+    keys = np.arange(n)
+    keys[700] = keys[800]
+    with pytest.raises(InputError, match="user 800 is there 2 times"):
+        keyed(slice(0, 1000), n, keys=keys)
+    with pytest.raises(InputError, match="in common"):
+        keyed(slice(0, 1000), n).merge(keyed(slice(900, n), n))
+    with pytest.raises(InputError, match="different keys: none and user"):
+        keyed(slice(0, 10), n).merge(calcli.State.of(np.eye(3), [0, 1, 2], metrics=METRICS, kind="logits"))
+    with pytest.raises(InputError, match="no column 'id'"):
+        calcli.State.of(np.eye(3), [0, 1, 2], metrics=METRICS, key="id")

@@ -93,7 +93,7 @@ class Against:
         if not isinstance(reference, StoredReport):
             metrics = tuple(dict.fromkeys(rule.call.asked for rule in policy.rules))
             settings = replace(policy.settings, metrics=metrics)
-            reference, predictions = as_states([reference, predictions], settings)
+            reference, predictions = as_states([reference, predictions], settings, how.key)
             if not how.paired and isinstance(reference, Remains) and unlike_rows([reference, predictions]):
                 return Baseline(reference, predictions, paired=False)
         if isinstance(reference, StoredReport) or not how.pairs:

@@ -13,9 +13,12 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.state.deals import same_rows
 from calcli.core.state.remains import Remains, left_of
+from calcli.core.state.state import Body
 
 
-def as_states(systems: Sequence[Predictions], settings: Settings) -> Sequence[Predictions]:
+def as_states(
+    systems: Sequence[Predictions], settings: Settings, key: str | None = None
+) -> Sequence[Predictions]:
     """Return systems as they are, or all of them as states if one is.
 
     Parameters
@@ -24,11 +27,13 @@ def as_states(systems: Sequence[Predictions], settings: Settings) -> Sequence[Pr
         Predictions, or what is left of some.
     settings
         Metrics that they are to be compared by.
+    key
+        The column by which rows are paired; None for that of the states, if they have one.
 
     Raises
     ------
     UsageError
-        If states were made with different settings.
+        If states were made with different settings, or without the key.
     """
     left = next((system.state for system in systems if isinstance(system, Remains)), None)
     if left is None:
@@ -36,6 +41,11 @@ def as_states(systems: Sequence[Predictions], settings: Settings) -> Sequence[Pr
     for system in systems:
         if isinstance(system, Remains) and system.state and system.state.head.clip != left.head.clip:
             raise UsageError(f"{system.provenance.path} and others were made with different values of --clip")
+        if key and isinstance(system, Remains) and system.state and system.state.head.key != key:
+            made = f"with --key {own}" if (own := system.state.head.key) else "without"
+            raise UsageError(
+                f"--key {key}: {system.provenance.path} was made {made}; make it with --key {key}"
+            )
     alike = replace(
         settings,
         clip=left.head.clip,
@@ -43,7 +53,9 @@ def as_states(systems: Sequence[Predictions], settings: Settings) -> Sequence[Pr
         precision="single" if left.head.computed_in == "float32" else "double",
     )
     return [
-        system if isinstance(system, Remains) else left_of(state_of(system, alike), system.provenance.path)
+        system
+        if isinstance(system, Remains)
+        else left_of(state_of(system, alike, key=left.head.key or None), system.provenance.path)
         for system in systems
     ]
 
@@ -51,18 +63,30 @@ def as_states(systems: Sequence[Predictions], settings: Settings) -> Sequence[Pr
 def unlike_rows(systems: Sequence[Predictions]) -> str:
     """Return how the rows of states differ, as far as can be told; "" if they do not.
 
-    Labels are compared row by row, or by digests of deals of rows.
+    Keys and labels are compared row by row, or by digests of deals of rows.
     """
     states = [system.state for system in systems if isinstance(system, Remains) and system.state]
     first, name = states[0], systems[0].provenance.path
     for state, system in zip(states[1:], systems[1:], strict=True):
         other = system.provenance.path
+        if bool(state.head.key) != bool(first.head.key):
+            known, numbered = (other, name) if state.head.key else (name, other)
+            key = state.head.key or first.head.key
+            return f"{known} knows its rows by {key} and {numbered} by their order"
         if state.n_rows != first.n_rows:
             return f"{other} has {state.n_rows:,} rows and {name} has {first.n_rows:,}"
-        if first.body.deals is None or state.body.deals is None:
-            same = np.array_equal(state.body.labels, first.body.labels)
-        else:
-            same = same_rows([first.body.deals, state.body.deals])
-        if not (same or system.of_answers):
+        if not _same_rows(first.body, state.body, answers=system.of_answers):
+            if first.head.key:
+                return f"{other} and {name} have different values of {first.head.key}, or labels of these"
             return f"{other} and {name} have different labels, or the same ones in another order"
     return ""
+
+
+def _same_rows(first: Body, second: Body, *, answers: bool) -> bool:
+    """Tell whether rows are the same; of answers the labels may differ, as one system may be right."""
+    if answers and not first.keyed:
+        return True
+    if first.deals is not None and second.deals is not None:
+        return same_rows([first.deals, second.deals])
+    same = first.hashes is None or np.array_equal(first.hashes, second.hashes)  # type: ignore[arg-type]
+    return same and (answers or np.array_equal(first.labels, second.labels))

@@ -57,10 +57,10 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     key = how.key
     require_same_classes(systems)
     if any(isinstance(system, Remains) for system in systems):
-        if key is not None:
-            raise UsageError(f"--key {key}: a state keeps no key; its rows are paired by their order")
         if unlike := unlike_rows(systems):
-            raise InputError(f"{unlike}; expected the same cases in the same order; compare with --unpaired")
+            keyed = all(isinstance(one, Remains) and one.state and one.state.head.key for one in systems)
+            order = "" if keyed else " in the same order"
+            raise InputError(f"{unlike}; expected the same cases{order}; compare with --unpaired")
         return Paired(tuple(systems), (0,) * len(systems))
     if key is None:
         for other in systems[1:]:

@@ -16,11 +16,13 @@ from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.measurements import Looks, Measurements, Pass
 from calcli.core.evaluating.stored import CLIPPED, StoredMeasurements, require_mergeable
 from calcli.core.evaluating.usual import default_metrics, gap_of
+from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Precision, Settings
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.collectors import ClassBins, InputFacts
+from calcli.core.state.hashing import Hashes, of_keys, of_numbers
 from calcli.core.state.state import Body, Facts, Head, Part, State
 from calcli.core.state.threads import Threads, cores
 
@@ -28,14 +30,22 @@ MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows, where these tel
 CHUNK = 1 << 17  # rows whose statistics are gathered before they are summed
 
 
-def state_of(predictions: Predictions, settings: Settings | None = None, watch: Watch | None = None) -> State:
+def state_of(
+    predictions: Predictions,
+    settings: Settings | None = None,
+    watch: Watch | None = None,
+    key: str | None = None,
+) -> State:
     """Return the state of predictions, for the metrics that the settings name or the default report.
 
-    The computation is in double precision unless the scores are stored in single precision or less, or the
-    settings say otherwise: how many rows there are does not matter, so that states can be merged.
+    Rows are known by their number or by the column `key`, whose values no two of them share. The computation
+    is in double precision unless the scores are stored in single precision or less, or the settings say
+    otherwise: how many rows there are does not matter, so that states can be merged.
 
     Raises
     ------
+    InputError
+        If there is no such column, or rows share a key.
     UsageError
         If something is asked for that states cannot hold.
     """
@@ -47,7 +57,8 @@ def state_of(predictions: Predictions, settings: Settings | None = None, watch: 
     precision: Precision = "single" if single else "double"
 
     def gathered() -> State:
-        return _Gathering(_pass(predictions, replace(settings, precision=precision))).run(watch)
+        made = _pass(predictions, replace(settings, precision=precision))
+        return _Gathering(made, key=key or "").run(watch)
 
     return read_through(gathered)
 
@@ -100,7 +111,7 @@ def _pass(predictions: Predictions, settings: Settings, lenses: tuple[str, ...] 
 class _Gathering:
     """The pass that makes a state."""
 
-    def __init__(self, made: Pass, *, in_run: bool = False) -> None:
+    def __init__(self, made: Pass, *, in_run: bool = False, key: str = "") -> None:
         self._made, rows = made, made.predictions
         lenses = {
             name: (lens.score, lens.outcome, lens.given)
@@ -119,14 +130,16 @@ class _Gathering:
             made.settings.clip,
             lenses,
             made.settings.groups,
+            key,
         )
         self._facts = InputFacts(rows)
         self._bins = {bins: ClassBins(rows, bins) for bins in sorted(made.bins)}
         many = in_run or rows.n_rows > MANY_ROWS
         self.workers = made.settings.workers or (cores() if many else 1)
         self._threads = Threads(self.workers)
-        self._body = Body(rows.n_classes, rows.weights is not None, lenses, in_run, self._threads)
-        self._pending: list[tuple[dict[str, Array], Array, Floats | None]] = []
+        self._body = Body(self._head, in_run=in_run, threads=self._threads, sampled=not in_run)
+        self._keys = rows.column(key) if key else None
+        self._pending: list[tuple[dict[str, Array], Array, Floats | None, Hashes]] = []
         self._waiting = 0
 
     def run(self, watch: Watch | None) -> State:
@@ -137,6 +150,8 @@ class _Gathering:
             sweep(rows, collectors, self._made.settings.precision)
             self._flush()
         self._body.threads = Threads(1)
+        if self._head.key:
+            self._require_unlike_keys()
         facts = Facts(self._facts.worst_row_sum, self._facts.zeros, self._facts.ones, self._facts.tied_rows)
         bins = {m: table.bins() for m, table in self._bins.items()}
         state = State(self._head, (), facts, bins, self._body)
@@ -151,19 +166,41 @@ class _Gathering:
             if (values := statistic(block)).dtype.kind in "bf"
         }
         weights = None if block.weights is None else block.weights.astype(np.float64)
-        self._pending.append((columns, block.labels, weights))
+        hashes = self._hashes(block)
+        if self._body.sample is not None:
+            self._body.sample.add(hashes, block.labels, weights, block.scores)
+        self._pending.append((columns, block.labels, weights, hashes))
         self._waiting += len(block.labels)
         if self._waiting >= CHUNK:
             self._flush()
 
+    def _hashes(self, block: Block) -> Hashes:
+        if self._keys is None:
+            return of_numbers(block.rows.start, block.rows.stop)
+        path = self._made.predictions.provenance.path
+        return of_keys(self._keys[block.rows], f"{path}: column {self._head.key}", block.rows.start)
+
     def _flush(self) -> None:
         if not self._pending:
             return
-        tables, labels, weights = zip(*self._pending, strict=True)
+        tables, labels, weights, hashes = zip(*self._pending, strict=True)
         columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
         joined = None if weights[0] is None else np.concatenate(weights)
-        self._threads.soon(partial(self._body.add, columns, np.concatenate(labels), joined))
+        keys = None if self._keys is None else np.concatenate(hashes)
+        self._threads.soon(partial(self._body.add, columns, np.concatenate(labels), joined, keys))
         self._pending, self._waiting = [], 0
+
+    def _require_unlike_keys(self) -> None:
+        """Raise an InputError if rows share a key, as far as the lowest hashes tell."""
+        hashes = self._body.lowest
+        shared = len(hashes) - len(np.unique(hashes))
+        if shared:
+            rows, key = self._made.predictions, self._head.key
+            values, counts = np.unique(np.asarray(rows.column(key)).astype(str), return_counts=True)
+            raise InputError(
+                f"{rows.provenance.path}: {key} {values[counts.argmax()]} is there {counts.max():,} times; "
+                "expected a key that no two rows share"
+            )
 
 
 def _digest(state: State) -> str:

@@ -6,15 +6,16 @@ Rows are dealt out like cards, by their number. Sums without weights are integer
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.units import DEALS
 from calcli.core.language.errors import InputError
+from calcli.core.state.hashing import Hashes, mixed
 
 UNIT = 2.0**32
 LARGEST = 2.0**20  # statistic that may be added up
@@ -53,7 +54,7 @@ class Statistic:
     infinite_weight
         The sum of their weights.
     first
-        The numbers of the first of them.
+        The numbers of the first of them, where rows have numbers.
     """
 
     sums: Array
@@ -77,7 +78,7 @@ class Statistic:
 
 @dataclass
 class Deals:
-    """Sums over the deals of some rows that are numbered from 0.
+    """Sums over the deals of some rows, which are numbered from 0 or known by the hashes of their keys.
 
     Attributes
     ----------
@@ -112,15 +113,16 @@ class Deals:
         n_classes: int,
         weights: Floats | None = None,
         *,
-        digested: bool = True,
+        digests: Hashes | None = None,
+        hashes: Hashes | None = None,
     ) -> Deals:
-        """Return the sums of (n,) rows with these statistics, among which `hit` is; with digests or not."""
-        n = len(labels)
+        """Return the sums of (n,) rows with these statistics, among which `hit` is.
 
-        def summed(values: Array, type: type[np.generic]) -> Array:
-            padded = np.zeros(-(-n // DEALS) * DEALS, type)
-            padded[:n] = values
-            return padded.reshape(-1, DEALS).sum(0)
+        Digests tell which rows these are, and `hashes` of keys take the place of row numbers.
+        """
+        n = len(labels)
+        deal = np.arange(n) % DEALS if hashes is None else (hashes % DEALS).astype(np.intp)
+        summed = _by_number if hashes is None else _by_hash(deal)
 
         def statistic(values: Array) -> Statistic:
             infinite = np.isinf(values) if values.dtype != np.bool_ else np.zeros(n, np.bool_)
@@ -134,16 +136,16 @@ class Deals:
                 sums = summed(np.where(infinite | ~np.isfinite(values), 0, values) * weights, np.float64)
             marked = summed(infinite, np.int64) if len(where) else np.zeros(DEALS, np.int64)
             weight = float(len(where) if weights is None else weights[where].sum())
-            return Statistic(sums, scale, marked, weight, tuple(where[:FIRST].tolist()))
+            first = where[:FIRST].tolist() if hashes is None else ()
+            return Statistic(sums, scale, marked, weight, tuple(first))
 
-        codes = np.arange(n) % DEALS * n_classes + labels
-        classes = np.bincount(codes, weights, DEALS * n_classes).reshape(DEALS, n_classes)
+        classes = np.bincount(deal * n_classes + labels, weights, DEALS * n_classes).reshape(DEALS, n_classes)
         hit = columns["hit"]
         of_hits = np.bincount(labels[hit], None if weights is None else weights[hit], n_classes)
         return cls(
             n,
             summed(np.ones(n, np.int64), np.int64),
-            summed(_digests(labels), np.uint64) if digested else np.zeros(DEALS, np.uint64),
+            np.zeros(DEALS, np.uint64) if digests is None else summed(digests, np.uint64),
             None if weights is None else summed(weights, np.float64),
             None if weights is None else summed(np.square(weights, dtype=np.float64), np.float64),
             classes,
@@ -151,9 +153,10 @@ class Deals:
             {name: statistic(values) for name, values in columns.items()},
         )
 
-    def merged(self, other: Deals) -> Deals:
-        """Return the sums of both, the rows of the other one numbered on."""
-        turned = self.rows % DEALS
+    def merged(self, other: Deals, *, keyed: bool = False) -> Deals:
+        """Return the sums of both, the rows of the other one numbered on unless they are known by keys."""
+        offset = 0 if keyed else self.rows
+        turned = offset % DEALS
 
         def both(mine: Array, others: Array) -> Array:
             return mine + np.roll(others, turned, axis=0)
@@ -161,12 +164,12 @@ class Deals:
         return Deals(
             self.rows + other.rows,
             both(self.count, other.count),
-            both(self.digest, other.digest * _power(self.rows)),
+            both(self.digest, other.digest * _power(offset)),
             None if self.weight is None or other.weight is None else both(self.weight, other.weight),
             None if self.squares is None or other.squares is None else both(self.squares, other.squares),
             both(self.classes, other.classes),
             self.by_class + other.by_class,
-            {name: own.merged(other.statistics[name], self.rows) for name, own in self.statistics.items()},
+            {name: own.merged(other.statistics[name], offset) for name, own in self.statistics.items()},
         )
 
     def total(self, name: str) -> float:
@@ -188,12 +191,34 @@ def _power(number: int) -> np.uint64:
     return np.uint64(pow(STEP, number, 1 << 64))
 
 
-def _digests(labels: Array) -> NDArray[np.uint64]:
-    """Return (n,) hashes of labels times powers of one number, which let row numbers be moved."""
+def digests_of(labels: Array, hashes: Hashes | None = None) -> Hashes:
+    """Return (n,) hashes of row and label, whose sums depend on no order.
+
+    Those of row numbers are products with powers of one number, which let row numbers be moved.
+    """
+    if hashes is not None:
+        return mixed(hashes + mixed(labels))
     steps = np.full(len(labels), STEP, np.uint64)
     steps[:1] = 1
-    powers = np.cumprod(steps)
-    mixed = labels.astype(np.uint64) + np.uint64(0x632BE59BD9B4E019)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return powers * (mixed ^ (mixed >> np.uint64(31)))
+    return np.cumprod(steps) * mixed(labels)
+
+
+def _by_number(values: Array, type: type[np.generic]) -> Array:
+    """Return the sums over deals of (n,) values of rows that are dealt out like cards."""
+    padded = np.zeros(-(-len(values) // DEALS) * DEALS, type)
+    padded[: len(values)] = values
+    return padded.reshape(-1, DEALS).sum(0)
+
+
+def _by_hash(deal: Positions) -> Callable[[Array, type[np.generic]], Array]:
+    """Return what sums over deals, given that of every row."""
+    order = np.argsort(deal.astype(np.uint16), kind="stable")
+    ends = np.cumsum(np.bincount(deal, minlength=DEALS))
+
+    def summed(values: Array, type: type[np.generic]) -> Array:
+        if type is np.float64:
+            return np.bincount(deal, values, DEALS)
+        up_to = np.cumsum(values[order], dtype=type)  # integers, exact also where they wrap around
+        return np.diff(np.append(type(0), up_to)[ends], prepend=type(0))
+
+    return summed

@@ -12,9 +12,12 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Kind
 from calcli.core.data.units import UNIT_LIMIT
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.cells import ScoreCells
-from calcli.core.state.deals import Deals
+from calcli.core.state.deals import Deals, digests_of
+from calcli.core.state.hashing import Hashes
+from calcli.core.state.sample import Sample
 from calcli.core.state.swaps import Swaps
 from calcli.core.state.threads import Threads
 
@@ -47,6 +50,8 @@ class Head:
         at ("" for all).
     groups
         Class groups by name: the group of each class.
+    key
+        The column that rows are known by; "" if it is their number.
     """
 
     classes: tuple[str, ...]
@@ -60,6 +65,7 @@ class Head:
     clip: float
     lenses: Mapping[str, tuple[str, str, str]]
     groups: Mapping[str, Mapping[str, str]]
+    key: str = ""
 
 
 MUST_AGREE = {  # before parts are merged
@@ -71,10 +77,11 @@ MUST_AGREE = {  # before parts are merged
     "clip": "values of --clip",
     "lenses": "lenses",
     "groups": "class groups",
+    "key": "keys",
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Part:
     """One of the data sets in a state.
 
@@ -120,26 +127,28 @@ class Body:
     ----------
     columns, labels, weights
         (n,) statistics by name, integers, and row weights if there are any, while there are few rows.
+    hashes
+        (n,) of the keys of these rows, which stand in their order; None if rows have numbers.
     deals, cells, swaps
         What is kept of many rows: sums, and for each lens score cells, and coarse ones by deal.
+    sample
+        Some of the rows themselves; None where it is not asked for.
     """
 
     def __init__(
-        self,
-        n_classes: int,
-        weighted: bool,
-        lenses: Mapping[str, tuple[str, str, str]],
-        in_run: bool = False,
-        threads: Threads | None = None,
+        self, head: Head, *, in_run: bool = False, threads: Threads | None = None, sampled: bool = True
     ) -> None:
         self.threads = threads or Threads(1)
-        self.n_classes, self.weighted, self._lenses, self._in_run = n_classes, weighted, lenses, in_run
+        self.n_classes, self.weighted, self._lenses = len(head.classes), head.weighted, head.lenses
+        self.keyed, self._of_answers, self._in_run = bool(head.key), head.classes == WRONG_RIGHT, in_run
         # confidence and hit are summed as well, the scores of other lenses only counted
-        others = (pair for lens, pair in lenses.items() if lens != "top-1")
+        others = (pair for lens, pair in head.lenses.items() if lens != "top-1")
         self._of_lenses = {name for pair in others for name in pair}
         self.columns: dict[str, Array] = {}
         self.labels: Array = np.empty(0, np.int64)
-        self.weights: Floats | None = np.empty(0) if weighted else None
+        self.weights: Floats | None = np.empty(0) if head.weighted else None
+        self.hashes: Hashes | None = np.empty(0, np.uint64) if head.key else None
+        self.sample = Sample(self.n_classes, head.weighted) if sampled else None
         self.deals: Deals | None = None
         self.cells: dict[str, ScoreCells] = {}
         self.swaps: dict[str, Swaps] = {}
@@ -149,41 +158,67 @@ class Body:
         """Number of rows."""
         return len(self.labels) if self.deals is None else self.deals.rows
 
-    def add(self, columns: Mapping[str, Array], labels: Array, weights: Floats | None = None) -> None:
-        """Add (n,) rows behind those that are there."""
+    def add(
+        self,
+        columns: Mapping[str, Array],
+        labels: Array,
+        weights: Floats | None = None,
+        hashes: Hashes | None = None,
+    ) -> None:
+        """Add (n,) rows behind those that are there, or among them if they have keys."""
         if self.deals is None and not self._in_run and self.n_rows + len(labels) <= UNIT_LIMIT:
             before = self.columns or {name: values[:0] for name, values in columns.items()}
             self.columns = {name: np.concatenate([before[name], own]) for name, own in columns.items()}
             self.labels = np.concatenate([self.labels, labels])
             if self.weights is not None and weights is not None:
                 self.weights = np.concatenate([self.weights, weights])
+            if self.hashes is not None and hashes is not None:
+                self.hashes = np.concatenate([self.hashes, hashes])
+                self._order(np.argsort(self.hashes, kind="stable"))
             return
         self._deal()
-        self._add(columns, labels, weights)
+        self._add(columns, labels, weights, hashes)
 
     def merge(self, other: Body) -> None:
-        """Add the rows of another body behind those that are there."""
+        """Add the rows of another body behind those that are there, or among them if they have keys."""
+        if self.sample is not None and other.sample is not None:
+            self.sample.merge(other.sample)
         if other.deals is None:
-            self.add(other.columns, other.labels, other.weights)
+            self.add(other.columns, other.labels, other.weights, other.hashes)
             return
         self._deal()
-        before = self.n_rows
+        before = 0 if self.keyed else self.n_rows
         for lens, swaps in other.swaps.items():
             own = self.swaps.get(lens)
             self.swaps[lens] = swaps if own is None else own.merged(swaps, before)
-        self.deals = other.deals if self.deals is None else self.deals.merged(other.deals)
+        self.deals = other.deals if self.deals is None else self.deals.merged(other.deals, keyed=self.keyed)
         for lens, cells in other.cells.items():
             self.cells.setdefault(lens, cells.emptied()).merge(cells)
+
+    @property
+    def lowest(self) -> Hashes:
+        """The lowest hashes of keys, ascending: all of them, while there are few rows."""
+        if self.hashes is not None and self.deals is None:
+            return self.hashes
+        return np.empty(0, np.uint64) if self.sample is None else self.sample.rows.hashes
+
+    def _order(self, order: Array) -> None:
+        self.columns = {name: values[order] for name, values in self.columns.items()}
+        self.labels = self.labels[order]
+        self.weights = None if self.weights is None else self.weights[order]
+        self.hashes = None if self.hashes is None else self.hashes[order]
 
     def _deal(self) -> None:
         """Put sums in place of rows."""
         if self.deals is None and len(self.labels):
-            columns, labels, weights = self.columns, self.labels, self.weights
-            self.columns, self.labels, self.weights = {}, labels[:0], None
-            self._add(columns, labels, weights)
+            columns, labels, weights, hashes = self.columns, self.labels, self.weights, self.hashes
+            self.columns, self.labels, self.weights, self.hashes = {}, labels[:0], None, None
+            self._add(columns, labels, weights, hashes)
 
-    def _add(self, columns: Mapping[str, Array], labels: Array, weights: Floats | None) -> None:
-        before = self.n_rows if self.deals else 0
+    def _add(
+        self, columns: Mapping[str, Array], labels: Array, weights: Floats | None, hashes: Hashes | None
+    ) -> None:
+        before = self.n_rows if self.deals and not self.keyed else 0
         limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
         # of two classes class-1 tells what class-0 does
         lenses = [lens for lens in self._lenses if lens != "class-0" or self.n_classes != 2]
@@ -191,29 +226,38 @@ class Body:
             if lens not in self.cells:
                 score = columns[self._lenses[lens][0]]
                 self.cells[lens] = ScoreCells(limit, self.weighted, score.dtype)
+        numbers = np.arange(len(labels)) if hashes is None else hashes
         self.threads.all(
             [
-                partial(self._add_to_deals, columns, labels, weights),
-                *(partial(self._add_to_cells, lens, columns, weights, before) for lens in lenses),
+                partial(self._add_to_deals, columns, labels, weights, hashes),
+                *(partial(self._add_to_cells, lens, columns, weights, numbers, before) for lens in lenses),
             ]
         )
 
-    def _add_to_deals(self, columns: Mapping[str, Array], labels: Array, weights: Floats | None) -> None:
+    def _add_to_deals(
+        self, columns: Mapping[str, Array], labels: Array, weights: Floats | None, hashes: Hashes | None
+    ) -> None:
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
-        own = Deals.of(summed, labels, self.n_classes, weights, digested=not self._in_run)
-        self.deals = own if self.deals is None else self.deals.merged(own)
+        told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
+        digests = None if self._in_run else digests_of(told, hashes)
+        own = Deals.of(summed, labels, self.n_classes, weights, digests=digests, hashes=hashes)
+        self.deals = own if self.deals is None else self.deals.merged(own, keyed=self.keyed)
 
     def _add_to_cells(
-        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, before: int
+        self,
+        lens: str,
+        columns: Mapping[str, Array],
+        weights: Floats | None,
+        numbers: Array,
+        before: int,
     ) -> None:
-        """Add rows, the first of which has the number `before`, to the cells of a lens."""
+        """Add rows to the cells of a lens; numbers, if they are not hashes of keys, go on from `before`."""
         names = self._lenses[lens]
         score, outcome, inside = columns[names[0]], columns[names[1]], weights
-        numbers = np.arange(len(score))
         if names[2]:
-            numbers = np.flatnonzero(columns[names[2]])
-            score, outcome = score[numbers], outcome[numbers]
-            inside = None if weights is None else weights[numbers]
+            chosen = np.flatnonzero(columns[names[2]])
+            score, outcome, numbers = score[chosen], outcome[chosen], numbers[chosen]
+            inside = None if weights is None else weights[chosen]
         self.cells[lens].add(score, outcome, inside)
         if self._in_run:
             return
@@ -252,7 +296,7 @@ class State:
 
 
 def merge(states: Iterable[State]) -> State:
-    """Return the state of the rows of all, numbered on in the order given.
+    """Return the state of the rows of all, numbered on in the order given; of keys their order is no matter.
 
     Raises
     ------
@@ -263,14 +307,17 @@ def merge(states: Iterable[State]) -> State:
     parts: dict[str, Part] = {}
     for state in states:
         if whole is None:
-            body = Body(len(state.head.classes), state.head.weighted, state.head.lenses)
+            body = Body(state.head)
             body.merge(state.body)
             whole = replace(state, body=body)
         else:
             _require_alike(state, whole)
+            _refuse_common_keys(state, whole)
             whole.body.merge(state.body)
             bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items()}
             whole = replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
+            if state.head.key and state.parts[0] < min(parts.values()):
+                whole = replace(whole, head=state.head)  # what is said of the rows depends on no order either
         for part in state.parts:
             if part.digest in parts:
                 raise InputError(
@@ -280,7 +327,18 @@ def merge(states: Iterable[State]) -> State:
             parts[part.digest] = part
     if whole is None:
         raise UsageError("there is no state to merge; give one or more")
-    return replace(whole, parts=tuple(parts.values()))
+    return replace(whole, parts=tuple(sorted(parts.values()) if whole.head.key else parts.values()))
+
+
+def _refuse_common_keys(state: State, whole: State) -> None:
+    """Raise an InputError if the lowest hashes show that states have rows in common."""
+    if not state.head.key:
+        return
+    common = len(np.intersect1d(state.body.lowest, whole.body.lowest, assume_unique=True))
+    if common and {part.digest for part in state.parts}.isdisjoint(part.digest for part in whole.parts):
+        names = f"{state.parts[0].name} and {whole.parts[0].name}"
+        what = "1 value" if common == 1 else f"{common:,} values"
+        raise InputError(f"{names} have {what} of {state.head.key} in common; expected different rows")
 
 
 def _require_alike(state: State, first: State) -> None:
@@ -296,6 +354,8 @@ def _require_alike(state: State, first: State) -> None:
 
 
 def _said(value: object) -> str:
+    if value == "":
+        return "none"
     if isinstance(value, tuple | dict):
         names = [*map(str, value)]
         return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

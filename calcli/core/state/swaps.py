@@ -48,9 +48,9 @@ class Swaps:
 
     @classmethod
     def of(cls, score: Floats, outcome: Array, weights: Floats | None, numbers: Array) -> Swaps:
-        """Return the sums of (n,) rows of these numbers."""
+        """Return the sums of (n,) rows of these numbers, or hashes of keys."""
         cells = len(swap_edges()) - 1
-        place = numbers % SWAPPED_DEALS * cells + swap_index(score)
+        place = (numbers % SWAPPED_DEALS).astype(np.intp) * cells + swap_index(score)
         units = fixed(score)
         values: tuple[Array | None, ...] = (None, outcome, units)
         if weights is not None:

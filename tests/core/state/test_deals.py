@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calcli.core.data.units import DEALS, Units
 from calcli.core.language.errors import InputError
-from calcli.core.state.deals import Deals, same_rows
+from calcli.core.state.deals import Deals, digests_of, same_rows
 
 N, K = 7000, 3
 RNG = np.random.default_rng(0)
@@ -23,7 +23,9 @@ WEIGHTS = RNG.gamma(2, size=N)
 
 def deals_of(rows, weights=None):
     own = None if weights is None else weights[rows]
-    return Deals.of({"log_loss": LOSS[rows], "hit": HIT[rows]}, LABELS[rows], K, own)
+    return Deals.of(
+        {"log_loss": LOSS[rows], "hit": HIT[rows]}, LABELS[rows], K, own, digests=digests_of(LABELS[rows])
+    )
 
 
 def joined(cuts, weights=None):

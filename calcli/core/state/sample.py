@@ -1,0 +1,122 @@
+"""A sample of rows for what sums do not tell: those of the lowest hashes, bounded in bytes.
+
+Which rows of a union are in it depends on the union alone: all whose hash is below that of the first row that
+there is no room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.state.hashing import Hashes
+
+MOST = 20_000  # rows
+BYTES = 1 << 22  # of their scores
+ALL = 1 << 64  # above every hash
+
+
+class Rows(NamedTuple):
+    """Rows of the sample.
+
+    Attributes
+    ----------
+    hashes, labels
+        (n,) of row numbers or keys, and integers.
+    weights
+        (n,), or None.
+    scores
+        (n, K) as they were given, in single precision.
+    """
+
+    hashes: Hashes
+    labels: Array
+    weights: Floats | None
+    scores: Floats
+
+    def take(self, chosen: Array) -> Rows:
+        """Return the rows that an index chooses."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return Rows(self.hashes[chosen], self.labels[chosen], weights, self.scores[chosen])
+
+    @classmethod
+    def joined(cls, parts: Iterable[Rows]) -> Rows:
+        """Return the rows of all parts."""
+        hashes, labels, weights, scores = zip(*parts, strict=True)
+        weight = None if weights[0] is None else np.concatenate(weights)
+        return cls(np.concatenate(hashes), np.concatenate(labels), weight, np.concatenate(scores))
+
+
+class Sample:
+    """The rows of the lowest hashes.
+
+    Attributes
+    ----------
+    room
+        How many of them there may be.
+    """
+
+    def __init__(self, n_classes: int, weighted: bool) -> None:
+        self.room = min(MOST, BYTES // (4 * n_classes))
+        self._below = ALL
+        none = np.empty(0, np.int64)
+        weights = np.empty(0) if weighted else None
+        scores = np.empty((0, n_classes), np.float32)
+        self._parts = [Rows(none.astype(np.uint64), none, weights, scores)]
+        self._waiting = 0
+
+    def add(self, hashes: Hashes, labels: Array, weights: Floats | None, scores: Array) -> None:
+        """Take (n,) rows, of which those are copied that may be among the lowest."""
+        low = np.arange(len(hashes))
+        if self._below < ALL:
+            low = np.flatnonzero(hashes < np.uint64(self._below))
+        if not len(low):
+            return
+        own = None if weights is None else weights[low].astype(np.float64)
+        with np.errstate(over="ignore"):
+            single = scores[low].astype(np.float32)
+        self._take(Rows(hashes[low], labels[low].astype(np.int64), own, single), self._below)
+
+    def merge(self, other: Sample) -> None:
+        """Take the rows of another sample."""
+        self._take(other.rows, other.below)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows, by ascending hash."""
+        self._settle()
+        (found,) = self._parts
+        order = np.argsort(found.hashes, kind="stable")
+        return found.take(order)
+
+    @property
+    def below(self) -> int:
+        """What is above all hashes of the sample, and not above that of any other row."""
+        self._settle()
+        return self._below
+
+    @classmethod
+    def of_rows(cls, rows: Rows, below: int) -> Sample:
+        """Return the sample that consists of some rows."""
+        found = cls(rows.scores.shape[1], rows.weights is not None)
+        found._take(rows, below)
+        return found
+
+    def _take(self, rows: Rows, below: int) -> None:
+        self._below = min(self._below, below)
+        self._parts.append(rows)
+        self._waiting += len(rows.hashes)
+        if self._waiting > 2 * self.room:
+            self._settle()
+
+    def _settle(self) -> None:
+        found = Rows.joined(self._parts)
+        if self._below < ALL:
+            found = found.take(np.flatnonzero(found.hashes < np.uint64(self._below)))
+        if len(found.hashes) > self.room:
+            self._below = int(np.partition(found.hashes, self.room)[self.room])
+            found = found.take(np.flatnonzero(found.hashes < np.uint64(self._below)))
+        self._parts, self._waiting = [found], len(found.hashes)
