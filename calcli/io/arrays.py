@@ -13,15 +13,16 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.axes import class_axis, classes_last, places_note, sample_column
+from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.labels import Labels, join_labels, labels_from_array
 from calcli.io.layouts import ANSWERS, ARRAYS
 from calcli.io.layouts.answers import Answers, find_answers, refuse_missing, rights_of
 from calcli.io.layouts.candidates import command
 from calcli.io.layouts.names import ALONE, kind_by_name, label_names, score_names
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed, type_in_words
-from calcli.io.source import Contents, HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
+from calcli.io.places import Place, listed
+from calcli.io.source import Contents, HeldScores, JoinedScores, LazyColumns, Source, StoredScores
+from calcli.io.storedarrays import OrderedScores, StoredArray, native
 
 LEAVE_OUT = "leave them out with --drop-missing"
 CLASS_NAMES = ("classes", "class_names")
@@ -89,13 +90,17 @@ class Archive(Arrays):
         Of the file.
     names
         Of the arrays.
-    load
-        Reads one array.
+    array
+        Finds one of them.
     """
 
     name: str
     names: tuple[str, ...]
-    load: Callable[[str], Array]
+    array: Callable[[str], StoredArray]
+
+    def load(self, name: str) -> Array:
+        """Read one array."""
+        return self.array(name).load()
 
     def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
         """Find scores, labels, weights and class names by their usual names or by the options."""
@@ -103,13 +108,10 @@ class Archive(Arrays):
         if answers := find_answers(holds, options, self.name, labelled=labelled):
             return self._answers(answers, options)
         name = self._choose(self.names, options.scores, "--scores", score_names)
-        scores, where = self.load(name), f"{self.name}: the array {name}"
-        if scores.dtype.kind not in "iufb":
-            raise InputError(f"{where} holds {type_in_words(scores.dtype)}; expected scores, as numbers")
-        shape = scores.shape
-        axis = class_axis(shape, self._shape_of_labels(options), options, self.name, where)
-        scores = classes_last(scores, axis)
-        scores = scores.reshape(rows_and_columns(scores.shape, where))
+        stored = self.array(name)
+        shape = stored.header.shape
+        axis = class_axis(shape, self._shape_of_labels(options), options, self.name, stored.name)
+        scores = stored.scores(axis)
         listing = next((array for array in CLASS_NAMES if array in self.names), None)
         classes = None
         if listing is not None:
@@ -117,8 +119,8 @@ class Archive(Arrays):
         kind, reason = kind_by_name((name,))
         others = tuple(array for array in self.names if array not in (name, listing))
         found = ArraySource(
-            place=Place(((self.name, len(scores)),)),
-            scores=HeldScores(scores),
+            place=Place(((self.name, scores.shape[0]),)),
+            scores=scores,
             classes=classes,
             kind=kind,
             kind_reason=reason,
@@ -160,7 +162,7 @@ class Archive(Arrays):
     def _shape_of_labels(self, options: ReadOptions) -> tuple[int, ...] | None:
         """Return the shape of the labels if they are here, without those of the one array that is meant."""
         found = [options.labels] if options.labels in self.names else label_names(self.names)
-        return self.load(str(found[0])).shape if len(found) == 1 else None
+        return self.array(str(found[0])).header.shape if len(found) == 1 else None
 
     def _with_labels(self, found: Source, names: tuple[str, ...], options: ReadOptions) -> Source:
         columns = dict(found.columns.readers)
@@ -208,8 +210,8 @@ class Archive(Arrays):
         return tuple(map(str, names.tolist()))
 
     def _in_order(
-        self, scores: Array, classes: tuple[str, ...], wanted: tuple[str, ...] | None
-    ) -> tuple[Array, tuple[str, ...]]:
+        self, scores: StoredScores, classes: tuple[str, ...], wanted: tuple[str, ...] | None
+    ) -> tuple[StoredScores, tuple[str, ...]]:
         """Return scores and class names in the order of `--classes`; one score per row keeps its place."""
         if wanted is None or wanted == classes:
             return scores, classes
@@ -222,7 +224,7 @@ class Archive(Arrays):
                 f"{listed(classes)}; expected the same names, in any order if there is a score for each, or "
                 "as many others"
             )
-        return scores[:, [classes.index(name) for name in wanted]], wanted
+        return OrderedScores(scores, tuple(classes.index(name) for name in wanted)), wanted
 
 
 def answers_of(
@@ -332,11 +334,6 @@ def one_hot(values: Array) -> Array | None:
     ones = values == 1
     sound = bool((ones | (values == 0)).all() and (ones.sum(axis=-1) == 1).all())
     return ones.argmax(axis=-1).reshape(-1) if sound else None
-
-
-def native(values: Array) -> Array:
-    """Return values in the byte order of this machine."""
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def flat_labels(

@@ -21,7 +21,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.remains import left_of
-from calcli.io.arrays import ArraySource, answers_of, flat_labels, native
+from calcli.io.arrays import ArraySource, answers_of, flat_labels
 from calcli.io.axes import places_note, sample_column
 from calcli.io.checks import CheckedScores
 from calcli.io.folders import partition_of, parts_of
@@ -39,6 +39,7 @@ from calcli.io.remote import parts_of_pattern, path_of
 from calcli.io.secrets import without_secrets
 from calcli.io.source import HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
 from calcli.io.states import is_state, load_state
+from calcli.io.storedarrays import native
 from calcli.io.systems import refuse_systems
 
 __all__ = ["ReadOptions", "from_answers", "from_arrays", "read", "read_concat"]

@@ -15,6 +15,7 @@ from calcli.io import formats
 from calcli.io.arrays import Archive
 from calcli.io.read import read
 from calcli.io.simulated import write_simulation
+from calcli.io.storedarrays import StoredArray
 from tests.io.samples import random_probs, refused, scores_of
 
 PROBS, LABELS = random_probs()
@@ -49,7 +50,11 @@ def test_a_format_is_a_module_and_an_entry(tmp_path, monkeypatch):
     """One without magic, as raw arrays behind a head are, is known by its ending alone."""
     entry = formats.Format("toy", (".toy",))
     arrays = {"probs": PROBS, "label": LABELS, "id": np.arange(40)}
-    module = SimpleNamespace(open_file=lambda path, name: Archive(name, tuple(arrays), arrays.__getitem__))
+
+    def array(name):
+        return StoredArray.held(arrays[name], name, "t.toy")
+
+    module = SimpleNamespace(open_file=lambda path, name: Archive(name, tuple(arrays), array))
     monkeypatch.setitem(formats.BY_ENDING, ".toy", entry)
     monkeypatch.setitem(sys.modules, "calcli.io.formats.toy", module)
     (tmp_path / "t.toy").write_bytes(b"anything")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from io import BufferedReader
+from functools import partial
 from tokenize import TokenError
 from typing import IO, Any, BinaryIO
 
@@ -17,32 +16,22 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io import formats
 from calcli.io.arrays import Arrays, ArraySource, flat_labels
 from calcli.io.atomic import atomic_path
-from calcli.io.axes import class_axis, classes_last, places_note, sample_column
+from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.labels import Labels
 from calcli.io.layouts import ARRAYS
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed, type_in_words
+from calcli.io.places import Place, listed
 from calcli.io.remote import AnyPath, path_of
-from calcli.io.source import HeldScores, LazyColumns, Source, StoredScores, rows_and_columns
+from calcli.io.source import LazyColumns, Source
+from calcli.io.storedarrays import Header, StoredArray, opened_file
 from calcli.io.writing import Frame, Writer
 
-COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
 LABEL = "label"  # the column that labels from beside scores are passed on as
 LABEL_ENDINGS = ("labels", "targets", "label", "target")
 SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
 LABEL_FILE = re.compile(
     rf"(?i)((.*[_.-])?({'|'.join(LABEL_ENDINGS)})|y[_-]?(test|true|val|valid)|targs|gt)\.npy"
 )
-
-
-@dataclass(frozen=True)
-class Header:
-    """What the head of a .npy file says about the array, and where that begins."""
-
-    shape: tuple[int, ...]
-    fortran_order: bool
-    dtype: np.dtype[Any]
-    offset: int
 
 
 def read_header(file: IO[bytes], name: str) -> Header:
@@ -65,57 +54,6 @@ def read_header(file: IO[bytes], name: str) -> Header:
             "expected an array of numbers; save it with a numeric dtype, labels also as text"
         )
     return Header(shape, fortran_order, dtype, file.tell())
-
-
-@dataclass(frozen=True)
-class NpyScores:
-    """Scores in a .npy file, read into one buffer block by block; a memory map would count as our memory."""
-
-    path: AnyPath
-    header: Header
-    shape: tuple[int, int]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type as stored, in native byte order."""
-        return self.header.dtype.newbyteorder("=")
-
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield (n, K) views of the buffer."""
-        with self.path.open("rb") as file:
-            by_column = self.header.fortran_order and self.shape[1] > 1
-            for block in self._by_column(file, rows) if by_column else self._by_row(file, rows):
-                yield block.astype(self.dtype, copy=False)
-
-    def head(self, rows: int) -> Array:
-        """Return the first rows."""
-        return next(self.blocks(rows))
-
-    def _by_row(self, file: BufferedReader, rows: int) -> Iterator[Array]:
-        total, columns = self.shape
-        buffer = np.empty((min(rows, total), columns), self.header.dtype)
-        file.seek(self.header.offset)
-        for start in range(0, total, rows):
-            block = buffer[: total - start]
-            self._fill(file, block)
-            yield block
-
-    def _by_column(self, file: BufferedReader, rows: int) -> Iterator[Array]:
-        total, columns = self.shape
-        size = self.header.dtype.itemsize
-        rows_at_once = max(rows, COLUMN_BYTES // (columns * size))
-        buffer = np.empty((columns, min(rows_at_once, total)), self.header.dtype)
-        for start in range(0, total, rows_at_once):
-            part = buffer[:, : total - start]
-            for k, column in enumerate(part):
-                file.seek(self.header.offset + (k * total + start) * size)
-                self._fill(file, column)
-            for first in range(0, part.shape[1], rows):
-                yield part[:, first : first + rows].T
-
-    def _fill(self, file: BufferedReader, block: Array) -> None:
-        if file.readinto(block.data) != block.nbytes:
-            raise InputError(f"{self.path} became shorter while it was read; evaluate it when it is complete")
 
 
 @dataclass(frozen=True)
@@ -146,7 +84,7 @@ class NpyFile(Arrays):
         ):
             labels_shape = open_file(beside, str(beside)).header.shape
         axis = class_axis(shape, labels_shape, options, name, name)
-        scores = self._scores(axis)
+        scores = self._array().scores(axis)
         found = ArraySource(
             place=Place(((name, scores.shape[0]),)),
             scores=scores,
@@ -170,22 +108,15 @@ class NpyFile(Arrays):
             )
         return replace(found, columns=LazyColumns({LABEL: lambda: labels.values}))
 
-    def _scores(self, axis: int) -> StoredScores:
-        header = self.header
-        if header.dtype.kind not in "iufb":
-            raise InputError(f"{self.path} holds {type_in_words(header.dtype)}; expected scores, as numbers")
-        needed = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
-        held = self.path.stat().st_size - header.offset
-        if held < needed:
+    def _array(self) -> StoredArray:
+        header, held = self.header, self.path.stat().st_size - self.header.offset
+        if header.dtype.kind in "iufb" and held < header.size:
             raise InputError(
-                f"{self.path} is truncated: {held} of {needed} bytes of the array are there; copy it again"
+                f"{self.path} is truncated: {held} of {header.size} bytes of the array are there; copy it "
+                "again"
             )
-        turned = (*header.shape[:axis], *header.shape[axis + 1 :], *header.shape[axis : axis + 1])
-        shape = rows_and_columns(turned, str(self.path))
-        if (header.fortran_order and len(header.shape) > 2) or axis < len(header.shape) - 1:
-            # its rows lie scattered over the file
-            return HeldScores(classes_last(_array(self.path), axis).reshape(shape))
-        return NpyScores(self.path, header, shape)
+        name = str(self.path)
+        return StoredArray(name, name, header, partial(opened_file, self.path), partial(_array, self.path))
 
 
 def open_file(path: AnyPath, name: str) -> NpyFile:

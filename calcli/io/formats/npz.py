@@ -1,29 +1,27 @@
-"""Numpy's .npz: an archive of arrays."""
+"""Numpy's .npz: an archive of arrays, of which the scores are read block by block."""
 
 from __future__ import annotations
 
-import math
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.archives import ARCHIVE_DAMAGE
-from calcli.io.arrays import Archive, native
+from calcli.io.arrays import Archive
 from calcli.io.formats.npy import read_header
 from calcli.io.remote import AnyPath
+from calcli.io.storedarrays import StoredArray, native
 from calcli.io.writing import Frame, Writer
 
 NPY = ".npy"  # what the names of arrays end with
-UNSUSPECTED, PACKING = (
-    1 << 28,
-    400,
-)  # bytes of an array, and of packed ones a byte: more is made to fill memory
+# bytes of an array, and of packed ones a byte: more is made to fill memory
+UNSUSPECTED, PACKING = 1 << 28, 400
 
 
 def open_file(path: AnyPath, name: str) -> Archive:
@@ -36,25 +34,44 @@ def open_file(path: AnyPath, name: str) -> Archive:
     """
     with _opened(path) as archive:
         names = tuple(one.removesuffix(NPY) for one in archive.namelist() if one.endswith(NPY))
-    return Archive(name, names, partial(_load, path))
+    return Archive(name, names, partial(_find, path))
 
 
-def _load(path: AnyPath, name: str) -> Array:
+def _find(path: AnyPath, name: str) -> StoredArray:
+    """Read the head of an array.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or packed so that it would fill the memory.
+    """
+    where = f"{path}: the array {name}"
     with _opened(path) as archive:
         member = archive.getinfo(name + NPY)
         with archive.open(member) as file:
-            header = read_header(file, f"{path}: the array {name}")
-        size = math.prod(header.shape) * header.dtype.itemsize
-        if size + header.offset > member.file_size:
+            header = read_header(file, where)
+        if header.size + header.offset > member.file_size:
             raise EOFError
-        if size > max(UNSUSPECTED, PACKING * member.compress_size):
-            raise InputError(
-                f"{path}: the array {name} would have {size / 1e9:.1f} GB, packed into "
-                f"{member.compress_size / 1e6:.1f} MB as nothing but equal values can be; save it without "
-                "compression"
-            )
-        with archive.open(member) as file:
-            return native(np.lib.format.read_array(file, allow_pickle=False))
+    if header.size > max(UNSUSPECTED, PACKING * member.compress_size):
+        raise InputError(
+            f"{where} would have {header.size / 1e9:.1f} GB, packed into {member.compress_size / 1e6:.1f} MB "
+            "as nothing but equal values can be; save it without compression"
+        )
+    packed = member.compress_type != zipfile.ZIP_STORED
+    opened = partial(_member, path, member.filename)
+    return StoredArray(where, str(path), header, opened, partial(_load, opened), packed)
+
+
+def _load(opened: Callable[[], AbstractContextManager[IO[bytes]]]) -> Array:
+    with opened() as file:
+        return native(np.lib.format.read_array(file, allow_pickle=False))
+
+
+@contextmanager
+def _member(path: AnyPath, name: str) -> Iterator[IO[bytes]]:
+    """Give one open file of an archive."""
+    with _opened(path) as archive, archive.open(name) as file:
+        yield file
 
 
 @contextmanager

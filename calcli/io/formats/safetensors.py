@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.arrays import Archive
 from calcli.io.formats.npz import NpzWriter
 from calcli.io.remote import AnyPath
+from calcli.io.storedarrays import Header, StoredArray, native, opened_file
 
 LENGTH = 8  # bytes that say how long the head is
 METADATA = "__metadata__"
@@ -51,7 +53,7 @@ def open_file(path: AnyPath, name: str) -> Archive:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"{path} is truncated or damaged; copy it again") from error
     names = (*arrays, *([CLASSES] if isinstance(classes, list) and CLASSES not in arrays else []))
-    return Archive(name, names, partial(_load, path, LENGTH + length, arrays, classes))
+    return Archive(name, names, partial(_array, path, LENGTH + length, arrays, classes))
 
 
 def _checked(said: dict[str, Any], held: int) -> tuple[str, tuple[int, ...], int]:
@@ -70,24 +72,36 @@ def _checked(said: dict[str, Any], held: int) -> tuple[str, tuple[int, ...], int
     return kind, shape, start
 
 
-def _load(
+def _array(
     path: AnyPath, data: int, arrays: dict[str, tuple[str, tuple[int, ...], int]], classes: Any, name: str
-) -> Array:
+) -> StoredArray:
+    """Return one of the arrays, or the names of the classes."""
+    where, opened = f"{path}: the array {name}", partial(opened_file, path)
     if name not in arrays:
-        return np.array(list(map(str, classes)))
+        names = np.array(list(map(str, classes)))
+        return StoredArray(
+            where, str(path), Header(names.shape, False, names.dtype, 0), opened, lambda: names
+        )
     kind, shape, start = arrays[name]
     if kind not in TYPES:
-        raise InputError(f"{path}: the array {name} has the type {kind}; expected one of {', '.join(TYPES)}")
-    count = int(np.prod(shape, dtype=object))
-    found = np.empty(count, TYPES[kind])
+        raise InputError(f"{where} has the type {kind}; expected one of {', '.join(TYPES)}")
+    header = Header(shape, False, np.dtype(TYPES[kind]), data + start)
+    decode = _single if kind == "BF16" else native
+    return StoredArray(where, str(path), header, opened, partial(_load, path, header, decode), decode=decode)
+
+
+def _load(path: AnyPath, header: Header, decode: Callable[[Array], Array]) -> Array:
+    found = np.empty(header.shape, header.dtype)
     with path.open("rb") as file:
-        file.seek(data + start)
-        if file.readinto(found.data) != found.nbytes:
+        file.seek(header.offset)
+        if file.readinto(found.reshape(-1).data) != found.nbytes:
             raise InputError(f"{path} became shorter while it was read; evaluate it when it is complete")
-    found = found.reshape(shape)
-    if kind == "BF16":  # the first half of single precision
-        return (found.astype(np.uint32) << 16).view(np.float32)
-    return found.astype(found.dtype.newbyteorder("="), copy=False)
+    return decode(found)
+
+
+def _single(halves: Array) -> Array:
+    """Return the numbers of which there is the first half in single precision."""
+    return (halves.astype(np.uint32) << 16).view(np.float32)
 
 
 class SafetensorsWriter(NpzWriter):

@@ -1,0 +1,63 @@
+"""Archives of arrays are read block by block, whatever way they are packed."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from calcli.core.language.errors import InputError
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from tests.io.samples import random_logits, scores_of
+
+SAMPLE = random_logits()
+PACKED = pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+
+
+@PACKED
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", ["f2", ">f4", "f8"])
+def test_blocks_are_the_rows(save, order, kind, tmp_path):
+    scores = np.array(SAMPLE.scores.astype(kind), order=order)
+    save(tmp_path / "a.npz", logits=scores, labels=SAMPLE.labels)
+    predictions = read(tmp_path / "a.npz")
+    for rows in (1, 7, 100):
+        np.testing.assert_array_equal(scores_of(predictions, rows), scores)
+    assert predictions.scores.dtype.isnative
+
+
+@PACKED
+def test_columns_follow_the_order_of_classes(save, tmp_path):
+    names = ["b", "a", "c"]
+    save(tmp_path / "a.npz", logits=SAMPLE.scores[:, :3], labels=SAMPLE.labels % 3, classes=names)
+    predictions = read(tmp_path / "a.npz", ReadOptions(classes=("a", "b", "c")))
+    np.testing.assert_array_equal(scores_of(predictions, 7), SAMPLE.scores[:, [1, 0, 2]])
+
+
+@PACKED
+def test_scores_are_not_held(save, tmp_path):
+    scores = np.zeros((300_000, 20))
+    scores[:, 3] = 1
+    save(tmp_path / "a.npz", logits=scores, labels=np.zeros(300_000, np.int8))
+    tracemalloc.start()
+    predictions = read(tmp_path / "a.npz")
+    total = sum(float(block.sum()) for block in predictions.scores.blocks(1000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert total == 300_000
+    assert peak < scores.nbytes / 2, "labels and buffers, and the check of the labels"
+
+
+@PACKED
+def test_damage_that_is_met_on_the_way(save, tmp_path):
+    path = tmp_path / "a.npz"
+    rng = np.random.default_rng(0)
+    save(path, labels=SAMPLE.labels, logits=rng.normal(size=(len(SAMPLE.labels), 9000)))
+    predictions = read(path)
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 255
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match=r"a.npz is truncated or damaged; copy it again"):
+        scores_of(predictions, 1)
