@@ -67,8 +67,8 @@ class Table(Contents):
         kind = self.schema.field(name).type
         return pa.chunked_array([batch.column(0).cast(kind) for batch in self.batches([name])], kind)
 
-    def held(self) -> MemoryTable:
-        """Return the same table in memory."""
+    def held(self) -> Table:
+        """Return the same table without need of its file: in memory."""
         batches = list(self.batches(self.columns))
         return MemoryTable(self.place.name, pa.Table.from_batches(batches, self.schema))
 
@@ -251,7 +251,7 @@ class MemoryTable(Table):
         """Yield the batches it was parsed in."""
         yield from self.table.select(list(columns)).to_batches()
 
-    def held(self) -> MemoryTable:
+    def held(self) -> Table:
         """Return itself."""
         return self
 

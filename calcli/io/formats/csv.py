@@ -1,4 +1,4 @@
-"""CSV with commas or tabs, perhaps compressed by gzip: parsed whole, or streamed to be passed on."""
+"""CSV with commas or tabs, perhaps compressed by gzip: parsed to be read, or streamed to be passed on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from calcli.io.damage import arrow_errors
 from calcli.io.options import ReadOptions
 from calcli.io.places import Place
 from calcli.io.remote import AnyPath, on_disk
+from calcli.io.spooled import parsed, parts_of_text
 from calcli.io.tables import MemoryTable, Table, TableSource
 from calcli.io.writing import Frame, Writer
 
@@ -37,20 +39,28 @@ def open_file(path: AnyPath, name: str) -> Table:
         If a line has more or fewer fields than the header, or is not text in UTF-8.
     """
     delimiter = _delimiter(path, name)
+    options = csv.ParseOptions(delimiter=delimiter)
     with arrow_errors(name, "CSV file"):
-        try:
-            table = csv.read_csv(
-                str(on_disk(path)),
-                csv.ReadOptions(block_size=BLOCK_BYTES),
-                csv.ParseOptions(delimiter=delimiter),
-            )
-        except pa.ArrowInvalid:
-            _refuse_ragged(path, name, delimiter)
-            raise
-    for column in table.schema:
+        found = parsed(parts_of_text(path), name, partial(_parsed, options))
+        if found is None:
+            try:
+                found = MemoryTable(name, csv.read_csv(str(on_disk(path)), _blocks(), options))
+            except pa.ArrowInvalid:
+                _refuse_ragged(path, name, delimiter)
+                raise
+    for column in found.schema:
         if pa.types.is_binary(column.type):
             raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
-    return MemoryTable(name, table)
+    return found
+
+
+def _parsed(options: Any, part: bytes, first: Any) -> Any:
+    """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
+    return csv.read_csv(pa.BufferReader(part), _blocks(first.names if first else ()), options)
+
+
+def _blocks(names: Sequence[str] = ()) -> Any:
+    return csv.ReadOptions(block_size=BLOCK_BYTES, column_names=list(names))
 
 
 def open_stream(path: AnyPath, name: str, *, as_text: bool) -> Table:

@@ -1,12 +1,12 @@
-"""JSON lines: an object per row, parsed whole, perhaps compressed by gzip."""
+"""JSON lines: an object per row, perhaps compressed by gzip."""
 
 from __future__ import annotations
 
 import codecs
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,11 +19,13 @@ from calcli.io.damage import arrow_errors, sound
 from calcli.io.layouts.events import FIRST, events_table
 from calcli.io.layouts.harness import MARKS, harness_table
 from calcli.io.remote import AnyPath, on_disk
+from calcli.io.spooled import parsed, parts_of_text
 from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 DEEPEST = 500  # levels of nesting
+NULL_LINE = re.compile(rb"\n[ \t\r]*null")
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 OPENING, CLOSING = (np.frombuffer(signs, np.uint8) for signs in (b"[{", b"]}"))
 LONGEST_SHOWN = 20  # characters of a line that is refused
@@ -38,27 +40,56 @@ def open_file(path: AnyPath, name: str) -> Table:
         If a line is not a JSON object, or a field is of different types.
     """
     with arrow_errors(name, "file of JSON lines"):
-        with pa.input_stream(str(on_disk(path))) as stream:
-            first = _refuse_other_json(io.BufferedReader(stream), name)
+        parts = _checked(parts_of_text(path), name)
+        start = next(parts, b"")
+        first = next(filter(None, map(bytes.strip, start.split(b"\n"))), b"")
         if any(f'"{mark}"'.encode() in first for mark in (*MARKS, FIRST)):
-            with pa.input_stream(str(on_disk(path))) as stream:
-                records = [json.loads(line) for line in io.BufferedReader(stream) if line.strip()]
+            every = (line for part in chain([start], parts) for line in part.split(b"\n"))
+            records = [json.loads(line) for line in every if line.strip()]
             found = harness_table(records, name) or events_table(records)
             if found is not None:
                 return MemoryTable(name, found)
-        table = pa.json.read_json(str(on_disk(path)), pa.json.ReadOptions(block_size=BLOCK_BYTES))
-        return MemoryTable(name, sound(table))
+            parts = _checked(parts_of_text(path), name)
+        else:
+            parts = chain([start], parts)
+        table = parsed(parts, name, lambda part, _: _parsed(pa.BufferReader(part)))
+        return MemoryTable(name, _parsed(str(on_disk(path)))) if table is None else table
 
 
-def _refuse_other_json(lines: Iterable[bytes], name: str) -> bytes:
-    """Refuse a file that does not begin with an object, and a line of null, which would crash the parser.
+def _parsed(source: Any) -> Any:
+    return sound(pa.json.read_json(source, pa.json.ReadOptions(block_size=BLOCK_BYTES)))
 
-    Returns
-    -------
-    The first line.
+
+def _checked(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield parts of a file, and refuse what would crash the parser.
+
+    Raises
+    ------
+    InputError
+        If the file does not begin with an object, or a line is null or nested too deeply.
     """
-    begun = b""
-    for number, line in enumerate(lines, start=1):
+    number, begun = 1, False
+    for part in parts:
+        begins = part.removeprefix(codecs.BOM_UTF8).lstrip()
+        odd = begins.startswith(b"null") or not (begun or begins.startswith(b"{"))
+        if odd or NULL_LINE.search(part) or _most_opened(part) > DEEPEST:
+            _refuse_lines(part.split(b"\n"), number, begun, name)
+        begun = begun or bool(begins)
+        number += part.count(b"\n")
+        yield part
+
+
+def _most_opened(part: bytes) -> int:
+    """Return the most lists and objects that begin in one line, and in its texts."""
+    signs = np.frombuffer(part, np.uint8)
+    opened = np.flatnonzero((signs | 0x20) == ord("{"))  # which makes one of the other
+    ends = np.append(np.flatnonzero(signs == ord("\n")), len(signs))
+    return int(np.diff(np.searchsorted(opened, ends), prepend=0).max(initial=0))
+
+
+def _refuse_lines(lines: Iterable[bytes], start: int, begun: bool, name: str) -> None:
+    """Raise an InputError that names the first line, numbered from `start`, which is not to be parsed."""
+    for number, line in enumerate(lines, start):
         text = line.removeprefix(codecs.BOM_UTF8).strip(b" \t\r\n")
         if text and (text.startswith(b"null") or not (begun or text.startswith(b"{"))):
             shown = " ".join(text[:LONGEST_SHOWN].decode(errors="replace").split())
@@ -71,8 +102,7 @@ def _refuse_other_json(lines: Iterable[bytes], name: str) -> bytes:
             raise InputError(
                 f"{name}: line {number} is nested more than {DEEPEST} levels deep; expected a row"
             )
-        begun = begun or text
-    return begun
+        begun = begun or bool(text)
 
 
 def _depth(text: bytes) -> int:

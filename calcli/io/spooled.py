@@ -1,0 +1,162 @@
+"""Large text files: parsed a part at a time into a temporary file of Arrow data, then read as any table."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from calcli.core.language.errors import InputError
+from calcli.io.places import Place
+from calcli.io.remote import AnyPath, on_disk
+from calcli.io.tables import MemoryTable, Table
+
+PART_BYTES = 1 << 25  # of text parsed at once; smaller files are one part, and stay in memory
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows in the temporary file, as an Arrow stream of their own types.
+
+    Attributes
+    ----------
+    start, size
+        Where they are, in bytes.
+    rows
+        Their number.
+    """
+
+    start: int
+    size: int
+    rows: int
+
+
+class _Spool:
+    """A temporary file, which is gone with this object."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as the table is there)
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def written(self, table: Any) -> Part:
+        """Write a pyarrow.Table behind what is there."""
+        start = self._file.tell()
+        with pa.ipc.new_stream(pa.PythonFile(self._file, "w"), table.schema) as stream:
+            stream.write_table(table)
+        self._file.flush()
+        return Part(start, self._file.tell() - start, table.num_rows)
+
+    def read(self, part: Part) -> Any:
+        """Return a part as a pyarrow.Table."""
+        return pa.ipc.open_stream(os.pread(self._file.fileno(), part.size, part.start)).read_all()
+
+
+@dataclass(frozen=True)
+class SpooledTable(Table):
+    """A table in a temporary file, which is gone with it.
+
+    Attributes
+    ----------
+    name
+        Of the text it was parsed from.
+    file
+        The temporary file.
+    parts
+        What is in it.
+    schema
+        Names and types of the columns, with room for the values of all parts.
+    """
+
+    name: str
+    file: _Spool
+    parts: tuple[Part, ...]
+    schema: Any
+
+    @property
+    def place(self) -> Place:
+        """The text file."""
+        return Place(((self.name, sum(part.rows for part in self.parts)),))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the batches of one part after the other."""
+        wanted = pa.schema([self.schema.field(name) for name in columns])
+        for part in self.parts:
+            yield from aligned(self.file.read(part), wanted).to_batches()
+
+    def held(self) -> Table:
+        """Return itself: it does not need the text any more."""
+        return self
+
+
+def parts_of_text(path: AnyPath) -> Iterator[bytes]:
+    """Yield the lines of a text file, perhaps compressed, many at a time."""
+    with pa.input_stream(str(on_disk(path))) as stream:
+        lines = io.BufferedReader(stream)
+        while part := lines.read(PART_BYTES):
+            yield part if part.endswith(b"\n") else part + lines.readline()
+
+
+def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]) -> Table | None:
+    """Return the table of a text: in memory if it is one part, else in a temporary file.
+
+    Parameters
+    ----------
+    parts
+        Of the text.
+    name
+        What to call it.
+    parse
+        Returns a pyarrow.Table of a part, given the schema of the first one, or None for the first.
+
+    Returns
+    -------
+    The table; None if only all parts together may tell what they are.
+
+    Raises
+    ------
+    InputError
+        If there is no room for the temporary file.
+    """
+    try:
+        first = parse(next(parts, b""), None)
+        second = next(parts, None)
+        if second is None:
+            return MemoryTable(name, first)
+        file = _Spool()
+        done = [file.written(first)]
+        schemas = [first.schema]
+        while second is not None:
+            table = parse(second, first.schema)
+            schemas.append(table.schema)
+            done.append(file.written(table))
+            second = next(parts, None)
+        schema = pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
+        for one in dict.fromkeys(schemas):
+            aligned(pa.Table.from_batches([], one), schema)
+    except pa.ArrowException:
+        return None
+    except OSError as error:
+        where = tempfile.gettempdir()
+        raise InputError(
+            f"{name} is too large to be parsed in memory, and {where} has no room for what is parsed: "
+            f"{error.strerror}; set TMPDIR to a folder that has"
+        ) from error
+    return SpooledTable(name, file, tuple(done), schema)
+
+
+def aligned(table: Any, schema: Any) -> Any:
+    """Return a table with the columns of a schema, null where it has none."""
+    columns = [
+        table.column(field.name).cast(field.type, safe=False)
+        if field.name in table.schema.names
+        else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
