@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from calcli.cli.bundles import bundled
 from calcli.cli.distributing import Distributing
 from calcli.cli.options import (
+    Chosen,
     Computing,
     ReadingSystems,
     Recalibrating,
     Simulating,
     among,
+    option,
     settings_of,
 )
 from calcli.cli.output import emit, remark
 from calcli.cli.showing import Html, Quiet
-from calcli.core.language.declaring import items, some_items, whole_numbers
-from calcli.core.language.figures import FIGURES, USUAL
+from calcli.core.language.declaring import checked
+from calcli.core.language.figures import FIGURES
+from calcli.core.language.viewing import PlotSettings
 
 Format = Literal["png", "svg", "pdf"]
 LENSES = (
@@ -30,68 +33,27 @@ LENSES = (
 
 
 @dataclass(frozen=True)
-class Looking:
+class Looking(Chosen):
     """What figures look at."""
 
-    figure: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Figures in place of the standard set. Repeatable, or a list.",
-            autocompletion=among(FIGURES),
-        ),
-    ] = None
-    lens: Annotated[
-        str,
-        typer.Option(
-            metavar="LENS",
-            help="class-1 (two classes), top-1 (more), class-wise, ...; simplex: groups.",
-            autocompletion=among(LENSES),
-        ),
-    ] = USUAL
-    region: Annotated[
-        str, typer.Option(metavar="LOW..HIGH", help="Only rows whose score lies there, as in 0.9..1.")
-    ] = "all"
-    binning: Annotated[
-        str, typer.Option(metavar="NAME", help="equal-width, equal-mass, recursive, or by --edges.")
-    ] = "equal-width"
-    by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Also draw the figure slices of this column. Repeatable."),
-    ] = None
-    calibrator: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILE", help="Also draw the calibration-map of this calibrator. Repeatable."),
-    ] = None
-    panel: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LIST", help="epochs: metrics that share a panel. Repeatable."),
-    ] = None
-    smooth: Annotated[
-        str, typer.Option(metavar="FILTER", help="epochs: lines by savgol:11, moving:3 or the like.")
-    ] = "none"
-    p_values: Annotated[
-        bool, typer.Option("--p-values", help="epochs: calibration errors are followed by their p-values.")
-    ] = False
-    seeds: Annotated[
-        bool, typer.Option("--seeds", help="epochs: folders are runs of one model, drawn with their mean.")
-    ] = False
-    select: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="epochs: mark what this metric chooses.")
-    ] = None
-    select_on: Annotated[
-        str | None, typer.Option(metavar="DIR|GLOB", help="epochs: the files on which --select chooses.")
-    ] = None
-    knots: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=4, help="ks: knots of the spline in its slopes; 6 by default."),
-    ] = None
-    compare_bins: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST", help="reliability, deviation: a panel for each number of bins, such as 5,15,30."
-        ),
-    ] = None
+    figure: Any = option("figures", PlotSettings, completion=among(FIGURES))
+    lens: Any = option("lens", PlotSettings, completion=among(LENSES))
+    region: Any = option("region", PlotSettings)
+    binning: Any = option("binning", PlotSettings)
+    by: Any = option("by", PlotSettings)
+    calibrator: Any = option("calibrators", PlotSettings)
+    panel: Any = option("panels", PlotSettings)
+    smooth: Any = option("smooth", PlotSettings)
+    p_values: Any = option("p_values", PlotSettings)
+    seeds: Any = option("seeds", PlotSettings)
+    select: Any = option("select", PlotSettings)
+    select_on: Any = option("select_on", PlotSettings)
+    knots: Any = option("knots", PlotSettings)
+    compare_bins: Any = option("compare_bins", PlotSettings)
+
+    def settings(self) -> PlotSettings:
+        """Return them as settings."""
+        return PlotSettings(**checked(PlotSettings, self.given(), "option"))
 
 
 @bundled
@@ -140,13 +102,10 @@ def plot(
 
     settings, options = settings_of(computing, simulating, recalibrating), reading.read_options()
     companions = recalibrating.companions(options)
-    numbers = some_items("--compare-bins", looking.compare_bins)
-    bins = whole_numbers("5,15,30,60").checked("--compare-bins", numbers) if numbers else ()
-    figures = [name for text in looking.figure or () for name in items(text)]
-    grouped = settings.groups if not figures or "simplex" in figures else {looking.lens}
-    drawn = [name for name in figures if name in FIGURES]  # of others a fault is told
-    shared = [item for text in looking.panel or () for item in items(text)]
-    asked = replace(settings, metrics=(*settings.metrics, *shared))
+    drawing = looking.settings()
+    grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}
+    drawn = [name for name in drawing.figures if name in FIGURES]  # of others a fault is told
+    asked = replace(settings, metrics=sum(drawing.panels, settings.metrics))
     for sentence in () if quiet else idle_options(asked, companions, (), drawn, grouped):
         remark(sentence)
     with progress(shown=not quiet) as watcher:
@@ -155,21 +114,8 @@ def plot(
             output,
             options,
             settings,
+            drawing,
             companions=companions,
-            figures=figures,
-            lens=looking.lens,
-            region=looking.region,
-            binning=looking.binning,
-            by=looking.by or (),
-            calibrators=looking.calibrator or (),
-            panels=[items(text) for text in looking.panel or ()],
-            smooth=looking.smooth,
-            knots=looking.knots,
-            p_values=looking.p_values,
-            seeds=looking.seeds,
-            select=looking.select,
-            select_on=looking.select_on,
-            bins=bins,
             format=format,
             data=data,
             html=html,

@@ -13,17 +13,18 @@ from typing import Any, Protocol, TypeVar
 from matplotlib.figure import Figure
 
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.curves.cumulative import KNOTS
 from calcli.core.curves.needs import problem_of, usual_lens
 from calcli.core.data.arrays import Tables
 from calcli.core.data.predictions import require_classes
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.answers import LENS, no_lens, reason
 from calcli.core.language.brief import brief
+from calcli.core.language.declaring import documented
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import region_ends
 from calcli.core.language.figures import FIGURES, USUAL, find_figure, refuse_more_systems, standard_names
+from calcli.core.language.viewing import ViewSettings
 from calcli.core.problems.problem import Problem
 from calcli.figures.output import save
 from calcli.figures.style import footed, zoom
@@ -31,53 +32,28 @@ from calcli.figures.style import footed, zoom
 Evaluations = Mapping[str, Evaluation]
 
 
+@documented(ViewSettings)
 @dataclass(frozen=True, repr=False)
-class View:
+class View(ViewSettings):
     """How evaluations are looked at.
 
     Attributes
     ----------
-    lens
-        A one-dimensional lens; "auto" for class-1 of two classes and else top-1; "class-wise" for the
-        reliability of every class, or for the simplex the name of groups in the evaluation's settings.
-    binning
-        How scores are parted, into as many bins as the evaluation's settings say: "equal-width",
-        "equal-mass" or the name of edges in these settings; or "recursive", also for the simplex.
+    {ViewSettings}
     draws
         Simulated data sets behind consistency bars.
-    region
-        The scores to look at, such as "0.8..1", or "all".
     metrics
         Metrics to draw over epochs and slices; empty for the usual ones.
-    by
-        Columns whose values are slices.
     calibrators
         Calibrators to map, by name.
-    smooth
-        The lines over epochs: "none", "moving:3", "savgol:11" or the like.
-    panels
-        Metrics that share a panel over epochs.
-    knots
-        Of the spline in KS graphs.
-    p_values, seeds
-        Over epochs: whether errors are followed by their p-values, and whether folders are runs of a model.
     selected
         Over epochs: in words, how files were chosen on another set, and the number chosen of each run by its
         folder, or of all as ""; None to mark the best value of each series itself.
     """
 
-    lens: str = USUAL
-    binning: str = "equal-width"
     draws: int = 999
-    region: str = "all"
     metrics: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
     calibrators: Mapping[str, CalibratorRecord] = field(default_factory=dict)
-    smooth: str = "none"
-    panels: tuple[tuple[str, ...], ...] = ()
-    knots: int = KNOTS
-    p_values: bool = False
-    seeds: bool = False
     selected: tuple[str, Mapping[str, int]] | None = None
 
     def __repr__(self) -> str:

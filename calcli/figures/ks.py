@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from calcli.core.curves.cumulative import Cumulative, cumulative, ks_null
+from calcli.core.curves.cumulative import KNOTS, Cumulative, cumulative, ks_null
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens
@@ -27,16 +27,17 @@ HEADS = ("a  cumulative", "b  cumulative, warped", "c  smoothed slope", "d  freq
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the cumulative curves of each system."""
+    knots = view.knots or KNOTS
 
     def compute(evaluation: Evaluation, problem: Problem) -> Cumulative:
         null = ks_null(problem, view.draws, evaluation.settings.seed)
-        return replace(cumulative(problem, view.lens, view.knots), if_calibrated=null)
+        return replace(cumulative(problem, view.lens, knots), if_calibrated=null)
 
     results = through_lens(compute, evaluations, view)
     return (
         ks_graphs(results, classes_of(evaluations)),
         results,
-        caption(results, view.knots, classes_of(evaluations)),
+        caption(results, knots, classes_of(evaluations)),
     )
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import items
+from calcli.core.language.declaring import checked, declared, documented, items
 from calcli.core.language.figures import find_figure
 from calcli.core.language.spelling import of_python
+from calcli.core.language.viewing import ViewSettings
 from calcli.figures import Drawing, View, draw
 from calcli.io.calibrators import load_calibrator
 from calcli.work.evaluate import evaluate
 
-VIEWED = {field.name for field in fields(View)} - {"draws", "metrics"}  # which evaluations have as well
-
 
 @of_python
+@documented(ViewSettings)
 def plot(
     data: Any,
     labels: Any = None,
@@ -40,8 +40,9 @@ def plot(
         Calibrator files, for the figure calibration-map.
     view : View, optional
         How to look at it, where the keywords of `View` are not given by themselves.
+    {ViewSettings}
     **settings
-        As for `evaluate` and for `calcli.figures.View`: lens, by and so on.
+        As for `evaluate`.
 
     Returns
     -------
@@ -56,10 +57,10 @@ def plot(
         If the figure or a setting is unknown, or does not fit.
     """
     systems = data if isinstance(data, Mapping) and labels is None else {_name(data): data}
-    looks = {name: settings.pop(name) for name in VIEWED & settings.keys()}
+    given = {name: settings.pop(name) for name in declared(ViewSettings) if name in settings}
+    looks = checked(ViewSettings, given, "keyword")
     looks |= {name: settings[name] for name in ("draws", "metrics") if name in settings}
     looks |= {"metrics": items(looks["metrics"])} if isinstance(looks.get("metrics"), str) else {}
-    looks |= {"by": (looks["by"],)} if isinstance(looks.get("by"), str) else {}
     if calibrator is not None:
         files = [calibrator] if isinstance(calibrator, str | Path) else calibrator
         looks["calibrators"] = {Path(file).name: load_calibrator(file) for file in files}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from calcli.core.curves.cumulative import KNOTS
 from calcli.core.curves.forest import keep_slices
 from calcli.core.curves.needs import looks_of, metrics_of, shown_metrics
 from calcli.core.curves.smoothing import smoother
@@ -16,20 +16,21 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation, Input
 from calcli.core.evaluating.truth import require_use
+from calcli.core.language.declaring import declared
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import checked_region, parse_metrics
 from calcli.core.language.figures import (
     FIGURES,
-    USUAL,
     find_figures,
     refuse_binning,
     refuse_more_systems,
     standard_names,
 )
 from calcli.core.language.metrics import GIVEN
-from calcli.core.language.progress import Watcher, unwatched
+from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import Settings
+from calcli.core.language.viewing import PlotSettings, ViewSettings
 from calcli.figures import Drawing, View, draw
 from calcli.io.atomic import filled_folder
 from calcli.io.calibrators import load_calibrator
@@ -42,6 +43,8 @@ from calcli.work.cluster import Engine, predictions_in
 from calcli.work.page import picture, write_page
 from calcli.work.selection import chosen_on
 
+USUAL_FIGURES = PlotSettings()
+OF_EPOCHS = ("p_values", "seeds", "select", "select_on")
 TOLD = 8  # files of which it is said how they were read; of more, of the first
 
 
@@ -50,22 +53,9 @@ def plot_files(
     output: str | None,
     options: ReadOptions,
     settings: Settings,
+    drawing: PlotSettings = USUAL_FIGURES,
     *,
     companions: Companions | None = None,
-    figures: Sequence[str] = (),
-    lens: str = USUAL,
-    region: str = "all",
-    binning: str = "equal-width",
-    by: Sequence[str] = (),
-    calibrators: Sequence[str] = (),
-    panels: Sequence[Sequence[str]] = (),
-    smooth: str = "none",
-    knots: int | None = None,
-    bins: Sequence[int] = (),
-    p_values: bool = False,
-    seeds: bool = False,
-    select: str | None = None,
-    select_on: str | None = None,
     format: str = "png",
     data: bool = False,
     html: str | None = None,
@@ -79,28 +69,10 @@ def plot_files(
     ----------
     files, output
         Predictions, and the folder, if any.
-    options, settings
-        How to read and to evaluate them.
+    options, settings, drawing
+        How to read and to evaluate them, and what to draw.
     companions
         Predictions that some metrics need beside them.
-    figures
-        Their names; empty for the standard set.
-    lens, region, binning
-        What they look at; see `View`.
-    by
-        Columns whose slices are drawn as well.
-    calibrators
-        Files of calibrators whose maps are drawn as well.
-    panels, smooth
-        Metrics that share a panel over epochs, and the lines there.
-    knots
-        Of the spline in KS graphs; None for the usual ones.
-    bins
-        Numbers of bins, each of which has a panel, of figures with bins of scores.
-    p_values, seeds
-        Over epochs: whether errors are followed by their p-values, and whether folders are runs of one model.
-    select, select_on
-        Over epochs: mark what this metric chooses on these files, a folder or a pattern.
     format
         "png", "svg" or "pdf".
     data
@@ -125,66 +97,113 @@ def plot_files(
     UsageError
         If a figure is unknown, or does not fit the files or the settings.
     """
-    maps = {name: load_calibrator(file) for name, file in _named(calibrators).items()}
-    region = region if region == "all" else checked_region("--region", region)
-    settings = _with_panels(settings, figures, panels, smooth)
-    over_epochs = {"--p-values": p_values, "--seeds": seeds, "--select": select, "--select-on": select_on}
-    _refuse_without_epochs(over_epochs, figures)
-    settings = _tested(settings) if p_values else settings
-    settings = replace(
-        settings, calibration_loss_interval=settings.calibration_loss_interval or "scores" in figures
-    )
+    calibrators = {name: load_calibrator(file) for name, file in _named(drawing.calibrators).items()}
+    settings = _asked_for(settings, drawing)
     view = View(
-        lens=lens, binning=binning, draws=settings.draws, region=region, metrics=settings.metrics,
-        by=tuple(by), calibrators=maps, smooth=smooth, panels=tuple(map(tuple, panels)), knots=knots or KNOTS,
-        p_values=p_values, seeds=seeds,
-    )  # fmt: skip
-    more = [*(["slices"] if by else []), *(["calibration-map"] if maps else [])]
-    kinds = find_figures([*figures, *more])
-    _refuse_idle(kinds, files, knots, bins)
-    refuse_more_systems(
-        kinds if figures else [FIGURES["reliability"], *kinds], len(files) * max(1, len(bins))
+        **{name: getattr(drawing, name) for name in declared(ViewSettings)},
+        draws=settings.draws,
+        metrics=settings.metrics,
+        calibrators=calibrators,
     )
-    refuse_binning(kinds if figures else [FIGURES["reliability"]], binning)
+    kinds = _kinds(drawing)
+    _refuse_idle(kinds, files, drawing)
     if output is None and (html is None or data):
         raise UsageError("figures need somewhere to go: give -o DIR, or --html FILE without --data")
-    if select and select_on:
-        selected = chosen_on(select_on, select, options, settings, watcher)
-        view = replace(view, selected=(f"best {select} on {select_on}", selected))
+    if drawing.select and drawing.select_on:
+        chosen = chosen_on(drawing.select_on, drawing.select, options, settings, watcher)
+        view = replace(view, selected=(f"best {drawing.select} on {drawing.select_on}", chosen))
+    standard = not drawing.figures
     with filled_folder(output) if output else nullcontext() as folder:
-        evaluations = _evaluations(
-            files, options, settings, companions, kinds, view, engine, watcher, standard=not figures
-        )
+        evaluations = {}
+        for name, file in _named(files).items():
+            predictions = predictions_in([file], options, engine, partial(_needed, kinds, settings))
+            watch = watcher(name, predictions.n_rows)
+            evaluations[name] = _evaluation(predictions, settings, companions, kinds, view, watch, standard)
         inputs = [one.summary.input for one in evaluations.values()]
-        evaluations = _of_bins(evaluations, bins) if bins else evaluations
+        evaluations = _of_bins(evaluations, drawing.compare_bins) if drawing.compare_bins else evaluations
         names = [kind.name for kind in kinds]
-        if not figures:
+        if standard:
             names = [*_fitting(_standard(evaluations.values(), view), len(evaluations), remark), *names]
         _require_use(names, view, evaluations.values(), companions)
         written, pictures = [], []
-        for name in names:
-            try:
-                drawing = draw(name, evaluations, view)
-            except NeedsRows:
-                if figures:
-                    raise
-                remark(f"the figure {name} needs rows, which a state does not keep; it is left out")
-                continue
+        for name, drawn in _drawn(names, evaluations, view, None if drawing.figures else remark):
             if html:
-                pictures.append(picture(name, drawing))
+                pictures.append(picture(name, drawn))
             if folder:
-                written += _write(name, drawing, folder, format, remark, data=data)
+                written += _write(name, drawn, folder, format, remark, data=data)
     if html:
         write_page(Figures(list(evaluations)), html, pictures)
     _tell_reading(inputs, remark)
     return written
 
 
-def _refuse_idle(
-    kinds: Sequence[FigureKind], files: Sequence[str], knots: int | None, bins: Sequence[int]
-) -> None:
+def _asked_for(settings: Settings, drawing: PlotSettings) -> Settings:
+    """Return the settings with what figures are to show; what does not go together is refused."""
+    if drawing.region != "all":
+        checked_region("--region", drawing.region)
+    settings = _with_panels(settings, drawing)
+    _refuse_without_epochs(drawing)
+    settings = _tested(settings) if drawing.p_values else settings
+    return replace(
+        settings,
+        calibration_loss_interval=settings.calibration_loss_interval or "scores" in drawing.figures,
+    )
+
+
+def _kinds(drawing: PlotSettings) -> list[FigureKind]:
+    """Return the figures that are asked for, one way or another.
+
+    Raises
+    ------
+    UsageError
+        If one is unknown.
+    """
+    more = [*(["slices"] if drawing.by else []), *(["calibration-map"] if drawing.calibrators else [])]
+    return find_figures([*drawing.figures, *more])
+
+
+def _needed(kinds: Sequence[FigureKind], settings: Settings, predictions: Predictions) -> Settings:
+    """Return the settings with the metrics that figures need."""
+    return replace(settings, metrics=metrics_of(kinds, predictions, settings))
+
+
+def _evaluation(
+    predictions: Predictions,
+    settings: Settings,
+    companions: Companions | None,
+    kinds: Sequence[FigureKind],
+    view: View,
+    watch: Watch | None,
+    standard: bool,
+) -> Evaluation:
+    """Evaluate all that figures show of predictions, and the standard figures if these are asked for."""
+    usual = standard_names(predictions.n_classes, view.lens, view.region) if standard else ()
+    looks = looks_of([*find_figures(usual), *kinds], predictions, view.lens, settings)
+    evaluation = evaluate(predictions, _needed(kinds, settings, predictions), watch, companions, looks)
+    if FIGURES["slices"] in kinds:
+        keep_slices(evaluation, view.by, shown_metrics("slices", evaluation, view.metrics))
+    return evaluation
+
+
+def _drawn(
+    names: Sequence[str],
+    evaluations: Mapping[str, Evaluation],
+    view: View,
+    remark: Callable[[str], None] | None,
+) -> Iterator[tuple[str, Drawing]]:
+    """Yield figures by name; if there is someone to tell, those that a state cannot show are left out."""
+    for name in names:
+        try:
+            yield name, draw(name, evaluations, view)
+        except NeedsRows:
+            if remark is None:
+                raise
+            remark(f"the figure {name} needs rows, which a state does not keep; it is left out")
+
+
+def _refuse_idle(kinds: Sequence[FigureKind], files: Sequence[str], drawing: PlotSettings) -> None:
     """Raise a UsageError for files and settings that no figure would show, and for missing files."""
-    names = [kind.name for kind in kinds]
+    names, knots, bins = [kind.name for kind in kinds], drawing.knots, drawing.compare_bins
     if knots is not None and kinds and "ks" not in names:
         raise UsageError(f"--knots {knots} goes with --figure ks; leave it out")
     if bins and not (names and all(kind.bins == "scores" for kind in kinds)):
@@ -195,6 +214,9 @@ def _refuse_idle(
         raise UsageError(f"the figure {empty[0]} shows no data; draw it by itself, without files")
     if not (empty or files):
         raise UsageError("there are no predictions to draw; name a file, a folder, or - for standard input")
+    usual = [] if drawing.figures else [FIGURES["reliability"]]
+    refuse_more_systems([*usual, *kinds], len(files) * max(1, len(bins)))
+    refuse_binning(kinds if drawing.figures else usual, drawing.binning)
 
 
 def _of_bins(evaluations: Mapping[str, Evaluation], bins: Sequence[int]) -> dict[str, Evaluation]:
@@ -208,26 +230,24 @@ def _of_bins(evaluations: Mapping[str, Evaluation], bins: Sequence[int]) -> dict
     return found
 
 
-def _with_panels(
-    settings: Settings, figures: Sequence[str], panels: Sequence[Sequence[str]], smooth: str
-) -> Settings:
+def _with_panels(settings: Settings, drawing: PlotSettings) -> Settings:
     """Return the settings with the metrics of panels; what is said of panels and lines is checked."""
-    smoother(smooth)
-    if (panels or smooth != "none") and "epochs" not in figures:
-        raise UsageError(f"{'--panel' if panels else '--smooth'} goes with --figure epochs")
-    if not panels:
+    smoother(drawing.smooth)
+    if (drawing.panels or drawing.smooth != "none") and "epochs" not in drawing.figures:
+        raise UsageError(f"{'--panel' if drawing.panels else '--smooth'} goes with --figure epochs")
+    if not drawing.panels:
         return settings
     if settings.metrics:
         raise UsageError("--panel names the metrics; leave out --metrics")
-    return replace(settings, metrics=tuple(dict.fromkeys(name for panel in panels for name in panel)))
+    return replace(settings, metrics=tuple(dict.fromkeys(name for panel in drawing.panels for name in panel)))
 
 
-def _refuse_without_epochs(given: Mapping[str, object], figures: Sequence[str]) -> None:
+def _refuse_without_epochs(drawing: PlotSettings) -> None:
     """Refuse options of the figure epochs where it is not drawn, and half of a choice on another set."""
-    for option, value in given.items():
-        if value and "epochs" not in figures:
-            raise UsageError(f"{option} goes with --figure epochs")
-    if bool(given["--select"]) != bool(given["--select-on"]):
+    for name in OF_EPOCHS:
+        if getattr(drawing, name) and "epochs" not in drawing.figures:
+            raise UsageError(f"{declared(PlotSettings)[name].option} goes with --figure epochs")
+    if bool(drawing.select) != bool(drawing.select_on):
         raise UsageError("--select METRIC chooses on the files of --select-on DIR|GLOB; give both")
 
 
@@ -236,37 +256,6 @@ def _tested(settings: Settings) -> Settings:
     calls = parse_metrics(settings.metrics or FIGURES["epochs"].metrics, settings.defaults)
     whole = any(call.is_class_wise or call.is_marginal for call in calls)
     return replace(settings, test=settings.test or whole)
-
-
-def _evaluations(
-    files: Sequence[str],
-    options: ReadOptions,
-    settings: Settings,
-    companions: Companions | None,
-    kinds: Sequence[FigureKind],
-    view: View,
-    engine: Engine | None,
-    watcher: Watcher,
-    *,
-    standard: bool,
-) -> dict[str, Evaluation]:
-    """Read files and evaluate what figures need of each, by its short name."""
-
-    def asked(predictions: Predictions) -> Settings:
-        return replace(settings, metrics=metrics_of(kinds, predictions, settings))
-
-    evaluations = {}
-    for name, file in _named(files).items():
-        predictions = predictions_in([file], options, engine, asked)
-        wanted = asked(predictions)
-        watch = watcher(name, predictions.n_rows)
-        usual = standard_names(predictions.n_classes, view.lens, view.region) if standard else ()
-        looks = looks_of([*find_figures(usual), *kinds], predictions, view.lens, settings)
-        evaluations[name] = evaluate(predictions, wanted, watch, companions, looks)
-        if FIGURES["slices"] in kinds:
-            shown = shown_metrics("slices", evaluations[name], view.metrics)
-            keep_slices(evaluations[name], view.by, shown)
-    return evaluations
 
 
 def _named(files: Sequence[str]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
+from calcli.core.state.thinned import thinned_rows
 from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars
 from calcli.figures.risk import CONSTANT
 from calcli.figures.simplex import CORNERS
@@ -365,7 +366,9 @@ def test_temperature_curve_says_which_rows_it_leaves_out():
 @pytest.mark.parametrize("case", ["two classes", "three classes"])
 def test_calibration_map_is_the_map(evaluations, case):
     predictions = evaluations[case].predictions
-    result = map_of(Temperature().fit(predictions.scores.array, predictions.labels), predictions)
+    result = map_of(
+        Temperature().fit(predictions.scores.array, predictions.labels), thinned_rows(predictions, 20_000)
+    )
     (axes,) = calibration_map({"temperature": result}, predictions.classes).axes
     np.testing.assert_array_equal(axes.lines[1].get_xdata(), result.before)
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), result.after)
