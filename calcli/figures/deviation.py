@@ -100,7 +100,7 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
         below.set_xlabel(f"{text.score}\n{described_size(result)}")
         if is_leftmost(axes):
             axes.set_ylabel(text.gap)
-            below.set_ylabel("Share of rows")
+            below.set_ylabel("Share")
     truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
     figure.legend(
         handles=[*_key(text), *truth], loc="outside upper center", ncols=2 if len(stacks) == 1 else 3
