@@ -18,6 +18,7 @@ from calcli.figures.inline import bin_texts, tell
 from calcli.figures.naming import titles
 from calcli.figures.reliability import TRUE_KEY, binning_words, described_size, reliabilities, true_line
 from calcli.figures.style import (
+    CHANCE,
     FAINT,
     INK,
     MUTED,
@@ -36,7 +37,6 @@ MARKS = 60  # more than so many are drawn smaller
 OVERS: Look = {"color": OVER, "marker": "v", "markersize": 5.0, "linestyle": ""}
 UNDERS: Look = {"color": UNDER, "marker": "^", "markersize": 5.0, "linestyle": ""}
 WITHIN: Look = {"color": INK, "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "linestyle": ""}
-CHANCE: Look = {"facecolor": "#9aa3ad", "linewidth": 0}
 
 
 def make(evaluations: Evaluations, view: View) -> Made:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from calcli.core.curves.forest import Forest
@@ -21,10 +23,27 @@ from calcli.core.evaluating.results import Estimate
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
 from calcli.figures.naming import titles
-from calcli.figures.style import COLUMN, FAINT, GRID, MUTED, PANEL, SERIES, Look, new_figure, styled
+from calcli.figures.style import (
+    CHANCE,
+    COLUMN,
+    FAINT,
+    GRID,
+    MUTED,
+    PANEL,
+    SERIES,
+    Look,
+    boxes,
+    new_figure,
+    styled,
+)
 from calcli.figures.wording import metric_name
 
 LINE = 0.17  # inches: a slice
+ERRORS = (
+    "Calibration errors grow as rows become few, so that they are not compared with all rows: gray bars are "
+    "what calibrated probabilities show in the slice (mean ± 2 sd), and diamonds exceed that by more than "
+    "chance, corrected for the number of slices (5%). "
+)
 WHOLE: Look = {"color": MUTED, "linewidth": 0.9, "dashes": (4, 2)}
 
 
@@ -42,22 +61,30 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 def caption(results: Mapping[str, Forest]) -> str:
     """Say what is drawn, and how many slices are marked."""
-    found = "; ".join(
-        f"{name}: {sum(p <= SIGNIFICANT for p in result.p_apart.values())} of {len(result.p_apart)} apart"
-        for name, result in results.items()
-    )
+    found = [_found(name, result) for name, result in results.items()]
+    tested = any(result.tested for result in results.values())
     return (
-        "A metric in each slice of the rows with its interval, highest loss first; the number of rows is in "
+        "A metric in each slice of the rows with its interval, the worst first; the number of rows is in "
         "parentheses. Dashed: its value over all rows, in its interval. Diamonds: apart from all rows by "
-        "more than chance, corrected for the number of slices and metrics (5%). Slices of fewer than "
-        f"{ENOUGH_ROWS} rows are faint and not judged. {_which(next(iter(results.values())))}. {found}."
+        f"more than chance, corrected for the number of slices and metrics (5%). {ERRORS if tested else ''}"
+        f"Slices of fewer than {ENOUGH_ROWS} rows are faint and not judged. "
+        f"{_which(next(iter(results.values())))}. {'; '.join(found)}."
     )
+
+
+def _found(name: str, result: Forest) -> str:
+    """Say how many of those judged are marked."""
+    apart = [p <= SIGNIFICANT for p in result.p_apart.values() if not math.isnan(p)]
+    tested = [result.is_miscalibrated(*place) for place in result.tested]
+    said = [f"{sum(apart)} of {len(apart)} apart"] if apart else []
+    said += [f"{sum(tested)} of {len(tested)} errors beyond chance"] if tested else []
+    return f"{name}: {', '.join(said) or 'none judged'}"
 
 
 def _which(result: Forest) -> str:
     every = len(result.slices)
     return (
-        f"{MOST} of {every:,} slices: those apart, and the worst" if every > MOST else f"All {every} slices"
+        f"{MOST} of {every:,} slices: those marked, and the worst" if every > MOST else f"All {every} slices"
     )
 
 
@@ -65,9 +92,10 @@ def _which(result: Forest) -> str:
 def forest(results: Mapping[str, Forest]) -> Figure:
     """Draw metrics in every slice with their intervals, and over all rows as a line in its interval.
 
-    A column of panels a system, a row of them a metric; numbers of rows are those of the first system. A
-    diamond differs from all rows by more than chance, corrected for the number of slices and metrics. Of more
-    than 40 slices those and the worst are shown. Slices of fewer than 100 rows are faint.
+    A column of panels a system, a row of them a metric; numbers of rows are those of the first system.
+    Diamonds differ from all rows by more than chance, corrected for the number of slices and metrics, or are
+    errors that exceed what calibrated probabilities show there. Of more than 40 slices those and the worst
+    are shown. Slices of fewer than 100 rows are faint.
 
     Parameters
     ----------
@@ -85,7 +113,8 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
     for row, metric in zip(grid, metrics, strict=True):
         for axes, (system, result) in zip(row, results.items(), strict=True):
-            _whole(axes, result.whole[metric])
+            if not result.whole[metric].call.entry.family.beside_null:
+                _whole(axes, result.whole[metric])
             for y, name in enumerate(names):
                 if name in result.slices:
                     found = result.slices[name][metric]
@@ -104,16 +133,24 @@ def forest(results: Mapping[str, Forest]) -> Figure:
         axes.set_ylim(len(names) - 0.4, -0.6)
     if len(every) > MOST:
         figure.supxlabel(f"{_which(first)}", fontsize=7)
-    figure.legend(handles=_key(), loc="outside upper center", ncols=3)
+    figure.legend(handles=_key(list(first.whole.values())), loc="outside upper center", ncols=4)
     return figure
 
 
-def _key() -> list[Artist]:
-    return [
-        Line2D([], [], label="all rows", **WHOLE),
-        Line2D([], [], label="slice", color=SERIES[0], marker="o", markersize=4),
-        Line2D([], [], label="apart from all rows", color=SERIES[1], marker="D", markersize=4),
-    ]
+def _key(estimates: Sequence[Estimate]) -> list[Artist]:
+    errors = {estimate.call.entry.family.beside_null for estimate in estimates}
+    marks = {False: "apart from all rows", True: "error beyond chance"}
+    whole = [Line2D([], [], label="all rows", **WHOLE)] if False in errors else []
+    chance = [Patch(label="if calibrated", **CHANCE)] if True in errors else []
+    mark = Line2D(
+        [],
+        [],
+        label=" or ".join(marks[one] for one in sorted(errors)),
+        color=SERIES[1],
+        marker="D",
+        markersize=4,
+    )
+    return [*whole, Line2D([], [], label="slice", color=SERIES[0], marker="o", markersize=4), mark, *chance]
 
 
 def _tell(axes: Axes, y: int, estimate: Estimate, name: str) -> None:
@@ -136,11 +173,21 @@ def _slice(axes: Axes, y: int, estimate: Estimate, result: Forest, name: str) ->
         axes.text(0.02, y, str(estimate.value), transform=at_left, va="center", fontsize=6.5)
         return
     interval = _finite(estimate.interval)
-    apart = result.is_apart(name, str(estimate.call))
-    color, alpha = SERIES[1] if apart else SERIES[0], FAINT if result.thin(name) else 1.0
+    marked = result.is_marked(name, str(estimate.call))
+    color, alpha = SERIES[1] if marked else SERIES[0], FAINT if result.thin(name) else 1.0
+    if (null := estimate.if_calibrated) is not None:
+        low, high = np.array([null.mean - 2 * null.sd]), np.array([null.mean + 2 * null.sd])
+        boxes(
+            axes,
+            (np.maximum(low, 0), high),
+            (np.array([y - 0.3]), np.array([y + 0.3])),
+            alpha=alpha,
+            **CHANCE,
+        )
+        axes.update_datalim([(max(low[0], 0), y), (high[0], y)])
     if interval is not None:
         axes.hlines(y, interval.low, interval.high, color=color, linewidth=1.4, alpha=alpha)
-    axes.plot(estimate.value, y, marker="D" if apart else "o", markersize=4, color=color, alpha=alpha)
+    axes.plot(estimate.value, y, marker="D" if marked else "o", markersize=4, color=color, alpha=alpha)
 
 
 def _finite(interval: Interval | None) -> Interval | None:

@@ -29,6 +29,7 @@ OVER = "#d55e00"  # more is promised than kept; also hatched
 UNDER = "#0072b2"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
+CHANCE: Look = {"facecolor": "#9aa3ad", "linewidth": 0}  # what calibrated probabilities show
 
 STYLE: Look = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine

@@ -150,12 +150,13 @@ def test_calibrated_data_have_no_emphasized_cell():
         columns = {"part": rng.integers(0, 6, 1000)}
         scores = ArrayScores(probs, "probs")
         predictions = Predictions(scores, labels, tuple(map(str, range(200))), columns=columns)
-        evaluation = evaluate(predictions, Settings(("log_loss",), draws=9))
+        evaluation = evaluate(predictions, Settings(("log_loss", "ece"), draws=9))
         drawings = [draw(name, {"a": evaluation}, View(by=("part",))) for name in ("class-wise", "deviation")]
-        slices = forest_of(evaluation, ["part"], ["log_loss"])
+        slices = forest_of(evaluation, ["part"], ["log_loss", "ece"])
         emphasized += any(drawing.tables["a"]["beyond_chance"].any() for drawing in drawings)
-        emphasized += any(slices.is_apart(name, "log_loss") for name in slices.slices)
-    assert emphasized <= 4  # 5% of each of three kinds would be 3
+        for metric in ("log_loss", "ece"):
+            emphasized += any(slices.is_marked(name, metric) for name in slices.slices)
+    assert emphasized <= 5  # 5% of each of four kinds would be 4
 
 
 def test_ks_graphs_are_the_cumulative_sums(two):
@@ -332,6 +333,17 @@ def test_forest_has_a_line_and_an_interval_for_every_slice(two, three):
     np.testing.assert_array_equal(ends[:, :, 0], [(e.interval.low, e.interval.high) for e in found])
     assert marks[found.index(whole)].get_marker() == "o"  # the whole lies within its own interval
     assert marks[1 - found.index(whole)].get_marker() == "D"
+
+
+def test_errors_of_slices_stand_beside_chance_instead_of_all_rows(two):
+    whole = two.estimates["ece"]
+    slices = {"a=1": {"ece": whole}, "a=2": {"ece": replace(whole, if_calibrated=None)}}
+    (axes,) = forest({"two.csv": Forest({"ece": whole}, slices, {"a=1": 800, "a=2": 800}, 1600)}).axes
+    assert [line.get_marker() for line in axes.lines] == ["o", "o"]  # and no line of all rows
+    (bar,) = axes.findobj(PolyCollection)
+    null, (path,) = whole.if_calibrated, bar.get_paths()
+    ends = [max(null.mean - 2 * null.sd, 0), null.mean + 2 * null.sd]
+    assert [path.vertices[:, 0].min(), path.vertices[:, 0].max()] == pytest.approx(ends)
 
 
 def test_no_slice_stands_out_of_an_infinite_whole(two):

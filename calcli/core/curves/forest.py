@@ -13,7 +13,7 @@ from calcli.core.data.arrays import Tables
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.evaluating.sliced import apart, slices_of
+from calcli.core.evaluating.sliced import apart, slices_of, with_corrected_p
 from calcli.core.language.errors import UsageError
 
 
@@ -26,7 +26,7 @@ class Forest:
     whole
         Estimates over all rows, by canonical expression.
     slices
-        The same in each slice, by its name `column=value`.
+        The same in each slice, by its name `column=value`; p-values of errors are corrected for the slices.
     rows
         Rows of each slice, by the same name.
     all_rows
@@ -57,10 +57,28 @@ class Forest:
         """Tell whether a slice differs from all rows by more than chance."""
         return self.p_apart.get((name, metric), math.nan) <= SIGNIFICANT
 
+    @cached_property
+    def tested(self) -> Mapping[tuple[str, str], float]:
+        """P-value of each error of a slice if it were calibrated, corrected for the number of slices."""
+        nulls = {
+            (name, metric): estimate.if_calibrated
+            for name, estimates in self.slices.items()
+            for metric, estimate in estimates.items()
+        }
+        return {at: null.corrected_p for at, null in nulls.items() if null and null.corrected_p is not None}
+
+    def is_miscalibrated(self, name: str, metric: str) -> bool:
+        """Tell whether the error of a slice exceeds what calibrated probabilities show there by chance."""
+        return self.tested.get((name, metric), math.nan) <= SIGNIFICANT
+
+    def is_marked(self, name: str, metric: str) -> bool:
+        """Tell whether a slice is more than chance in either way."""
+        return self.is_apart(name, metric) or self.is_miscalibrated(name, metric)
+
     def shown(self, most: int) -> list[str]:
-        """Return slices, the worst first; of more than so many those apart from all rows and the worst."""
+        """Return slices, the worst first; of more than so many those marked and the worst."""
         order = self.worst_first
-        chosen = [name for name in order if any(self.is_apart(name, metric) for metric in self.whole)]
+        chosen = [name for name in order if any(self.is_marked(name, metric) for metric in self.whole)]
         kept = set([*chosen, *(name for name in order if name not in chosen)][:most])
         return [name for name in order if name in kept]
 
@@ -81,6 +99,7 @@ class Forest:
             for expression, estimate in estimates.items()
         ]
         intervals = [estimate.interval for *_, estimate in found]
+        nulls = [estimate.if_calibrated for *_, estimate in found]
         columns = {
             "slice": np.array([name for name, *_ in found]),
             "rows": np.array([rows for _, rows, *_ in found]),
@@ -89,13 +108,18 @@ class Forest:
             "low": np.array([np.nan if i is None else i.low for i in intervals]),
             "high": np.array([np.nan if i is None else i.high for i in intervals]),
             "p_if_like_all": np.array([self.p_apart.get((name, m), np.nan) for name, _, m, _ in found]),
+            "if_calibrated_mean": np.array([np.nan if null is None else null.mean for null in nulls]),
+            "if_calibrated_sd": np.array([np.nan if null is None else null.sd for null in nulls]),
+            "corrected_p": np.array([self.tested.get((name, m), np.nan) for name, _, m, _ in found]),
         }
         return {"": columns}
 
     def _rank(self, name: str) -> tuple[bool, float]:
         estimate = next(iter(self.slices[name].values()))
+        null = estimate.if_calibrated  # errors of few rows are large by chance
+        value = estimate.value - (null.mean if null else 0)
         badness = {
-            "lower": estimate.value, "higher": -estimate.value, "zero": abs(estimate.value), "none": 0.0
+            "lower": value, "higher": -value, "zero": abs(value), "none": 0.0
         }  # fmt: skip
         return self.thin(name), -badness[estimate.call.entry.direction]
 
@@ -149,7 +173,8 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
     """
     keep_slices(evaluation, columns, expressions)
     found = {str(one.slice): one for column in columns for one in evaluation.slices[column]}
-    slices = {name: {each: one.estimates[each] for each in expressions} for name, one in found.items()}
     rows = {name: one.input.rows for name, one in found.items()}
+    asked = [{each: one.estimates[each] for each in expressions} for one in found.values()]
+    corrected = with_corrected_p(asked, [count >= ENOUGH_ROWS for count in rows.values()])
     whole = {name: evaluation.estimates[name] for name in expressions}
-    return Forest(whole, slices, rows, evaluation.predictions.n_rows)
+    return Forest(whole, dict(zip(found, corrected, strict=True)), rows, evaluation.predictions.n_rows)

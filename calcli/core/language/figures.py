@@ -130,7 +130,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="slices",
             title="Scores of slices",
-            meaning="a score in every slice of the rows, with intervals",
+            meaning="a score in every slice of the rows, with intervals; errors beside what chance shows",
             source="forest plot; Lewis & Clarke 2001",
             metrics=("log_loss",),
             most_systems=COLUMNS,

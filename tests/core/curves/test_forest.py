@@ -60,3 +60,26 @@ def test_slices_that_are_kept_are_not_evaluated_again(sliced, monkeypatch):
     assert forest(evaluation, ["part"], ["log_loss"]) == first
     with pytest.raises(AttributeError, match="blocks"):  # of a metric that is not there
         forest(evaluation, ["part"], ["accuracy"])
+
+
+def test_errors_of_slices_are_tested_against_calibration_and_corrected_for_their_number():
+    rng = np.random.default_rng(0)
+    probs, part = rng.dirichlet(np.ones(3), 3000), np.repeat(["fine", "off"], 1500)
+    labels = np.array([rng.choice(3, p=row) for row in probs])
+    labels[1500:] = rng.integers(0, 3, 1500)  # says nothing
+    predictions = Predictions(ArrayScores(probs, "probs"), labels, tuple("abc"), columns={"part": part})
+    evaluation = evaluate(predictions, Settings(("ece",), draws=99))
+    found = forest(evaluation, ["part"], ["ece"])
+    p_values = {name: estimates["ece"].if_calibrated.p_value for name, estimates in found.slices.items()}
+    assert found.tested == {  # Holm: the lesser of the two counts twice
+        ("part=fine", "ece"): p_values["part=fine"],
+        ("part=off", "ece"): 2 * p_values["part=off"],
+    }
+    assert [found.is_miscalibrated(f"part={p}", "ece") for p in ("fine", "off")] == [False, True]
+    assert found.shown(1) == ["part=off"]
+    table = found.tables()[""]
+    assert table["corrected_p"].tolist() == list(found.tested.values())
+    assert (table["value"] - table["if_calibrated_mean"] > 3 * table["if_calibrated_sd"]).tolist() == [
+        False,
+        True,
+    ]
