@@ -121,9 +121,9 @@ def contest(module: str, name: str, contestant: str, *arguments: str) -> None:
         start = time.process_time()
         found = job()
         times.append(time.process_time() - start)
-    peak = _peak()
+    highest = peak()
     found = found() if callable(found) else found
-    print(json.dumps(asdict(Figures(min(times), peak, "" if found is None else str(found)))))
+    print(json.dumps(asdict(Figures(min(times), highest, "" if found is None else str(found)))))
 
 
 def _again(times: Sequence[float]) -> bool:
@@ -133,7 +133,8 @@ def _again(times: Sequence[float]) -> bool:
     return spent < SHORTEST
 
 
-def _peak() -> float:
+def peak() -> float:
+    """Return the highest memory of this process so far, in megabytes."""
     if not STATUS.exists():
         return float("nan")
     # of this process alone; getrusage would count what the parent had when it started it
