@@ -23,6 +23,7 @@ from calcli.core.language.settings import Precision, Settings
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.collectors import ClassBins, InputFacts
 from calcli.core.state.hashing import Hashes, of_keys, of_numbers
+from calcli.core.state.remains import Remains
 from calcli.core.state.state import Body, Facts, Head, Part, State
 from calcli.core.state.threads import Threads, cores
 
@@ -70,7 +71,7 @@ def summed(
 
     Parameters as for `evaluate`, whose rows and problems of several outcomes figures look up later.
     """
-    if predictions.n_rows <= MANY_ROWS or not _is_mergeable(settings):
+    if isinstance(predictions, Remains) or predictions.n_rows <= MANY_ROWS or not _is_mergeable(settings):
         return None
 
     def gathered() -> Measurements | None:

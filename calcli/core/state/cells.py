@@ -20,7 +20,7 @@ from calcli.core.state.grid import PLACES, grid_edges, grid_place
 
 TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
 HALF = 1 << (PLACES // 2)
-WAITING = 1 << 20  # rows at least that are sorted together
+WAITING = 1 << 18  # rows at least that are sorted together
 Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
 
 

@@ -15,6 +15,7 @@ from calcli.core.state.deals import UNIT, fixed
 
 SWAPPED_DEALS = 499  # a prime, as other numbers of deals
 WIDTHS = 60  # equal-width cells, of which those of 2, 3, 4, 5, 6, 10, 12, 15, 20, 30 bins are made
+FINE = 1 << 16
 OCTAVES = range(7, 15)  # powers of 1/2 near 0 and 1 where cells end as well, for rankings
 
 
@@ -25,9 +26,19 @@ def swap_edges() -> Doubles:
     return distinct(np.concatenate([np.arange(WIDTHS + 1) / WIDTHS, ends, 1 - ends]))
 
 
+@cache
+def _table() -> tuple[NDArray[np.intp], Doubles]:
+    """Return for each of many equal-width cells the cell of its lower end, and the next edge."""
+    inner = swap_edges()[1:-1]
+    before = np.searchsorted(inner, np.arange(FINE + 1) / FINE, side="right")
+    return before, np.append(inner, np.inf)[before]
+
+
 def swap_index(score: Floats) -> NDArray[np.intp]:
-    """Return the (n,) cells of scores."""
-    return np.searchsorted(swap_edges()[1:-1], score, side="right")
+    """Return the (n,) cells of scores: several times as fast as a search."""
+    before, edge = _table()
+    fine = (score * FINE).astype(np.intp)  # exact, as it is a power of 2; no two edges are in one
+    return before.take(fine) + (score >= edge.take(fine))
 
 
 @dataclass

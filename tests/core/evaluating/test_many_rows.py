@@ -13,6 +13,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.stored import StoredMeasurements
 from calcli.core.language.settings import Settings
 from calcli.core.state import state as states
+from calcli.core.state.remains import left_of
 
 SETTINGS = Settings(draws=99)
 
@@ -87,3 +88,11 @@ def test_what_needs_rows_keeps_them(metrics, summed):
     for name, estimate in expected.estimates.items():
         assert found.estimates[name].value == pytest.approx(estimate.value, abs=1e-7), name
     assert len(summed) == (metrics == "ks:lens=class-1")
+
+
+def test_states_of_many_rows_tell_what_the_run_does(summed):
+    rows, settings = drawn(4), replace(SETTINGS, metrics=("log_loss", "ece", "ks"), precision="single")
+    of_state = evaluate(left_of(gathering.state_of(rows, settings)), settings)
+    assert len(summed) == 0
+    for name, estimate in evaluate(rows, settings).estimates.items():
+        assert of_state.estimates[name].value == pytest.approx(estimate.value, abs=1e-12), name
