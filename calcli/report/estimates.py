@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from calcli.core.evaluating.results import Estimate
 from calcli.report.numbers import decimals, number, p_value, span, spread, to_decimals
 from calcli.report.shown import Column, Table, table_of
-from calcli.report.wording import NONE, SD, SD_UNDEFINED, interval_head
+from calcli.report.wording import NONE, OF_SAMPLE, SAMPLED, SD, SD_UNDEFINED, interval_head
 
 
 def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:
@@ -40,7 +40,15 @@ def estimates_table(
     if deviations:
         columns[Column("sd")] = _deviation
         notes = [*notes, SD, *([SD_UNDEFINED] if any(map(math.isnan, deviations)) else [])]
+    if any(one.rows for one in found.values()):
+        columns[Column(SAMPLED)] = sampled
+        notes = [*notes, OF_SAMPLE]
     return table_of(title, found.items(), columns | cells, notes)
+
+
+def sampled(one: Estimate) -> str:
+    """Return how many rows the sample has that an estimate comes from, if it comes from one."""
+    return f"{one.rows:,}" if one.rows else ""
 
 
 def _deviation(one: Estimate) -> str:

@@ -257,6 +257,8 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
         found["no_interval"] = estimate.no_interval
     if estimate.sd is not None:
         found["sd"] = estimate.sd
+    if estimate.rows is not None:
+        found["sampled_rows"] = estimate.rows
     if estimate.parts:
         found["parts"] = dict(estimate.parts)
     if estimate.bins is not None:

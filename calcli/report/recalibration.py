@@ -9,10 +9,10 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression, nested_method
 from calcli.core.language.metrics import GIVEN, PAV
-from calcli.report.estimates import ends, estimates_table, of_section
+from calcli.report.estimates import ends, estimates_table, of_section, sampled
 from calcli.report.numbers import number, percent
 from calcli.report.shown import Column, Table
-from calcli.report.wording import NONE, PARTS, WON_BACK, interval_head
+from calcli.report.wording import NONE, OF_SAMPLE, PARTS, SAMPLED, WON_BACK, interval_head
 
 LOSSES = ("calibration_loss", "relative_calibration_loss")
 NAMED = {"brier": "Brier score", "bayes_risk": "Bayes risk"}  # after a person
@@ -111,6 +111,9 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
     found = [estimate for estimate in metrics.values() if estimate.call.entry.name in LOSSES]
     heads = ["before", "after", "won back", "share"]
     with_interval = any(estimate.interval for estimate in found)
+    of_sample = any(estimate.rows for estimate in found)
+    if of_sample:
+        heads.append(SAMPLED)
     if with_interval:
         heads.append(interval_head(found))
     rows = []
@@ -123,11 +126,14 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
             before, after = parts["before"], parts["after"]
             share = percent((before - after) / before) if before > 0 and isfinite(before - after) else NONE
             cells = [number(before), number(after), number(before - after), share]
+        if of_sample:
+            cells.append(sampled(estimate))
         if with_interval:
             cells.append(_share_ends(estimate))
         rows.append((arguments["score"], by, *cells))
     columns = (Column("", "left"), Column("by", "left"), *map(Column, heads))
-    return Table(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(sentences) if rows else ())
+    notes = [*sentences, *([OF_SAMPLE] if of_sample else [])]
+    return Table(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(notes) if rows else ())
 
 
 def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:

@@ -80,7 +80,7 @@ def test_figures_and_checks_take_states(run, state, sample, tmp_path):
         (["merge", "{state}", "{state}", "-o", "x.calcli"], "have the same"),
         (["merge", "{state}", "-o", "x.npz"], "end in .calcli"),
         (["evaluate", "{state}", "{state}", "--concat"], "calcli merge"),
-        (["evaluate", "{state}", "--metrics", "skce"], "made without the lens canonical"),
+        (["evaluate", "{state}", "--metrics", "bayes_risk:costs=zero-one", "--costs", "zero-one"], "--costs"),
         (["evaluate", "{state}", "--by", "country"], "--by country: slices are made of rows, and"),
         (["evaluate", "{state}", "--labels", "y.npy"], "--labels"),
         (["evaluate", "{state}", "--save-state", "copy.calcli"], "--save-state"),

@@ -9,6 +9,8 @@ import pytest
 
 import calcli
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.state import sample
+from calcli.core.state.hashing import of_numbers
 from calcli.io.read import from_arrays
 
 METRICS = "log_loss,accuracy,ece,ks"
@@ -125,3 +127,50 @@ def test_keys_that_rows_or_states_share_are_refused():
         keyed(slice(0, 10), n).merge(calcli.State.of(np.eye(3), [0, 1, 2], metrics=METRICS, kind="logits"))
     with pytest.raises(InputError, match="no column 'id'"):
         calcli.State.of(np.eye(3), [0, 1, 2], metrics=METRICS, key="id")
+
+
+SAMPLED = ("relative_calibration_loss", "skce", "auroc")
+
+
+def drawn(n, scale=1.0):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(n, 3)).astype(np.float32)
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(1)
+    return logits * np.float32(scale), labels
+
+
+def test_small_states_tell_what_needs_rows_as_the_rows_do():
+    logits, labels = drawn(900)
+    order = np.argsort(of_numbers(0, 900))  # which puts them into other folds and blocks
+    logits, labels = logits[order], labels[order]
+    state = calcli.State.from_bytes(calcli.State.of(*drawn(900)).to_bytes())
+    found = calcli.evaluate(state, metrics=SAMPLED).results[0].metrics
+    expected = calcli.evaluate(logits, labels, metrics=SAMPLED).results[0].metrics
+    for name, estimate in expected.items():
+        assert (found[name].rows, found[name].signature) == (None, estimate.signature)
+        assert found[name].value == pytest.approx(estimate.value, abs=1e-7)
+
+
+def test_samples_stay_the_lowest_hashes_of_merged_states(monkeypatch):
+    monkeypatch.setattr(sample, "MOST", 1000)
+    logits, labels = drawn(24_000)
+    parts = [calcli.State.of(logits[own], labels[own]) for own in np.split(np.arange(24_000), [4_000])]
+    whole = parts[0].merge(parts[1])
+    found = calcli.evaluate(whole, metrics=SAMPLED).results[0].metrics
+    lowest = np.sort(np.concatenate([of_numbers(0, 4_000), of_numbers(0, 20_000)]))[:1001]
+    kept = int(np.searchsorted(lowest, lowest[-1]))  # rows that share the number of one without room are out
+    assert found["relative_calibration_loss"].rows == kept > 990
+    assert f"n:24000|rows:{kept}|" in found["skce"].signature
+
+
+def test_what_needs_rows_is_compared_on_the_samples(monkeypatch):
+    monkeypatch.setattr(sample, "MOST", 1000)
+    systems = [calcli.State.of(*drawn(24_000, scale)) for scale in (1, 3)]
+    found = calcli.compare(*systems, metrics=SAMPLED).comparisons[0].differences[0]
+    chosen = np.argsort(of_numbers(0, 24_000))[:1000]
+    rows = [from_arrays(own[chosen], labels[chosen]) for own, labels in (drawn(24_000), drawn(24_000, 3))]
+    expected = calcli.compare(*rows, metrics=SAMPLED).comparisons[0].differences[0]
+    for name in SAMPLED:
+        assert found[name].value == pytest.approx(expected[name].value, abs=1e-6)
+        assert found[name].verdict == expected[name].verdict
+        assert found[name].p_value == pytest.approx(expected[name].p_value, abs=1e-6)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from calcli.core.comparing.recomputed import in_memory, recomputed_differences
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.streams import Stream, generator
@@ -17,7 +19,9 @@ from calcli.core.estimators.permutation import Swapped
 from calcli.core.evaluating.evaluate import assess, measure
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Entrant, Match, System
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.sampling import rows_of_sample
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
@@ -61,6 +65,8 @@ class Contest:
         self.evaluations: list[Evaluation] = []
         self._paired = paired
         self._systems: list[System] = []
+        self._samples: dict[int, Measurements] = {}
+        self._judged = judged
         predictions = self._with_clusters(predictions)
         units = [
             Units.of(one.n_rows, one.column_if(settings.cluster)) for one in predictions if settings.draws
@@ -76,6 +82,8 @@ class Contest:
             asked = own if number == judged else replace(own, no_intervals=True)
             evaluation = assess(measured, asked, test_classes=False)
             self.evaluations.append(evaluation)
+            if measured.sample is not None:
+                self._samples[number] = measured
             self._systems.append(self._kept(Entrant(measured, settings, paired), evaluation))
             done += system.n_rows
 
@@ -89,6 +97,8 @@ class Contest:
 
     def evidence(self, call: MetricExpression, baseline: int, candidate: int) -> Evidence:
         """Return what the data say about the difference of two systems on a metric."""
+        if self._is_sampled(call):
+            return self._of_samples.evidence(call, baseline, candidate)
         first, second = self._systems[baseline], self._systems[candidate]
         recompute = partial(self._recomputed, baseline, candidate)
         match = Match(first, second, self.settings, self._paired, recompute)
@@ -96,7 +106,28 @@ class Contest:
 
     def variance(self, call: MetricExpression, system: int) -> float:
         """Return the variance of a score or AUROC of one system; nan where there is none."""
+        if self._is_sampled(call):
+            return self._of_samples.variance(call, system)
         return FAMILIES[call.entry.family].variance(call, self._systems[system])
+
+    def _is_sampled(self, call: MetricExpression) -> bool:
+        """Tell whether a metric is told by samples of the rows that states have."""
+        return any(str(call) in measured.deferred for measured in self._samples.values())
+
+    @cached_property
+    def _of_samples(self) -> Contest:
+        """The contest of these samples, on the metrics that only they tell."""
+        samples = [measured.sample for measured in self._samples.values()]
+        hashes = [one.rows.hashes for one in samples if one is not None]
+        same = all(np.array_equal(hashes[0], others) for others in hashes[1:])
+        rows = [
+            rows_of_sample(measured.sample, measured.predictions)
+            for measured in self._samples.values()
+            if measured.sample is not None
+        ]
+        names = tuple(call.asked for call in self.calls if self._is_sampled(call))
+        settings = replace(self.settings, metrics=names, precision="auto")
+        return Contest(rows, settings, self._paired and same, judged=self._judged)
 
     def _with_clusters(self, systems: Sequence[Predictions]) -> Sequence[Predictions]:
         """Give all paired systems the baseline's column of clusters: their rows are the same cases."""
@@ -110,7 +141,8 @@ class Contest:
         """Return what families keep of a system."""
         influences: dict[str, Influences] = {}
         kept: dict[str, Any] = {}
-        for family, calls in by_family(self.calls):
+        told = [call for call in self.calls if str(call) not in entrant.measured.deferred]
+        for family, calls in by_family(told):
             if self.settings.intervals:
                 influences |= family.influences(calls, entrant)
             kept |= family.kept(calls, entrant)

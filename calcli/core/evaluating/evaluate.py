@@ -29,8 +29,9 @@ from calcli.core.evaluating.results import (
     ReliabilityBin,
     Summary,
 )
+from calcli.core.evaluating.sampling import SampledRows, needs_rows, of_sample
 from calcli.core.evaluating.stored import StoredMeasurements
-from calcli.core.evaluating.usual import default_metrics, gap_of
+from calcli.core.evaluating.usual import default_metrics, gap_of, is_sampled
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
@@ -72,10 +73,11 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
-    if companions in (None, Companions()) and (sums := summed(predictions, settings, watch, looks.lenses)):
+    sampled = companions in (None, Companions()) and is_sampled(predictions, settings)
+    if sampled and (sums := summed(predictions, settings, watch, looks.lenses)):
         with suppress(NeedsRows):
             return assess(sums, settings, test_classes)
-    measured = measure(predictions, settings, watch, companions, looks=looks)
+    measured = measure(predictions, settings, watch, companions, looks=looks, sampled=sampled)
     return _resampled(assess(measured, settings, test_classes))
 
 
@@ -86,10 +88,12 @@ def measure(
     companions: Companions | None = None,
     units_for: UnitsOf | None = None,
     looks: Looks = NOTHING,
+    *,
+    sampled: bool = False,
 ) -> Measurements:
     """Return what one pass finds for the metrics of the settings.
 
-    Parameters as for `evaluate`, and `units_for` as for `Pass`.
+    Parameters as for `evaluate`, and `units_for` as for `Pass`; `sampled` leaves what needs rows to a sample.
     """
     if settings.cluster is not None and (settings.test or settings.resample_predictions):
         option = "--test" if settings.test else "--resample-predictions"
@@ -110,9 +114,15 @@ def measure(
         made.keep_bins(settings.bins)
         if settings.test:  # of all classes
             made.keep_probs()
+        later = [call for call in calls if sampled and needs_rows(call, predictions, settings)]
         for call in [*calls, gap_of(settings)]:
-            FAMILIES[call.entry.family].needs(call, made)
-        return made.run(watch)
+            if call not in later:
+                FAMILIES[call.entry.family].needs(call, made)
+        if later:
+            made.keep("sample", lambda: SampledRows(predictions))
+        found = made.run(watch)
+        found.deferred = frozenset(map(str, later))
+        return found
 
     return read_through(kept)
 
@@ -184,8 +194,9 @@ def _findings(
     NeedsRows
         If such a metric was asked for by name.
     """
-    parts, missing = [], dict[str, list[str]]()
-    for family, own in by_family(calls):
+    parts: list[Findings] = []
+    left = {str(call): (call, "") for call in calls if str(call) in measured.deferred}
+    for family, own in by_family([call for call in calls if str(call) not in left]):
         try:
             parts.append(family.estimates(own, measured, settings))
         except NeedsRows:
@@ -193,11 +204,19 @@ def _findings(
                 try:
                     parts.append(family.estimates([call], measured, settings))
                 except NeedsRows as fault:
-                    why = str(fault).removeprefix(f"{measured.predictions.provenance.path}: ")
-                    if settings.metrics:
-                        path = measured.predictions.provenance.path
-                        raise NeedsRows(f"{path} does not tell {call.asked}: {why}") from fault
-                    missing.setdefault(why, []).append(call.asked)
+                    left[str(call)] = call, str(fault)
+    if not left:
+        return Findings.joined(parts), []
+    if measured.sample is not None:
+        measured.deferred = frozenset(left)
+        parts.append(of_sample(measured.sample, measured, [call for call, _ in left.values()]))
+        return Findings.joined(parts), []
+    path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
+    for call, reason in left.values():
+        why = reason.removeprefix(f"{path}: ")
+        if settings.metrics:
+            raise NeedsRows(f"{path} does not tell {call.asked}: {why}")
+        missing.setdefault(why, []).append(call.asked)
     return Findings.joined(parts), [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()]
 
 
@@ -205,7 +224,14 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
     """Return the evaluation with what has to compute metrics on resampled rows, if it is asked for."""
     settings, found = evaluation.settings, dict(evaluation.estimates)
     plain = replace(
-        settings, no_intervals=True, draws=0, test=False, resample_predictions=False, sd=False, cluster=None
+        settings,
+        no_intervals=True,
+        draws=0,
+        test=False,
+        resample_predictions=False,
+        sd=False,
+        cluster=None,
+        rows="all",
     )
 
     def values_of(names: Iterable[str]) -> Callable[[Predictions], dict[str, float]]:

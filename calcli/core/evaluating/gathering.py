@@ -11,9 +11,9 @@ import numpy as np
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import Block, Collector, sweep
 from calcli.core.data.predictions import Predictions, read_through
-from calcli.core.data.rows import LOG_ODDS
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.measurements import Looks, Measurements, Pass
+from calcli.core.evaluating.sampling import needs_rows
 from calcli.core.evaluating.stored import CLIPPED, StoredMeasurements, require_mergeable
 from calcli.core.evaluating.usual import default_metrics, gap_of
 from calcli.core.language.errors import InputError
@@ -23,11 +23,10 @@ from calcli.core.language.settings import Precision, Settings
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.collectors import ClassBins, InputFacts
 from calcli.core.state.hashing import Hashes, of_keys, of_numbers
-from calcli.core.state.remains import Remains
 from calcli.core.state.state import Body, Facts, Head, Part, State
 from calcli.core.state.threads import Threads, cores
 
-MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows, where these tell all it is asked for
+MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows
 CHUNK = 1 << 17  # rows whose statistics are gathered before they are summed
 
 
@@ -58,7 +57,7 @@ def state_of(
     precision: Precision = "single" if single else "double"
 
     def gathered() -> State:
-        made = _pass(predictions, replace(settings, precision=precision))
+        made, _ = _pass(predictions, replace(settings, precision=precision))
         return _Gathering(made, key=key or "").run(watch)
 
     return read_through(gathered)
@@ -67,35 +66,28 @@ def state_of(
 def summed(
     predictions: Predictions, settings: Settings, watch: Watch | None, lenses: tuple[str, ...]
 ) -> Measurements | None:
-    """Return what a pass over many rows finds in sums, without keeping rows; None where some are needed.
+    """Return what a pass over many rows finds in sums and a sample, without keeping rows; None for few.
 
     Parameters as for `evaluate`, whose rows and problems of several outcomes figures look up later.
     """
-    if isinstance(predictions, Remains) or predictions.n_rows <= MANY_ROWS or not _is_mergeable(settings):
+    if predictions.n_rows <= MANY_ROWS:
         return None
 
-    def gathered() -> Measurements | None:
-        made = _pass(predictions, settings, lenses)
-        names = settings.metrics or default_metrics(predictions, settings)[0]
-        fits = any(call.entry.family.fits for call in parse_metrics(names, settings.defaults))
-        sums = all(isinstance(key, tuple) and key[0] == "bins" for key in made.collectors)
-        if fits or not sums or made.statistics.keys() & LOG_ODDS.keys():
-            return None
-        gathering = _Gathering(made, in_run=True)
+    def gathered() -> Measurements:
+        made, deferred = _pass(predictions, settings, lenses)
+        gathering = _Gathering(made, in_run=True, sampled=bool(deferred))
         state = gathering.run(watch)
-        return StoredMeasurements(predictions, state, settings, lenses, gathering.workers)
+        found = StoredMeasurements(predictions, state, settings, lenses, gathering.workers)
+        found.deferred = deferred
+        return found
 
     return read_through(gathered)
 
 
-def _is_mergeable(settings: Settings) -> bool:
-    if settings.test or settings.sd or settings.resample_predictions or settings.rows == "all":
-        return False
-    return not (settings.priors or settings.cluster or settings.costs or settings.decision_column)
-
-
-def _pass(predictions: Predictions, settings: Settings, lenses: tuple[str, ...] = ()) -> Pass:
-    """Return what a pass is to keep for the metrics of the settings, and for every report."""
+def _pass(
+    predictions: Predictions, settings: Settings, lenses: tuple[str, ...] = ()
+) -> tuple[Pass, frozenset[str]]:
+    """Return what a pass is to keep for the metrics of the settings, and those that a sample is to tell."""
     made = Pass(predictions, settings, looks=Looks(lenses))
     for name in (*made.seen, *(("class-0", "class-1") if predictions.n_classes == 2 else ())):
         made.keep_lens(name)
@@ -104,15 +96,18 @@ def _pass(predictions: Predictions, settings: Settings, lenses: tuple[str, ...] 
         least = settings.clip
         made.keep_rows({CLIPPED: lambda block: block.log_prob <= np.log(least)})
     names = settings.metrics or default_metrics(predictions, settings)[0]
-    for call in [*parse_metrics(names, settings.defaults), gap_of(settings)]:
-        FAMILIES[call.entry.family].needs(call, made)
-    return made
+    calls = [*parse_metrics(names, settings.defaults), gap_of(settings)]
+    later = frozenset(str(call) for call in calls if needs_rows(call, predictions, settings))
+    for call in calls:
+        if str(call) not in later:
+            FAMILIES[call.entry.family].needs(call, made)
+    return made, later
 
 
 class _Gathering:
     """The pass that makes a state."""
 
-    def __init__(self, made: Pass, *, in_run: bool = False, key: str = "") -> None:
+    def __init__(self, made: Pass, *, in_run: bool = False, sampled: bool = True, key: str = "") -> None:
         self._made, rows = made, made.predictions
         lenses = {
             name: (lens.score, lens.outcome, lens.given)
@@ -138,7 +133,7 @@ class _Gathering:
         many = in_run or rows.n_rows > MANY_ROWS
         self.workers = made.settings.workers or (cores() if many else 1)
         self._threads = Threads(self.workers)
-        self._body = Body(self._head, in_run=in_run, threads=self._threads, sampled=not in_run)
+        self._body = Body(self._head, in_run=in_run, threads=self._threads, sampled=sampled)
         self._keys = rows.column(key) if key else None
         self._pending: list[tuple[dict[str, Array], Array, Floats | None, Hashes]] = []
         self._waiting = 0

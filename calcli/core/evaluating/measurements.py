@@ -30,6 +30,7 @@ from calcli.core.state.classcells import ClassCells
 from calcli.core.state.classunits import ClassUnits
 from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
 from calcli.core.state.expectedmoments import ExpectedMoments
+from calcli.core.state.sample import Sample
 from calcli.core.state.state import Facts
 from calcli.core.state.thinned import ThinnedRows
 from calcli.core.state.vectors import VectorTable
@@ -191,10 +192,16 @@ class Measurements:
         The metrics that are estimated if none are named; empty for the default report.
     workers
         Threads that summed the rows.
+    of_rows
+        How many rows these are a sample of; None for all.
+    deferred
+        Metrics that are to be told by a sample, by canonical expression.
     """
 
     usual: tuple[str, ...] = ()
     workers = 1
+    of_rows: int | None = None
+    deferred: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -230,6 +237,12 @@ class Measurements:
     def collected(self, key: Hashable) -> Any:
         """Return the collector that was kept by that key."""
         return self._collectors[key]
+
+    @property
+    def sample(self) -> Sample | None:
+        """A sample of the rows for what cannot be told otherwise, if there is one."""
+        rows: Any = self._collectors.get("sample")
+        return None if rows is None else cast(Sample, rows.sample)
 
     def is_scalar(self, lens: str) -> bool:
         """Tell whether a lens has one score and one outcome."""

@@ -69,6 +69,8 @@ class Estimate:
         The error if labels come from given posteriors, where that was tested.
     bins
         Of an error of vectors, unless they are too many.
+    rows
+        How many rows a sample has that it comes from; None where all rows tell it.
     """
 
     call: MetricExpression
@@ -81,6 +83,7 @@ class Estimate:
     parts: Mapping[str, float] = field(default_factory=dict)
     if_given: Null | None = None
     bins: VectorBins | None = None
+    rows: int | None = None
 
     def __repr__(self) -> str:
         said = [f"{self.call.asked} {self.value:.6g}"]

@@ -25,7 +25,8 @@ def signature(call: MetricExpression, measured: Measurements, settings: Settings
         used |= {"lens": "confidence"} if call.lens else {}
         outcomes = "outcome:right"
     parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
-    parts += [f"n:{rows}", outcomes, f"dtype:{measured.dtype}"]
+    sampled = [] if measured.of_rows is None else [f"rows:{rows}"]
+    parts += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
     if call.lens:
         parts += measured.grain(call.lens)
     if measured.predictions.weights is not None:

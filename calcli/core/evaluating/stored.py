@@ -21,6 +21,7 @@ from calcli.core.problems.lenses import Seen
 from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
 from calcli.core.state.remains import ONLY_SUMS
+from calcli.core.state.sample import Sample
 from calcli.core.state.state import State
 
 CLIPPED = "clipped"  # statistic of rows whose log-loss is
@@ -62,6 +63,11 @@ class StoredMeasurements(Measurements):
     def collected(self, key: Hashable) -> Any:
         """Refuse what only a pass can collect."""
         raise NeedsRows(ONLY_SUMS)
+
+    @property
+    def sample(self) -> Sample | None:
+        """Some of the rows themselves."""
+        return self._state.body.sample
 
     def is_scalar(self, lens: str) -> bool:
         """Return that a lens of the state has one score and one outcome; there are no others."""

@@ -5,9 +5,26 @@ from __future__ import annotations
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.settings import Settings
+from calcli.core.state.remains import Remains
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
+MANY = 5_000_000  # elements above which what needs rows looks at a sample of them
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
+
+
+def is_sampled(predictions: Predictions, settings: Settings) -> bool:
+    """Tell whether what needs rows looks at a sample of them, though all are there."""
+    rows, classes = predictions.scores.shape
+    if (
+        isinstance(predictions, Remains)
+        or rows * classes <= MANY
+        or settings.rows == "all"
+        or settings.fold_column
+    ):
+        return False
+    if settings.test or settings.sd or settings.resample_predictions:
+        return False
+    return not (settings.priors or settings.cluster or settings.costs or settings.decision_column)
 
 
 def gap_of(settings: Settings) -> MetricExpression:
@@ -20,6 +37,7 @@ def default_metrics(
 ) -> tuple[list[str], list[str]]:
     """Return the expressions of the default report, and a sentence for each metric left out."""
     rows, classes = predictions.scores.shape
+    sampled = isinstance(predictions, Remains) or is_sampled(predictions, settings or Settings())
     names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
     names += ["accuracy", *([] if predictions.of_answers else ["normalized_error_rate"])]
     for one in settings.costs if settings else ():
@@ -30,7 +48,7 @@ def default_metrics(
     skipped = []
     if classes > 5:
         names.append("top5_accuracy")
-    if classes == 2 or rows * classes <= AUROC_LIMIT:
+    if sampled or classes == 2 or rows * classes <= AUROC_LIMIT:
         names.append("auroc")
     else:
         skipped.append("auroc orders every class in memory and is left out; ask with --metrics auroc")
@@ -38,7 +56,7 @@ def default_metrics(
     if classes == 2 and not predictions.of_answers:
         names.append("ece:lens=class-1")
     names += ["ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks"]
-    if rows * classes <= RECALIBRATION_LIMIT:
+    if sampled or rows * classes <= RECALIBRATION_LIMIT:
         names += ["relative_calibration_loss", "relative_calibration_loss:score=brier"]
         if classes == 2:
             names.append("relative_calibration_loss:recalibrator=pav:training=test")

@@ -186,8 +186,10 @@ def test_the_same_seed_prints_the_same_figures(predict):
     assert runs[0]["ece"].if_calibrated != runs[2]["ece"].if_calibrated
 
 
-def test_large_data_skips_what_orders_every_class(predict):
-    names, skipped = default_metrics(predict(np.zeros((1_000_001, 10), np.float32), np.zeros(1_000_001, int)))
+def test_large_data_of_which_all_rows_are_asked_for_skips_what_orders_every_class(predict):
+    large = predict(np.zeros((1_000_001, 10), np.float32), np.zeros(1_000_001, int))
+    assert default_metrics(large)[1] == []
+    names, skipped = default_metrics(large, Settings(rows="all"))
     assert not {"auroc", "relative_calibration_loss"} & set(names)
     assert len(skipped) == 2
 

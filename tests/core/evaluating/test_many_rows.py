@@ -12,8 +12,11 @@ from calcli.core.evaluating import gathering
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.stored import StoredMeasurements
 from calcli.core.language.settings import Settings
+from calcli.core.state import sample
 from calcli.core.state import state as states
+from calcli.core.state.hashing import of_numbers
 from calcli.core.state.remains import left_of
+from calcli.io.states import from_bytes, to_bytes
 
 SETTINGS = Settings(draws=99)
 
@@ -21,8 +24,7 @@ SETTINGS = Settings(draws=99)
 @pytest.fixture(autouse=True)
 def _many_are_few(monkeypatch):
     monkeypatch.setattr(gathering, "MANY_ROWS", 20_000)
-    monkeypatch.setattr("calcli.core.evaluating.usual.RECALIBRATION_LIMIT", 1)
-    monkeypatch.setattr("calcli.core.evaluating.usual.AUROC_LIMIT", 1)
+    monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 40_000)
 
 
 @pytest.fixture
@@ -56,6 +58,10 @@ def test_the_default_report_is_that_of_the_rows(classes, precision, summed):
     assert found.estimates.keys() == expected.estimates.keys()
     for name, estimate in expected.estimates.items():
         own = found.estimates[name]
+        if own.rows:
+            assert f"n:25000|rows:{own.rows}|" in own.signature
+            assert own.value == pytest.approx(estimate.value, abs=5 / own.rows**0.5), name
+            continue
         assert own.value == pytest.approx(estimate.value, abs=1e-7), name
         if estimate.interval is not None:
             assert own.interval.low == pytest.approx(estimate.interval.low, abs=1e-5), name
@@ -74,25 +80,45 @@ def test_exact_scores_become_the_grid_beyond_their_limit(monkeypatch, summed):
     found, expected = evaluate(rows, SETTINGS), evaluate(rows, replace(SETTINGS, rows="all"))
     assert "cells:grid" in found.estimates["ks"].signature
     for name, estimate in expected.estimates.items():
-        assert found.estimates[name].value == pytest.approx(estimate.value, abs=2e-4), name
+        if found.estimates[name].rows is None:
+            assert found.estimates[name].value == pytest.approx(estimate.value, abs=2e-4), name
     assert found.estimates["ece"].value == pytest.approx(expected.estimates["ece"].value, abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    "metrics", ["skce:estimator=block", "calibration_slope", "corp_miscalibration", "ks:lens=class-1"]
-)
-def test_what_needs_rows_keeps_them(metrics, summed):
+SAMPLED = ("skce:estimator=block", "calibration_slope", "corp_miscalibration", "relative_calibration_loss")
+
+
+@pytest.mark.parametrize("many_rows", [20_000, 30_000])
+@pytest.mark.parametrize("metrics", [*SAMPLED, "ks:lens=class-1"])
+def test_what_needs_rows_has_a_sample(metrics, many_rows, monkeypatch):
+    monkeypatch.setattr(gathering, "MANY_ROWS", many_rows)
+    monkeypatch.setattr(sample, "MOST", 5_000)
     rows = drawn(2)
     settings = replace(SETTINGS, metrics=("log_loss", metrics), draws=0)
-    found, expected = evaluate(rows, settings), evaluate(rows, replace(settings, rows="all"))
-    for name, estimate in expected.estimates.items():
-        assert found.estimates[name].value == pytest.approx(estimate.value, abs=1e-7), name
-    assert len(summed) == (metrics == "ks:lens=class-1")
+    found = evaluate(rows, settings).estimates
+    assert found["log_loss"].rows is None
+    chosen = np.sort(np.argsort(of_numbers(0, rows.n_rows))[:5_000])
+    few = Predictions(ArrayScores(rows.scores.array[chosen], "logits"), rows.labels[chosen], rows.classes)
+    own = next(one for name, one in found.items() if name != "log_loss")
+    expected = evaluate(few if metrics in SAMPLED else rows, replace(settings, rows="all")).estimates
+    assert own.rows == (5_000 if metrics in SAMPLED else None)
+    shuffled = "relative" in metrics or "skce" in metrics  # which depend on the order of the rows
+    assert own.value == pytest.approx(expected[str(own.call)].value, abs=3e-3 if shuffled else 1e-7)
 
 
-def test_states_of_many_rows_tell_what_the_run_does(summed):
-    rows, settings = drawn(4), replace(SETTINGS, metrics=("log_loss", "ece", "ks"), precision="single")
-    of_state = evaluate(left_of(gathering.state_of(rows, settings)), settings)
-    assert len(summed) == 0
-    for name, estimate in evaluate(rows, settings).estimates.items():
-        assert of_state.estimates[name].value == pytest.approx(estimate.value, abs=1e-12), name
+def test_states_of_many_rows_tell_what_the_run_tells(summed):
+    rows = drawn(2)
+    found = evaluate(rows, SETTINGS).estimates
+    state = left_of(from_bytes(to_bytes(gathering.state_of(rows, SETTINGS))))
+    told = evaluate(state, SETTINGS).estimates
+    assert told.keys() == found.keys()
+    for name, estimate in found.items():
+        assert (told[name].rows, told[name].value) == (estimate.rows, pytest.approx(estimate.value, abs=1e-7))
+
+
+def test_all_rows_are_kept_if_asked_for_or_settings_need_them(summed):
+    rows = drawn(2)
+    for more in ({"rows": "all"}, {"sd": True}, {"test": True}):
+        found = evaluate(rows, replace(SETTINGS, metrics=("relative_calibration_loss",), **more))
+        assert next(iter(found.estimates.values())).rows is None
+    assert not summed
