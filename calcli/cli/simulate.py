@@ -28,7 +28,7 @@ class Parameters(Chosen):
 
 
 @dataclass(frozen=True)
-class Drawing(Chosen):
+class Sampling(Chosen):
     """How many rows are drawn, and how."""
 
     rows: Any = option("rows", SimulationSettings)
@@ -54,7 +54,7 @@ def simulate(
         str | None,
         typer.Option(metavar="FILE", help="Also write the true posteriors there, with the same labels."),
     ] = None,
-    drawing: Drawing,
+    drawing: Sampling,
     parameters: Parameters,
     quiet: Quiet = False,
 ) -> None:

@@ -19,8 +19,8 @@ from calcli.io.layouts import ANSWERS, ARRAYS
 from calcli.io.layouts.answers import Answers, find_answers, refuse_missing, rights_of
 from calcli.io.layouts.candidates import command
 from calcli.io.layouts.names import ALONE, kind_by_name, label_names, score_names
+from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed
 from calcli.io.source import Contents, HeldScores, JoinedScores, LazyColumns, Source, StoredScores
 from calcli.io.storedarrays import OrderedScores, StoredArray, native
 

@@ -13,8 +13,8 @@ from calcli.core.data.logspace import as_floats
 from calcli.core.data.predictions import Kind
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, ReadAgain
-from calcli.io.kinds import TOLERANCE, Judged, sums_to_one
-from calcli.io.places import Place
+from calcli.io.messages import Place
+from calcli.io.scorekinds import TOLERANCE, Judged, sums_to_one
 from calcli.io.source import StoredScores
 
 LARGEST = 1e30  # of logits: differences of larger ones overflow

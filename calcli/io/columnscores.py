@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.candidates import Holds
-from calcli.io.places import Place
+from calcli.io.messages import Place
 from calcli.io.source import rows_and_columns
 
 if TYPE_CHECKING:

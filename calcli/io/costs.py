@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from calcli.core.data.priors import Priors
 from calcli.core.estimators.costs import FORMS, CostTable, Definition, parse_cost_word, with_distinct_names
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.places import listed
+from calcli.io.messages import listed
 from calcli.io.remote import AnyPath, path_of
 from calcli.io.smallfiles import ENDINGS, by_class, is_small_file, lines_of, tree
 

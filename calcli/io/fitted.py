@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.language.errors import InputError
+from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import listed
 from calcli.io.source import Contents, Source
 
 

@@ -11,8 +11,8 @@ from calcli.core.language.errors import InputError
 from calcli.io.formats import format_of, named_format
 from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.layouts.names import natural_key
+from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import listed
 from calcli.io.remote import AnyPath
 
 PARTITION = re.compile(r"([^=]+)=(.*)")

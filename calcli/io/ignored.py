@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels
-from calcli.io.places import KeptPlace, listed
+from calcli.io.messages import KeptPlace, listed
 from calcli.io.source import LazyColumns, Source, StoredScores
 
 BLOCK_ROWS = 8192  # looked at once

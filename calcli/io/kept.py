@@ -16,7 +16,7 @@ from calcli.io.ignored import dropped_note, ignored_note
 from calcli.io.labels import is_missing
 from calcli.io.layouts.answers import as_text
 from calcli.io.layouts.unpacking import Unpacked
-from calcli.io.places import KeptPlace, Place
+from calcli.io.messages import KeptPlace, Place
 from calcli.io.tables import Table
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.data.merged import rest_of
 from calcli.core.language.errors import InputError, UsageError
+from calcli.io.messages import Place, listed, type_in_words
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed, type_in_words
 
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.language.errors import UsageError
+from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import listed
 from calcli.io.remote import parts_of_pattern, path_of
 
 NAME = re.compile(r"[^/=\s]+")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.layouts.answers import require_column
 from calcli.io.layouts.names import PREDICTED
-from calcli.io.places import listed
+from calcli.io.messages import listed
 
 Codes = NDArray[np.intp]
 

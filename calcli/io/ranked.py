@@ -22,8 +22,8 @@ from calcli.io.columnscores import TableScores, first_of_other_length, holds_of
 from calcli.io.layouts.candidates import Holds
 from calcli.io.layouts.names import PREFIXED, RANKED, natural_order
 from calcli.io.layouts.roles import Roles
+from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import listed
 
 if TYPE_CHECKING:
     from calcli.io.tables import Table

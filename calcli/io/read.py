@@ -28,14 +28,14 @@ from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
 from calcli.io.ignored import without_labels, without_missing_values
-from calcli.io.kinds import judge_kind
 from calcli.io.labels import Labels, class_names, match
 from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.order import refuse_sorted
+from calcli.io.messages import Place, type_in_words
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, type_in_words
 from calcli.io.remote import parts_of_pattern, path_of
+from calcli.io.scorekinds import judge_kind
 from calcli.io.secrets import without_secrets
 from calcli.io.source import HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
 from calcli.io.states import is_state, load_state

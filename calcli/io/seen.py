@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from calcli.io.layouts.unpacking import Unpacked, unpack_column
+from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place
 from calcli.io.tables import Table
 
 HEAD_ROWS = 256  # by which a packed column is known

@@ -13,8 +13,8 @@ from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Held, Kind
 from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels
+from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place
 
 
 class StoredScores(Protocol):

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
-from calcli.io.places import Place
+from calcli.io.messages import Place
 from calcli.io.remote import AnyPath, on_disk
 from calcli.io.tables import MemoryTable, Table
 

@@ -12,7 +12,7 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.axes import classes_last
-from calcli.io.places import type_in_words
+from calcli.io.messages import type_in_words
 from calcli.io.remote import AnyPath
 from calcli.io.source import HeldScores, StoredScores, rows_and_columns
 

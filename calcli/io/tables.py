@@ -29,8 +29,8 @@ from calcli.io.layouts.classlabels import class_labels, names_for
 from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
 from calcli.io.layouts.unpacking import Unpacked
+from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed
 from calcli.io.ranked import RankedScores, rank_columns, ranked_scores
 from calcli.io.source import Contents, LazyColumns, Source
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from calcli.core.language.expressions import parse_method, parse_metric
 from calcli.core.language.methods import ORDER, PREDICTED
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost
-from calcli.report.shown import Column, Mark, Table
+from calcli.report.shown import Column, Mark, TextTable
 from calcli.report.wording import NONE
 
 KEEPING = "keeps accuracy"
@@ -20,7 +20,9 @@ CAPTION = (
 )
 
 
-def printed_tables(trials: Sequence[Trial], metrics: Sequence[str], columns: Sequence[str]) -> list[Table]:
+def printed_tables(
+    trials: Sequence[Trial], metrics: Sequence[str], columns: Sequence[str]
+) -> list[TextTable]:
     """Return a table for each metric, a row for each model.
 
     Parameters
@@ -48,7 +50,7 @@ def printed_tables(trials: Sequence[Trial], metrics: Sequence[str], columns: Seq
             rows.append((name, data or NONE, *(_cell(one, own[0], metric, factor) for one in own)))
             marks |= {(n, place + 2): mark for place, mark in _marks(own, metric).items()}
         title = metric if factor == 1 else f"{metric}, times {factor}"
-        tables.append(Table(title, heads, tuple(rows), CAPTION, marks))
+        tables.append(TextTable(title, heads, tuple(rows), CAPTION, marks))
     return tables
 
 

@@ -9,7 +9,7 @@ from math import isnan
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
 from calcli.report.numbers import counted, number
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import NONE
 
@@ -67,7 +67,7 @@ def glance_table(
     broken: Mapping[str, Sequence[str]],
     sort: str | None,
     hidden: int = 0,
-) -> Table:
+) -> TextTable:
     """Return a line for each data set, unread ones and those that break a rule first.
 
     Parameters
@@ -98,7 +98,7 @@ def glance_table(
         words = result.verdict.word if result.verdict else NONE
         rows.append((names[place], *failed, f"{result.input.rows:,}", words, *values))
     notes = [*_notes(results, unread, broken), *hidden_note(hidden)]
-    return Table(TITLE, (*heads, *map(Column, metrics)), tuple(rows), tuple(notes))
+    return TextTable(TITLE, (*heads, *map(Column, metrics)), tuple(rows), tuple(notes))
 
 
 def hidden_note(hidden: int) -> list[str]:

@@ -14,7 +14,7 @@ from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, c
 from calcli.report.asprinted import printed_tables
 from calcli.report.numbers import counted, number, relative
 from calcli.report.reading import reading_sentences, reading_table
-from calcli.report.shown import Column, Headline, Mark, Shown, Table
+from calcli.report.shown import Column, Headline, Mark, Shown, TextTable
 from calcli.report.wording import NONE
 
 FAILED = "failed"
@@ -56,7 +56,7 @@ class BenchmarkReport(Shown):
     title = "Benchmark of calibrators"
     schema = "calcli.benchmark/1"
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return the values, the best two marked, and what failed."""
         trials, settings = self.trials, self.settings
         several = len({trial.model for trial in trials}) > 1
@@ -66,7 +66,7 @@ class BenchmarkReport(Shown):
             tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
             tables.append(self._changes(several))
         failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
-        failed = [Table("Failed", notes=failures)] if failures else []
+        failed = [TextTable("Failed", notes=failures)] if failures else []
         return [*reading_table(self.read), *tables, *failed]
 
     def reading(self) -> list[str]:
@@ -109,7 +109,7 @@ class BenchmarkReport(Shown):
             "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
         }
 
-    def _changes(self, several: bool) -> Table:
+    def _changes(self, several: bool) -> TextTable:
         """Return a row for each recalibrated model, and by what share of its value each metric changes."""
         metrics = self.settings.metrics
         rows = []
@@ -117,7 +117,7 @@ class BenchmarkReport(Shown):
             found = self._relative(trial)
             name = f"{trial.model}, {trial.method}" if several else trial.method
             rows.append((name, *(relative(found[key]) if key in found else NONE for key in metrics)))
-        return Table(
+        return TextTable(
             "Change in percent", (Column("", "left"), *map(Column, metrics)), tuple(rows), (RELATIVE,)
         )
 
@@ -142,7 +142,7 @@ class BenchmarkReport(Shown):
             }
 
 
-def _of_one(trials: Sequence[Trial], settings: Settings) -> Table:
+def _of_one(trials: Sequence[Trial], settings: Settings) -> TextTable:
     """Return a row for each method and a column for each metric."""
     metrics = settings.metrics
     alike = {metric: like_best(trials, metric, settings.level) for metric in metrics}
@@ -157,12 +157,12 @@ def _of_one(trials: Sequence[Trial], settings: Settings) -> Table:
         costs = [_cost(trial, metric) for trial in trials]
         marks |= {(row, column): mark for row, mark in best_two(costs).items()}
     columns = (Column("", "left"), *map(Column, heads))
-    return Table(
+    return TextTable(
         trials[0].model, columns, tuple(rows), (EMPHASIS, *_alike_note(trials, metrics), CHANGE, TIMES), marks
     )
 
 
-def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
+def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[TextTable]:
     """Return for each metric a row for each model and a column for each method, and the mean ranks."""
     models = by_model(trials)
     methods = list(next(iter(models.values())))
@@ -184,7 +184,7 @@ def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
         }
         columns = (Column("", "left"), *map(Column, methods))
         tables.append(
-            Table(metric, columns, tuple(rows), (EMPHASIS, *_alike_note(trials, [metric]), RANKS), marks)
+            TextTable(metric, columns, tuple(rows), (EMPHASIS, *_alike_note(trials, [metric]), RANKS), marks)
         )
     changes = [
         (model, *(_change(trial, tried[UNCALIBRATED]) for trial in tried.values()))
@@ -194,8 +194,8 @@ def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[Table]:
         (model, *(f"{trial.fit_seconds:.3f}" for trial in tried.values())) for model, tried in models.items()
     ]
     columns = (Column("", "left"), *map(Column, methods))
-    tables.append(Table("Change in accuracy", columns, tuple(changes), (CHANGE,)))
-    return [*tables, Table("Time of the fit", columns, tuple(times), (TIMES,))]
+    tables.append(TextTable("Change in accuracy", columns, tuple(changes), (CHANGE,)))
+    return [*tables, TextTable("Time of the fit", columns, tuple(times), (TIMES,))]
 
 
 def _alike_note(trials: Sequence[Trial], metrics: Sequence[str]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.junit import junit_text
 from calcli.report.numbers import counted, number, span, spread
 from calcli.report.reading import reading_sentences, reading_table
-from calcli.report.shown import Column, Headline, Number, Shown, Table, table_of
+from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
 from calcli.report.wording import NONE
 
@@ -30,7 +30,7 @@ CELLS: dict[Column, Callable[[Outcome], str]] = {
 
 
 @dataclass(frozen=True, repr=False)
-class CheckReport(Shown):
+class ShownCheck(Shown):
     """Predictions judged by a policy; printed, it shows the tables of the command line.
 
     Attributes
@@ -67,7 +67,7 @@ class CheckReport(Shown):
         """That of `calcli check`: 1 if a rule is broken, 2 if one could not be judged, 0 otherwise."""
         return exit_status(self.files, strict=self.strict)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return how files were read, of several a line each, and a table of the rules for each."""
         shown = [one for one in self.files if len(self.files) <= MANY or self.details or _failed(one)]
         reading = reading_table([(one.path, one.reading) for one in shown])
@@ -132,7 +132,7 @@ def _failed(one: Checked) -> bool:
     return bool(one.fault or one.count("failed") or one.count("not judged"))
 
 
-def _glance(files: Sequence[Checked], sort: str | None, hidden: int) -> Table:
+def _glance(files: Sequence[Checked], sort: str | None, hidden: int) -> TextTable:
     """Return a line for each file, those that failed first, then by a metric if one is named."""
     names = short_names([one.path for one in files])
     values = [_sorting(one, sort) for one in files]
@@ -149,7 +149,7 @@ def _glance(files: Sequence[Checked], sort: str | None, hidden: int) -> Table:
     failing = sum(map(_failed, files))
     notes = [f"{failing} of {counted(len(files), 'file')} failed."] if failing else []
     heads = (Column("", "left"), Column("rows"), Column("", "left"), *([Column(sort)] if sort else []))
-    return Table(TITLE, heads, tuple(rows), (*notes, *hidden_note(hidden)))
+    return TextTable(TITLE, heads, tuple(rows), (*notes, *hidden_note(hidden)))
 
 
 def _sorting(one: Checked, metric: str | None) -> Outcome | None:
@@ -179,7 +179,7 @@ def _results(one: Checked) -> str:
     return f"{one.path}: {', '.join(f'{outcome.rule.title}: {outcome.result}' for outcome in one.outcomes)}"
 
 
-def _table(one: Checked) -> Table:
+def _table(one: Checked) -> TextTable:
     outcomes = ((outcome.rule.title, outcome) for outcome in one.outcomes)
     return table_of(one.path, outcomes, CELLS, (*_notes(one), verdict_sentence(one)), head="rule")
 

@@ -16,7 +16,7 @@ from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
 from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
 from calcli.report.reading import reading_table
-from calcli.report.shown import Column, Headline, Number, Shown, Table, table_of
+from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
 from calcli.report.wording import NONE, assumed_bins, interval_head, without_interval
 
@@ -42,7 +42,7 @@ VERDICTS = {
 
 
 @dataclass(frozen=True, repr=False)
-class ComparisonReport(Shown):
+class ShownComparison(Shown):
     """How systems differ; printed, it shows the tables of the command line.
 
     Attributes
@@ -72,7 +72,7 @@ class ComparisonReport(Shown):
     title = "Comparison"
     schema = "calcli.comparison/1"
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return how systems were read, their ranking and differences, those in slices, and notes."""
         whole, parts, names = self.comparisons[0], self.comparisons[1:], self._names()
         tables = reading_table(zip(names, (one.input.reading for one in whole.summaries), strict=True))
@@ -89,7 +89,7 @@ class ComparisonReport(Shown):
         notes = tuple(_notes(self.comparisons, names, self.paired, self.unmatched))
         if self.unlike:
             notes = (f"The rows of the states could not be paired: {self.unlike}.", *notes)
-        return [*tables, Table("How to read this", notes=notes)]
+        return [*tables, TextTable("How to read this", notes=notes)]
 
     def headline(self) -> Headline:
         """Return which systems were compared, and what was found of the metric that ranks them."""
@@ -142,7 +142,7 @@ class ComparisonReport(Shown):
         return short_names([one.input.path for one in self.comparisons[0].summaries])
 
 
-def _pair(whole: Comparison, names: Sequence[str]) -> Table:
+def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:
     found = whole.differences[0]
     cells: dict[Column, Callable[[Difference], str]] = {
         Column("verdict", "left"): _verdict,  # beside the name, however the others are folded
@@ -161,7 +161,7 @@ def _pair(whole: Comparison, names: Sequence[str]) -> Table:
     return table_of(f"{names[1]} against {names[0]}", found.items(), cells, read)
 
 
-def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -> Table:
+def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -> TextTable:
     """Return a row for each candidate, or slice and candidate, and a column for each metric."""
     metrics = list(comparisons[0].differences[0])
     rows = []
@@ -179,7 +179,7 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
     if comparisons[0].part:
         notes.append("Verdicts are corrected for the number of slices (Holm).")
     columns = (Column("", "left"), Column("rows"), *(Column(metric, "left") for metric in metrics))
-    return Table(title, columns, tuple(rows), tuple(notes))
+    return TextTable(title, columns, tuple(rows), tuple(notes))
 
 
 def _differs(comparison: Comparison) -> bool:
@@ -187,7 +187,7 @@ def _differs(comparison: Comparison) -> bool:
     return any(one.verdict != "no evidence" for found in comparison.differences for one in found.values())
 
 
-def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
+def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTable:
     metric, key = whole.ranked_by.asked, str(whole.ranked_by)
     others = [ranked.to_best for ranked in whole.ranking if ranked.to_best]
     columns = [Column("", "left"), Column("", "left"), Column(metric), Column("to the best")]
@@ -205,7 +205,7 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> Table:
         rows.append((*cells, *([number(estimates["accuracy"].value)] if accurate else [])))
     notes = [selection_sentence(whole, names)] if selecting else []
     notes.append("p is corrected for the number of systems (Holm); ~: cannot be told from the best.")
-    return Table(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
+    return TextTable(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
 
 
 def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
@@ -307,10 +307,10 @@ class SeedsReport(Shown):
     spreads: Sequence[OverSeeds]
     settings: Settings
 
-    title = ComparisonReport.title
-    schema = ComparisonReport.schema
+    title = ShownComparison.title
+    schema = ShownComparison.schema
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return a row for each metric."""
         names = short_names([one.input.path for one in self.summaries])
         found = ((spread.call.asked, spread) for spread in self.spreads)

@@ -7,7 +7,7 @@ from typing import Any
 
 from calcli.core.evaluating.results import Decision
 from calcli.report.numbers import number, percent
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import NONE
 
@@ -18,7 +18,7 @@ FEW_CLASSES = 4  # of which a column fits for each
 
 def decision_table(
     name: str, decisions: Sequence[Decision], classes: Sequence[str] = (), threshold: float | None = None
-) -> Table:
+) -> TextTable:
     """Return the decisions taken under some costs, the most frequent first, and of few classes for which."""
     taken = sorted((row for row in decisions if row.rows), key=lambda row: -row.rows)
     named = classes if len(classes) <= FEW_CLASSES else ()
@@ -33,10 +33,10 @@ def decision_table(
         second = decisions[1].name
         notes.append(f"{second} is decided where the probability of {classes[1]} is above {threshold:.4g}.")
     heads = ["rows", "share", "mean cost", *(f"of {name}" for name in named)]
-    return Table(_title(name), (Column("decision", "left"), *map(Column, heads)), rows, tuple(notes))
+    return TextTable(_title(name), (Column("decision", "left"), *map(Column, heads)), rows, tuple(notes))
 
 
-def decisions_side_by_side(results: Sequence[Result], names: Sequence[str]) -> list[Table]:
+def decisions_side_by_side(results: Sequence[Result], names: Sequence[str]) -> list[TextTable]:
     """Return for each of the costs the share of every decision, a row for each result."""
     every = dict.fromkeys(costs for result in results for costs in result.decisions)
     return [_abreast(costs, results, names) for costs in every]
@@ -55,7 +55,7 @@ def decision_records(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
                     yield own | {"class": name, "rows": of_class.rows, "share": of_class.share}
 
 
-def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> Table:
+def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> TextTable:
     shares = [{one.name: one.share for one in result.decisions.get(costs, ())} for result in results]
     most = {name: max(own.get(name, 0.0) for own in shares) for own in shares for name in own}
     taken = sorted((name for name, share in most.items() if share), key=lambda name: -most[name])
@@ -65,7 +65,7 @@ def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> Tab
         for name, own in zip(names, shares, strict=True)
     )
     notes = ("Share of the rows for which each decision was taken.", *_left_out(len(taken) - len(shown)))
-    return Table(_title(costs), (Column("", "left"), *map(Column, shown)), rows, notes)
+    return TextTable(_title(costs), (Column("", "left"), *map(Column, shown)), rows, notes)
 
 
 def _title(costs: str) -> str:

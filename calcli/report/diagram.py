@@ -7,7 +7,7 @@ import numpy as np
 from calcli.core.curves.reliability import BAND, Reliability
 from calcli.core.estimators.consistency import Null
 from calcli.report.numbers import number, percent, spread
-from calcli.report.shown import Column, Mark, Table
+from calcli.report.shown import Column, Mark, TextTable
 
 PLACES = 30  # characters from 0 to 1
 CHANCE, SCORE, OBSERVED, BOTH = "░", "|", "●", "◆"
@@ -17,7 +17,7 @@ WITHOUT_BAND = f"{OBSERVED} observed; {SCORE} mean score; {BOTH} both"
 GAP = "gap: observed minus mean score."
 
 
-def diagram_table(result: Reliability, title: str) -> Table:
+def diagram_table(result: Reliability, title: str) -> TextTable:
     """Return a line for each bin: where it lies, its share of the rows, what was observed, and its gap.
 
     Parameters
@@ -42,7 +42,7 @@ def diagram_table(result: Reliability, title: str) -> Table:
         rows.append((where, percent(share[m]), _line(result, m), f"{gap:+.3f}"))
     columns = (Column(_score(result.lens), "left"), Column("rows"), Column(AXIS, "left"), Column("gap"))
     notes = (f"{WITH_BAND if banded else WITHOUT_BAND}; {GAP}", _errors(result))
-    return Table(title, columns, tuple(rows), notes, marks)
+    return TextTable(title, columns, tuple(rows), notes, marks)
 
 
 def _score(lens: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from calcli.core.evaluating.results import Estimate
 from calcli.report.numbers import decimals, number, p_value, span, spread, to_decimals
-from calcli.report.shown import Column, Table, table_of
+from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.wording import NONE, OF_SAMPLE, SAMPLED, SD, SD_UNDEFINED, interval_head
 
 
@@ -21,7 +21,7 @@ def estimates_table(
     found: Mapping[str, Estimate],
     cells: dict[Column, Callable[[Estimate], str]],
     notes: Iterable[str] = (),
-) -> Table:
+) -> TextTable:
     """Return a row for each estimate: its value, the standard deviation where there are some, and more.
 
     Parameters

@@ -22,7 +22,7 @@ from calcli.report.numbers import counted, number, p_value
 from calcli.report.posteriors import flat_given, under_given
 from calcli.report.reading import read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
-from calcli.report.shown import Column, Headline, Number, Shown, Table, csv_text, render, table_of
+from calcli.report.shown import Column, Headline, Number, Shown, TextTable, csv_text, render, table_of
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
 from calcli.report.summary import Result, short_names
@@ -100,7 +100,7 @@ class EvaluationReport(Shown):
     title = "Calibration report"
     schema = "calcli.report/1"
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return what was read and found, then slices and classes, then warnings."""
         groups = with_slices(self.results)
         wholes = [whole for whole, _ in groups]
@@ -125,7 +125,7 @@ class EvaluationReport(Shown):
             for result, name in zip(wholes, names, strict=True)
             for warning in result.warnings
         ]
-        tables.append(Table("Warnings", notes=tuple(warnings)))
+        tables.append(TextTable("Warnings", notes=tuple(warnings)))
         return [table for table in tables if table.rows or table.notes]
 
     def _is_detailed(self, result: Result, of: int) -> bool:
@@ -289,7 +289,7 @@ def _flat_null(null: Null | None) -> dict[str, float | None]:
     return dict(zip(names, (null.mean, null.sd, null.p_value, null.corrected_p), strict=True))
 
 
-def _one_by_one(result: Result) -> list[Table]:
+def _one_by_one(result: Result) -> list[TextTable]:
     """Return quality for decisions first, then what recalibration would win back, then diagnosis."""
     metrics = result.metrics
     decisions = [
@@ -307,11 +307,11 @@ def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
     return next((one.parts.get("threshold") for one in risks if one.call.arguments["costs"] == costs), None)
 
 
-def _scores(result: Result) -> Table:
+def _scores(result: Result) -> TextTable:
     found = of_section(result.metrics, "scores")
     notes = [result.verdict.sentence] if result.verdict else []
     if not found:
-        return Table(CONFIDENCE, notes=tuple(notes))
+        return TextTable(CONFIDENCE, notes=tuple(notes))
     if any(name.startswith("normalized_") for name in found):
         notes.append(NORMALIZED_ANSWERS if result.input.of_answers else NORMALIZED)
     notes += without_interval(found.values())
@@ -339,7 +339,7 @@ def _prior_odds(found: Mapping[str, Estimate], result: Result) -> list[str]:
     return [f"cllr: the prior odds of {second} are {number(odds[0])}, those {whose}."] if odds else []
 
 
-def _errors(result: Result) -> Table:
+def _errors(result: Result) -> TextTable:
     found = of_section(result.metrics, "errors")
     cells = {
         Column("if calibrated"): if_calibrated,
@@ -349,7 +349,7 @@ def _errors(result: Result) -> Table:
     return estimates_table(DIAGNOSIS, found, cells, error_notes(found.values(), ERRORS))
 
 
-def _classics(result: Result) -> Table:
+def _classics(result: Result) -> TextTable:
     found = of_section(result.metrics, "classical")
     cells = {
         Column(interval_head(found.values())): ends,
@@ -360,7 +360,7 @@ def _classics(result: Result) -> Table:
     return estimates_table(title, found, cells)
 
 
-def _per_class(result: Result, name: str) -> Table:
+def _per_class(result: Result, name: str) -> TextTable:
     tested = any(row.if_calibrated for row in result.per_class)
     cells: dict[Column, Callable[[ClassRow], str]] = {
         Column("rows"): lambda row: f"{row.rows:,}",

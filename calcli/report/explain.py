@@ -16,7 +16,7 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.language.synonyms import meant
-from calcli.report.shown import Column, Shown, Table
+from calcli.report.shown import Column, Shown, TextTable
 
 BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": "neither"}
 METHODS_TITLE = "Calibrators"
@@ -51,7 +51,7 @@ class Explanation(Shown):
 
     title = "What calcli knows"
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return the table of each entry of that name, or all metrics by family, calibrators and figures."""
         return _lists() if self.name is None else list(map(_table, _found(self.name)))
 
@@ -65,25 +65,25 @@ class Explanation(Shown):
         }
 
 
-def _lists() -> list[Table]:
+def _lists() -> list[TextTable]:
     tables = []
     for family in METRIC_FAMILIES:
         members = [metric for metric in METRICS.values() if metric.family == family]
         if members:
             rows = tuple((metric.name, metric.meaning) for metric in members)
-            tables.append(Table(family.title, (Column("metric", "left"), SAYS), rows))
+            tables.append(TextTable(family.title, (Column("metric", "left"), SAYS), rows))
     rows = tuple((method.name, f"{method.title}: {method.learns}") for method in METHODS.values())
-    tables.append(Table(METHODS_TITLE, (Column("method", "left"), LEARNS), rows))
+    tables.append(TextTable(METHODS_TITLE, (Column("method", "left"), LEARNS), rows))
     rows = tuple((figure.name, figure.meaning) for figure in FIGURES.values())
-    return [*tables, Table(FIGURES_TITLE, (Column("figure", "left"), SHOWS), rows, (MORE,))]
+    return [*tables, TextTable(FIGURES_TITLE, (Column("figure", "left"), SHOWS), rows, (MORE,))]
 
 
-def _table(entry: Entry | Setting) -> Table:
+def _table(entry: Entry | Setting) -> TextTable:
     if isinstance(entry, Setting):
         rows = tuple((key, text) for key, text in _of_setting(entry).items() if text)
-        return Table(f"The option {entry.option}", (Column("", "left"), Column("", "left")), rows)
+        return TextTable(f"The option {entry.option}", (Column("", "left"), Column("", "left")), rows)
     rows = tuple((key, text) for key, text in _lines(entry).items() if text)
-    return Table(f"{entry.title} ({entry.name})", (Column("", "left"), Column("", "left")), rows)
+    return TextTable(f"{entry.title} ({entry.name})", (Column("", "left"), Column("", "left")), rows)
 
 
 def _found(name: str) -> Sequence[Entry | Setting]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calcli.report.shown import Headline, Shown, Table
+from calcli.report.shown import Headline, Shown, TextTable
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Figures(Shown):
 
     title = "Figures"
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return none."""
         return []
 

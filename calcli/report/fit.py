@@ -15,7 +15,7 @@ from calcli.core.recalibrating.choosing import Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
 from calcli.report.findings import Warning
 from calcli.report.numbers import counted, number, percent, some, spread
-from calcli.report.shown import Column, Headline, Number, Shown, Table
+from calcli.report.shown import Column, Headline, Number, Shown, TextTable
 from calcli.report.wording import NONE
 
 ROWS_A_CLASS = 10  # fewer, and what is learned of a class is mostly noise
@@ -41,7 +41,7 @@ class FitReport(Shown):
     title = "Calibration report"
     schema = "calcli.fit/1"
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return what was fitted, the candidates, the effect and the warnings."""
         fit = self.fit
         warnings = tuple(warning.message for warning in fit_warnings(fit))
@@ -49,7 +49,7 @@ class FitReport(Shown):
             _what(fit),
             *([_candidates(fit)] if fit.candidates else []),
             _effect(fit),
-            *([Table("Warnings", notes=warnings)] if warnings else []),
+            *([TextTable("Warnings", notes=warnings)] if warnings else []),
         ]
 
     def headline(self) -> Headline:
@@ -104,7 +104,7 @@ def fit_warnings(fit: Fit) -> list[Warning]:
     return [*_losses(fit), *_few_rows(fit)]
 
 
-def _what(fit: Fit) -> Table:
+def _what(fit: Fit) -> TextTable:
     rows = fit.predictions
     *wrappers, learning = fit.settings.wrapped(fit.call).chain
     origin = rows.provenance
@@ -127,7 +127,7 @@ def _what(fit: Fit) -> Table:
     if len(shown) > LISTED:
         lines.append(("", f"and {len(shown) - LISTED:,} more"))
     notes = tuple(f"{note[:1].upper()}{note[1:]}." for note in fit.calibrator.notes)
-    return Table(rows.provenance.path, (Column("", "left"), Column("", "left")), tuple(lines), notes)
+    return TextTable(rows.provenance.path, (Column("", "left"), Column("", "left")), tuple(lines), notes)
 
 
 def _learned(array: Any) -> str:
@@ -148,7 +148,7 @@ def _plain(array: Any) -> Any:
     return {"shape": list(array.shape), "least": float(np.nanmin(array)), "most": float(np.nanmax(array))}
 
 
-def _candidates(fit: Fit) -> Table:
+def _candidates(fit: Fit) -> TextTable:
     score = fit.settings.score
     heads = (score, "to the best ± se", *(name for name in fit.before if name != score))
     rows = []
@@ -186,7 +186,7 @@ def _candidates(fit: Fit) -> Table:
         notes += _sure(fit.sureness, score)
     notes += [f"{one.call}: {one.failed}." for one in fit.candidates if one.failed]
     columns = (Column("", "left"), *map(Column, heads))
-    return Table("Candidates, by cross-validation", columns, tuple(rows), tuple(notes))
+    return TextTable("Candidates, by cross-validation", columns, tuple(rows), tuple(notes))
 
 
 def _shown(fit: Fit) -> list[Candidate]:
@@ -243,7 +243,7 @@ def _short(call: MethodExpression) -> str:
     return f"structured, {inner.arguments['base']}, {', '.join(f'{one:g}' for one in strengths)}"
 
 
-def _effect(fit: Fit) -> Table:
+def _effect(fit: Fit) -> TextTable:
     judged = {"before": fit.before, "after": fit.after}
     if fit.cross_validated is None:
         notes = [f"{FLATTERED} Not cross-validated, as asked."]
@@ -256,7 +256,7 @@ def _effect(fit: Fit) -> Table:
         notes.append(_gain(fit.gain, fit.settings.score))
     if not fit.predictions.of_answers:
         notes.append(_changes(fit))
-    return Table("What it does", columns, tuple(rows), tuple(notes))
+    return TextTable("What it does", columns, tuple(rows), tuple(notes))
 
 
 def _gain(gain: PairedDifference, score: str) -> str:

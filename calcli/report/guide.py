@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.syntax import Syntax
 
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, TextTable
 from calcli.report.terminal import UNKNOWN
 
 MORE = "calcli guide PAGE prints a page, such as calcli guide metrics."
@@ -33,10 +33,10 @@ class _Page(Markdown):
     }
 
 
-def pages_table(summaries: Mapping[str, str]) -> Table:
+def pages_table(summaries: Mapping[str, str]) -> TextTable:
     """Return a table of all pages, a line each."""
     columns = (Column("page", "left"), Column("what it covers", "left"))
-    return Table("The guide", columns, tuple(summaries.items()), (MORE,))
+    return TextTable("The guide", columns, tuple(summaries.items()), (MORE,))
 
 
 def page_on_terminal(markdown: str, width: int | None = None, color: bool = False) -> str:

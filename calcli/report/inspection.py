@@ -8,7 +8,7 @@ from typing import Any
 
 from calcli.core.data.predictions import Predictions
 from calcli.report.numbers import some
-from calcli.report.shown import Column, Shown, Table
+from calcli.report.shown import Column, Shown, TextTable
 
 NAMED = Column("", "left")
 
@@ -28,7 +28,7 @@ class InspectionReport(Shown):
     title = "How files are read"
     schema = "calcli.inspection/1"
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return for each file what it is read as, and what else was considered."""
         return [table for one in self.files for table in _tables(one)]
 
@@ -37,7 +37,7 @@ class InspectionReport(Shown):
         return {"files": [_content(one) for one in self.files]}
 
 
-def _tables(one: Predictions) -> list[Table]:
+def _tables(one: Predictions) -> list[TextTable]:
     origin, scores = one.provenance, one.scores
     rows = [
         ("read as", f"{origin.read_as}: {some(origin.taken)}"),
@@ -50,10 +50,10 @@ def _tables(one: Predictions) -> list[Table]:
         *([("columns", f"kept beside them: {some(list(one.columns))}")] if one.columns else []),
         *(("note", note) for note in origin.notes),
     ]
-    tables = [Table(origin.path, (NAMED, NAMED), tuple(rows))]
+    tables = [TextTable(origin.path, (NAMED, NAMED), tuple(rows))]
     if origin.considered:
         heads = (NAMED, Column("why they are not the scores", "left"))
-        tables.append(Table("Also considered", heads, origin.considered))
+        tables.append(TextTable("Also considered", heads, origin.considered))
     return tables
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from calcli.core.language.plain import plain
-from calcli.report.shown import Mark, Table
+from calcli.report.shown import Mark, TextTable
 
 
-def markdown_text(tables: Sequence[Table], title: str, figures: Mapping[str, str] | None = None) -> str:
+def markdown_text(tables: Sequence[TextTable], title: str, figures: Mapping[str, str] | None = None) -> str:
     """Return tables as a Markdown page.
 
     Parameters
@@ -26,7 +26,7 @@ def markdown_text(tables: Sequence[Table], title: str, figures: Mapping[str, str
     return f"# {title}\n\n" + "\n\n".join(parts) + "\n"
 
 
-def _table(table: Table) -> str:
+def _table(table: TextTable) -> str:
     parts = [f"## {_escaped(table.title)}"]
     if table.rows:
         rule = [":--" if column.align == "left" else "--:" for column in table.columns]

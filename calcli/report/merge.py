@@ -8,7 +8,7 @@ from typing import Any
 
 from calcli.core.state.state import State
 from calcli.report.numbers import counted
-from calcli.report.shown import Column, Shown, Table, table_of
+from calcli.report.shown import Column, Shown, TextTable, table_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class MergeReport(Shown):
     title = "Merged states"
     schema = "calcli.merge/1"
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return the parts, and how their rows are told apart."""
         parts = self.state.parts
         firsts = [0, *accumulate(part.rows for part in parts)]

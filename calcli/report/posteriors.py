@@ -8,7 +8,7 @@ from dataclasses import replace
 from calcli.core.evaluating.results import Estimate
 from calcli.report.estimates import if_calibrated, tested_p
 from calcli.report.numbers import number, p_value
-from calcli.report.shown import Column, Table, table_of
+from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.summary import Result
 from calcli.report.wording import NONE
 
@@ -16,7 +16,7 @@ TITLE = "Errors if --posteriors are true"
 CHANCE = "how often one is as large as the estimate. A large p lends the posteriors no proof."
 
 
-def under_given(metrics: Mapping[str, Estimate]) -> Table:
+def under_given(metrics: Mapping[str, Estimate]) -> TextTable:
     """Return what errors are, and how large chance makes them, if the given posteriors are true."""
     found = _known(metrics)
     cells: dict[Column, Callable[[Estimate], str]] = {
@@ -33,7 +33,7 @@ def under_given(metrics: Mapping[str, Estimate]) -> Table:
     return table_of(TITLE, found.items(), cells, notes)
 
 
-def given_side_by_side(results: Sequence[Result], names: Sequence[str]) -> Table:
+def given_side_by_side(results: Sequence[Result], names: Sequence[str]) -> TextTable:
     """Return the true errors of several results, a row each, and the p-values if posteriors were tested."""
     known = [_known(result.metrics) for result in results]
     metrics = list(dict.fromkeys(metric for found in known for metric in found))
@@ -43,7 +43,7 @@ def given_side_by_side(results: Sequence[Result], names: Sequence[str]) -> Table
     ]
     tested = any(one.if_given for found in known for one in found.values())
     notes = [f"p, of estimates from labels drawn from --posteriors: {CHANCE}"] * tested
-    return Table(TITLE, (Column("", "left"), *map(Column, metrics)), tuple(rows), tuple(notes))
+    return TextTable(TITLE, (Column("", "left"), *map(Column, metrics)), tuple(rows), tuple(notes))
 
 
 def flat_given(estimate: Estimate) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from calcli.report.numbers import counted, percent, some
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 
 READ = "What was read"
@@ -31,13 +31,13 @@ def reading_sentences(read: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     ]
 
 
-def reading_table(read: Iterable[tuple[str, Sequence[str]]]) -> list[Table]:
+def reading_table(read: Iterable[tuple[str, Sequence[str]]]) -> list[TextTable]:
     """Return these sentences as a table, if there are any."""
     notes = tuple(reading_sentences(read))
-    return [Table(READ, notes=notes)] if notes else []
+    return [TextTable(READ, notes=notes)] if notes else []
 
 
-def read_table(result: Result) -> Table:
+def read_table(result: Result) -> TextTable:
     """Return how a file was read, and what is remarkable about its scores."""
     read = result.input
     weighted = ", weighted" if read.weighted else ""
@@ -64,7 +64,7 @@ def read_table(result: Result) -> Table:
         rows.append(("ties", f"{counted(read.tied_rows, 'row')} with more than one most probable class"))
     rows += [("note", note) for note in read.notes]
     title = "standard input" if read.path == "-" else read.path
-    return Table(title, (Column("", "left"), Column("", "left")), tuple(rows))
+    return TextTable(title, (Column("", "left"), Column("", "left")), tuple(rows))
 
 
 def _outcomes(result: Result) -> tuple[str, str]:

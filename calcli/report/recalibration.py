@@ -11,7 +11,7 @@ from calcli.core.language.expressions import MetricExpression, nested_method
 from calcli.core.language.metrics import GIVEN, PAV
 from calcli.report.estimates import ends, estimates_table, of_section, sampled
 from calcli.report.numbers import number, percent
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, TextTable
 from calcli.report.wording import NONE, OF_SAMPLE, PARTS, SAMPLED, WON_BACK, interval_head
 
 LOSSES = ("calibration_loss", "relative_calibration_loss")
@@ -106,7 +106,7 @@ def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Table:
+def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> TextTable:
     """Return what recalibration wins, a row a score and way to recalibrate."""
     found = [estimate for estimate in metrics.values() if estimate.call.entry.name in LOSSES]
     heads = ["before", "after", "won back", "share"]
@@ -133,7 +133,7 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tab
         rows.append((arguments["score"], by, *cells))
     columns = (Column("", "left"), Column("by", "left"), *map(Column, heads))
     notes = [*sentences, *([OF_SAMPLE] if of_sample else [])]
-    return Table(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(notes) if rows else ())
+    return TextTable(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(notes) if rows else ())
 
 
 def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
@@ -142,7 +142,7 @@ def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     return {name: estimate for name, estimate in found if estimate.call.entry.name not in LOSSES}
 
 
-def parts_table(found: Mapping[str, Estimate]) -> Table:
+def parts_table(found: Mapping[str, Estimate]) -> TextTable:
     """Return parts of scores, and what they are made of."""
     cells: dict[Column, Callable[[Estimate], str]] = {}
     if any(estimate.interval for estimate in found.values()):

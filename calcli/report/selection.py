@@ -9,7 +9,7 @@ from typing import Any
 from calcli.core.comparing.selection import Choice, relative_change
 from calcli.core.language.expressions import MetricExpression
 from calcli.report.numbers import number, relative
-from calcli.report.shown import Column, Shown, Table
+from calcli.report.shown import Column, Shown, TextTable
 
 ARROWS = {"lower": " ↓", "higher": " ↑", "zero": " → 0", "none": ""}
 
@@ -38,7 +38,7 @@ class SelectionReport(Shown):
     title = "Selection"
     schema = "calcli.selection/1"
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return the values of every choice, and the changes against the first one."""
         columns = [Column("chosen by", "left"), Column("number"), Column("set", "left")]
         columns += [Column(call.asked + ARROWS[call.entry.direction]) for call in self.metrics]
@@ -51,12 +51,12 @@ class SelectionReport(Shown):
             f"Each criterion chose the best of {self.files} files on {self.sets[0]}, where its own "
             f"values are too good; those on {self.sets[1]} played no part in the choice.",
         )
-        tables = [Table("Selection", tuple(columns), tuple(rows), notes)]
+        tables = [TextTable("Selection", tuple(columns), tuple(rows), notes)]
         if len(self.choices) > 1:
             tables.append(self._changes(columns))
         return tables
 
-    def _changes(self, columns: Sequence[Column]) -> Table:
+    def _changes(self, columns: Sequence[Column]) -> TextTable:
         rows = []
         for choice in self.choices[1:]:
             for n, (name, values) in enumerate(self._values(choice)):
@@ -64,7 +64,7 @@ class SelectionReport(Shown):
                 changes = [relative(relative_change(*both)) for both in zip(first, values, strict=True)]
                 rows.append((choice.criterion.asked, name, *changes))
         heads = (columns[0], *columns[2:])
-        return Table(f"Change against {self.choices[0].criterion.asked}, in percent", heads, tuple(rows))
+        return TextTable(f"Change against {self.choices[0].criterion.asked}, in percent", heads, tuple(rows))
 
     def _values(self, choice: Choice) -> list[tuple[str, list[float]]]:
         """Return name and values of both sets."""

@@ -38,7 +38,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A titled table of text cells with sentences below it, that any form of text can show.
 
     Attributes
@@ -110,7 +110,7 @@ def table_of(
     notes: Iterable[str] = (),
     *,
     head: str = "",
-) -> Table:
+) -> TextTable:
     """Return a row for each thing, behind its name, and a column for each of its cells.
 
     Parameters
@@ -127,7 +127,7 @@ def table_of(
         Of the column of names.
     """
     rows = tuple((name, *(text(one) for text in cells.values())) for name, one in found)
-    return Table(title, (Column(head, "left"), *cells), rows, tuple(notes))
+    return TextTable(title, (Column(head, "left"), *cells), rows, tuple(notes))
 
 
 class Shown(ABC):
@@ -145,7 +145,7 @@ class Shown(ABC):
     schema: ClassVar[str] = ""
 
     @abstractmethod
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return its tables."""
 
     @abstractmethod

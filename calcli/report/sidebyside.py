@@ -8,12 +8,12 @@ from calcli.report.decisions import decisions_side_by_side
 from calcli.report.estimates import cell, half_width
 from calcli.report.numbers import some
 from calcli.report.posteriors import given_side_by_side
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, error_notes
 
 
-def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[Table]:
+def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[TextTable]:
     """Return what was read, the scores, the decisions and the errors of several results, a row each.
 
     Parameters
@@ -34,7 +34,7 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     return [table for table in tables if len(table.columns) > 1]
 
 
-def _reads(results: Sequence[Result], names: Sequence[str]) -> Table:
+def _reads(results: Sequence[Result], names: Sequence[str]) -> TextTable:
     columns = [Column(head) for head in ("rows", "classes", "absent")]
     columns += [Column(head, "left") for head in ("verdict", "kind", "type")]
     columns += [Column(head) for head in ("row sum", "0s", "1s", "ties")]
@@ -51,7 +51,7 @@ def _reads(results: Sequence[Result], names: Sequence[str]) -> Table:
         rows.append(
             (name, *counts, *words, f"{read.worst_row_sum:.6g}", *exact, read.labels, some(read.taken))
         )
-    return Table("What was read", (Column("", "left"), *columns), tuple(rows), tuple(notes))
+    return TextTable("What was read", (Column("", "left"), *columns), tuple(rows), tuple(notes))
 
 
 def _by_metric(
@@ -60,7 +60,7 @@ def _by_metric(
     errors: bool,
     title: str,
     notes: Sequence[str],
-) -> Table:
+) -> TextTable:
     metrics = {
         metric: None
         for result in results
@@ -71,4 +71,4 @@ def _by_metric(
         (name, *(cell(result.metrics[metric]) if metric in result.metrics else NONE for metric in metrics))
         for name, result in zip(names, results, strict=True)
     ]
-    return Table(title, (Column("", "left"), *map(Column, metrics)), tuple(rows), tuple(notes))
+    return TextTable(title, (Column("", "left"), *map(Column, metrics)), tuple(rows), tuple(notes))

@@ -12,7 +12,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.sizes import SizeTrial
 from calcli.report.numbers import number, spread
 from calcli.report.reading import reading_sentences, reading_table
-from calcli.report.shown import Column, Shown, Table
+from calcli.report.shown import Column, Shown, TextTable
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SizesReport(Shown):
         """Return how the files were read, in sentences."""
         return reading_sentences(self.read)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return mean and standard deviation over the subsets."""
         methods = list(dict.fromkeys(one.method for one in self.trials))
         sizes = list(dict.fromkeys(one.rows for one in self.trials))
@@ -57,7 +57,7 @@ class SizesReport(Shown):
         faults = {one.method: fault for one in self.trials for fault in one.faults}
         notes += [f"{method} failed on some: {fault}." for method, fault in faults.items()]
         tables = [
-            Table(
+            TextTable(
                 f"{self.model}: {metric}",
                 columns,
                 tuple(

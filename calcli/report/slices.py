@@ -13,7 +13,7 @@ from calcli.core.evaluating.sliced import apart
 from calcli.report.atglance import MANY
 from calcli.report.estimates import cell, half_width
 from calcli.report.numbers import counted, number
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import CORRECTED, P, few_draws
 
@@ -111,7 +111,9 @@ def by_column(parts: Iterable[Result]) -> dict[str, list[Result]]:
     return columns
 
 
-def slice_tables(whole: Result, parts: Sequence[Result], name: str, *, details: bool = True) -> list[Table]:
+def slice_tables(
+    whole: Result, parts: Sequence[Result], name: str, *, details: bool = True
+) -> list[TextTable]:
     """Return a table for each column that was sliced by.
 
     Parameters
@@ -134,7 +136,7 @@ def _in_order(whole: Result, parts: Sequence[Result], details: bool) -> list[Res
     return beyond + [part for part in parts if details and part not in beyond]
 
 
-def _table(whole: Result, parts: Sequence[Result], column: str, name: str, details: bool) -> Table:
+def _table(whole: Result, parts: Sequence[Result], column: str, name: str, details: bool) -> TextTable:
     metrics = SHOWN if all(metric in whole.metrics for metric in SHOWN) else tuple(parts[0].metrics)
     rows = []
     shown = _in_order(whole, parts, details)
@@ -146,7 +148,7 @@ def _table(whole: Result, parts: Sequence[Result], column: str, name: str, detai
         rows.append((value, f"{part.input.rows:,}", *cells))
     heads = (Column(column, "left"), Column("rows"), *map(Column, metrics))
     title = f"Slices by {column}" + (f" of {name}" if name else "")
-    return Table(title, heads, tuple(rows), tuple(_notes(whole, parts, metrics, len(shown))))
+    return TextTable(title, heads, tuple(rows), tuple(_notes(whole, parts, metrics, len(shown))))
 
 
 def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str], shown: int) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from calcli.core.evaluating.study import Deviation
-from calcli.report.shown import Column, Shown, Table
+from calcli.report.shown import Column, Shown, TextTable
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class StudyReport(Shown):
     found: tuple[Deviation, ...]
     series: int
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Return the differences, a row a metric and size."""
         columns = (Column("", "left"), *map(Column, ("rows", "true", "5%", "mean", "95%")))
         rows = [
@@ -43,7 +43,7 @@ class StudyReport(Shown):
             f"{self.series:,} data sets of each size. Above 0 the estimate is too large; of many rows fixed "
             "bins show at most the truth.",
         )
-        return [Table(f"Estimate minus truth: {self.system}", columns, tuple(rows), notes)]
+        return [TextTable(f"Estimate minus truth: {self.system}", columns, tuple(rows), notes)]
 
     def content(self) -> dict[str, Any]:
         """Return all numbers."""

@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from calcli.core.language.plain import plain
-from calcli.report.shown import Table
+from calcli.report.shown import TextTable
 
 GAP = 2  # blanks between columns
 STYLES = {
@@ -25,7 +25,7 @@ UNKNOWN = 80  # characters, if COLUMNS=0 says that the width is unknown
 ROOM = 60  # the least an optional column is worth showing in
 
 
-def terminal_text(tables: Sequence[Table], width: int | None = None, color: bool = False) -> str:
+def terminal_text(tables: Sequence[TextTable], width: int | None = None, color: bool = False) -> str:
     """Return tables as text for a terminal.
 
     Parameters
@@ -47,7 +47,7 @@ def terminal_text(tables: Sequence[Table], width: int | None = None, color: bool
     return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
 
 
-def _plain(table: Table) -> Table:
+def _plain(table: TextTable) -> TextTable:
     """Make visible what names from files would do to a terminal."""
     columns = tuple(replace(column, head=plain(column.head)) for column in table.columns)
     rows = tuple(tuple(map(plain, row)) for row in table.rows)
@@ -56,7 +56,7 @@ def _plain(table: Table) -> Table:
     )
 
 
-def _show(table: Table, console: Console) -> None:
+def _show(table: TextTable, console: Console) -> None:
     console.print(Text(table.title, style="bold"), overflow="fold")
     if table.rows:
         for number, part in enumerate(_folded(_fitting(table, console.width), console.width)):
@@ -67,7 +67,7 @@ def _show(table: Table, console: Console) -> None:
         console.print(Padding(Text(note), (0, 0, 0, GAP)))
 
 
-def _rich(table: Table, plain: bool) -> RichTable:
+def _rich(table: TextTable, plain: bool) -> RichTable:
     headed = any(column.head for column in table.columns)
     shown = RichTable(
         box=box.SIMPLE_HEAD, show_header=headed, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
@@ -84,7 +84,7 @@ def _rich(table: Table, plain: bool) -> RichTable:
     return shown
 
 
-def _fitting(table: Table, width: int) -> Table:
+def _fitting(table: TextTable, width: int) -> TextTable:
     """Leave out optional columns for which there is no room."""
     needed = [n for n, column in enumerate(table.columns) if not column.optional]
     widths = _widths(table)
@@ -92,7 +92,7 @@ def _fitting(table: Table, width: int) -> Table:
     return table if room >= ROOM else _pick(table, needed)
 
 
-def _folded(table: Table, width: int) -> Iterator[Table]:
+def _folded(table: TextTable, width: int) -> Iterator[TextTable]:
     """Yield the table in parts that fit, each with the first column; the last one has the notes."""
     widths = _widths(table)
     part, used = [0], widths[0]
@@ -105,14 +105,14 @@ def _folded(table: Table, width: int) -> Iterator[Table]:
     yield _pick(table, part)
 
 
-def _widths(table: Table) -> list[int]:
+def _widths(table: TextTable) -> list[int]:
     cells = [tuple(column.head for column in table.columns), *table.rows]
     marked = {column for _, column in table.marks}
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     return [width + (column in marked) for column, width in enumerate(widths)]
 
 
-def _pick(table: Table, numbers: Sequence[int]) -> Table:
+def _pick(table: TextTable, numbers: Sequence[int]) -> TextTable:
     columns = tuple(table.columns[n] for n in numbers)
     rows = tuple(tuple(row[n] for n in numbers) for row in table.rows)
     place = {n: column for column, n in enumerate(numbers)}

@@ -44,7 +44,7 @@ QUIET = "critical"
 
 
 @dataclass(frozen=True)
-class Made:
+class PartState:
     """A state on its way.
 
     Attributes
@@ -61,7 +61,7 @@ class Made:
     labels: str
 
 
-Gather = Callable[[Sequence[str], Callable[[str], Made], Watch], Made]
+Gather = Callable[[Sequence[str], Callable[[str], PartState], Watch], PartState]
 
 
 @dataclass(frozen=True)
@@ -134,25 +134,25 @@ def predictions_in(
 
 def made_of(
     part: str, *, options: ReadOptions, settings: Settings, hidden: Any, key: str | None = None
-) -> Made:
+) -> PartState:
     """Return the state of one part; this runs where the workers are."""
     recall(hidden)
     predictions = read(part, options)
     labels = np.ascontiguousarray(predictions.labels)
     digest = sha256(labels.astype(np.int64).tobytes()).hexdigest() if np.ptp(labels) else ""
-    return Made(to_bytes(state_of(predictions, settings, key=key)), predictions.n_rows, digest)
+    return PartState(to_bytes(state_of(predictions, settings, key=key)), predictions.n_rows, digest)
 
 
-def merged(states: Sequence[Made]) -> Made:
+def merged(states: Sequence[PartState]) -> PartState:
     """Return the state of all rows, numbered on in this order."""
     whole = to_bytes(merge(from_bytes(one.state) for one in states))
     alike = len({(one.rows, one.labels) for one in states}) == 1 and states[0].labels
-    return Made(whole, states[0].rows if alike else 0, states[0].labels if alike else "")
+    return PartState(whole, states[0].rows if alike else 0, states[0].labels if alike else "")
 
 
 def gather(
-    parts: Sequence[str], make: Callable[[str], Made], watch: Watch, scheduler: str | None = None
-) -> Made:
+    parts: Sequence[str], make: Callable[[str], PartState], watch: Watch, scheduler: str | None = None
+) -> PartState:
     """Make the state of each part, and merge them in their order.
 
     Which are merged with which depends on their number alone: any number of workers gives the same bits.
@@ -178,7 +178,7 @@ def gather(
             watch(len(parts) - len(waiting))
             stopped.wait(POLLED)
         with _faults_told(names):
-            found: Made = last.result()
+            found: PartState = last.result()
             return found
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calcli.core.language.spelling import of_python
-from calcli.report.check import CheckReport as ShownCheck
-from calcli.report.comparison import ComparisonReport as ShownComparison
+from calcli.report.check import ShownCheck
+from calcli.report.comparison import ShownComparison
 from calcli.report.shown import Shown
 
 if TYPE_CHECKING:

@@ -7,18 +7,18 @@ import signal
 import time
 from pathlib import Path
 
-from calcli.work.cluster import Made, made_of
+from calcli.work.cluster import PartState, made_of
 
 PAUSE = 0.2  # seconds
 
 
-def slowly(part: str, **how) -> Made:
+def slowly(part: str, **how) -> PartState:
     """Do the work after a pause."""
     time.sleep(PAUSE)
     return made_of(part, **how)
 
 
-def deadly(part: str, **how) -> Made:
+def deadly(part: str, **how) -> PartState:
     """Let one part kill every process that works on it."""
     if Path(part).stem.endswith("3"):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels, join_labels, labels_from_array, match
-from calcli.io.places import Place
+from calcli.io.messages import Place
 
 PLACE = Place((("t.csv", 1000),))
 

@@ -290,7 +290,7 @@ def test_a_later_row_may_show_that_they_are_logits(tmp_path):
     frame = pd.DataFrame(scores, columns=[f"score_{name}" for name in CLASSES])
     frame.to_csv(tmp_path / "in.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calcli.io.kinds.FIRST_LOOK", 30)
+        patch.setattr("calcli.io.scorekinds.FIRST_LOOK", 30)
         recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"))
     np.testing.assert_allclose(
         load(tmp_path / "out.csv")[NEW], np.exp(recalibrate(RECORD, scores, "logits")), rtol=1e-9

@@ -11,11 +11,11 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.settings import Settings
 from calcli.io.read import from_arrays
 from calcli.report.evaluation import EvaluationReport
-from calcli.report.shown import Table
+from calcli.report.shown import TextTable
 from calcli.report.summary import Result, summarize
 
 
-def tables_of(results, per_class=False) -> list[Table]:
+def tables_of(results, per_class=False) -> list[TextTable]:
     return EvaluationReport(results, Settings(), per_class).tables()
 
 

@@ -13,7 +13,7 @@ import pytest
 from calcli.core.language.settings import Settings
 from calcli.report.evaluation import RECORD, EvaluationReport
 from calcli.report.markdown import markdown_text
-from calcli.report.shown import Column, Table, render
+from calcli.report.shown import Column, TextTable, render
 
 
 def as_json(*results) -> dict:
@@ -112,7 +112,7 @@ def test_markdown_has_the_tables_and_the_figures(sure):
 
 
 def test_markdown_is_escaped():
-    table = Table("a|b_", (Column("x*"), Column("log_loss")), (("<c>", "`d`\ne"),))
+    table = TextTable("a|b_", (Column("x*"), Column("log_loss")), (("<c>", "`d`\ne"),))
     page = markdown_text([table], "Page")
     assert "## a\\|b\\_" in page
     assert "| x\\* | log_loss |" in page

@@ -15,7 +15,7 @@ import pytest
 import calcli
 from calcli.cli.main import status_of
 from calcli.report.page import page_text
-from calcli.report.shown import Column, Headline, Shown, Table
+from calcli.report.shown import Column, Headline, Shown, TextTable
 
 NETWORK = "sample_data/digits_network_test.npy"
 EMPTY = {"meta", "input", "br", "rect", "path", "use", "line", "image", "link", "img"}
@@ -59,9 +59,9 @@ class Named(Shown):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         columns = (Column("", "left"), Column(self.name))
-        return [Table(self.name, columns, ((self.name, "1"),), (self.name,), {(0, 1): "best"})]
+        return [TextTable(self.name, columns, ((self.name, "1"),), (self.name,), {(0, 1): "best"})]
 
     def content(self) -> dict[str, str]:
         return {"name": self.name}

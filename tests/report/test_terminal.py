@@ -5,11 +5,11 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, TextTable
 from calcli.report.terminal import terminal_text
 from tests.report.conftest import tables_of
 
-WIDE = Table(
+WIDE = TextTable(
     "Many columns",
     (Column("", "left"), *(Column(f"column_{n}") for n in range(9))),
     tuple((f"row {n}", *(f"{n}.{m}" for m in range(9))) for n in range(3)),
@@ -41,7 +41,7 @@ def test_a_width_of_zero_is_none(monkeypatch):
 
 
 def test_wide_characters_take_two_cells():
-    table = Table("", (Column("", "left"), Column("a"), Column("b")), (("漢字" * 5, "x" * 15, "y" * 15),))
+    table = TextTable("", (Column("", "left"), Column("a"), Column("b")), (("漢字" * 5, "x" * 15, "y" * 15),))
     assert max(map(cell_len, terminal_text([table], 40).splitlines())) <= 40
     assert terminal_text([table], 40).count("漢字" * 5) == 2
 
@@ -54,7 +54,7 @@ def test_the_meaning_is_shown_where_there_is_room(sure):
 
 def test_names_are_not_taken_for_markup():
     columns = (Column("", "left"), Column("", "left"))
-    table = Table("[bold]x.csv", columns, (("[red]", ":smile: [/]"),), ("[i]",))
+    table = TextTable("[bold]x.csv", columns, (("[red]", ":smile: [/]"),), ("[i]",))
     text = terminal_text([table], 80)
     assert "[bold]x.csv" in text
     assert "[red]" in text

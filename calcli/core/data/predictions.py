@@ -11,7 +11,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, ReadAgain
-from calcli.core.language.places import option_names
+from calcli.core.language.questions import option_names
 
 Kind = Literal["logits", "log-probs", "probs"]
 T = TypeVar("T")

@@ -36,8 +36,8 @@ from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.families import ERROR
-from calcli.core.language.places import looks_at_classes, refuse_places
 from calcli.core.language.progress import Watch
+from calcli.core.language.questions import looks_at_classes, refuse_places
 from calcli.core.language.settings import Settings
 from calcli.core.state.remains import Remains
 

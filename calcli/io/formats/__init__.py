@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from calcli.core.language.errors import InputError
-from calcli.io.places import listed
+from calcli.io.messages import listed
 from calcli.io.remote import AnyPath
 
 

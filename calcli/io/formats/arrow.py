@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from calcli.io.batches import BatchWriter
 from calcli.io.damage import arrow_errors, readable, sound
-from calcli.io.places import Place
+from calcli.io.messages import Place
 from calcli.io.remote import AnyPath, Remote
 from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer

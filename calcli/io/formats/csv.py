@@ -17,8 +17,8 @@ from pyarrow import csv
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.damage import arrow_errors
+from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place
 from calcli.io.remote import AnyPath, on_disk
 from calcli.io.spooled import parsed, parts_of_text
 from calcli.io.tables import MemoryTable, Table, TableSource

@@ -19,8 +19,8 @@ from calcli.io.atomic import atomic_path
 from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.labels import Labels
 from calcli.io.layouts import ARRAYS
+from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed
 from calcli.io.remote import AnyPath, path_of
 from calcli.io.source import LazyColumns, Source
 from calcli.io.storedarrays import Header, StoredArray, opened_file

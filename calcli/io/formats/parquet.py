@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from calcli.io.batches import BatchWriter
 from calcli.io.damage import arrow_errors, readable, sound
-from calcli.io.places import Place
+from calcli.io.messages import Place
 from calcli.io.remote import AnyPath, Remote
 from calcli.io.tables import Table
 from calcli.io.writing import Frame, Writer

@@ -18,8 +18,8 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.labels import Labels, is_missing
 from calcli.io.layouts.names import ALONE, PREFIXED, STEMS
+from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import Place, listed
 
 CONFIDENCE = re.compile(
     r"(\w+_)?(confidence|certainty)s?(_(score|level|value|percent|pct))?|conf(_score)?|(\w+_)?conf"

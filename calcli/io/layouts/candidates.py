@@ -15,8 +15,8 @@ from calcli.io.layouts import ALONE, COLUMNS, LAYOUTS, LISTS, Layout
 from calcli.io.layouts import names as known
 from calcli.io.layouts.names import GUESSES, ITSELF, NO_SCORES, PREFIXED, STEMS, SUFFIXED, plain
 from calcli.io.layouts.unpacking import Unpacked
+from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import listed
 
 Holds = Literal["float", "integer", "text", "list", "other"]
 Look = Literal["distributions", "unit", "percent", "classes", "numbers", "unknown"]
@@ -71,7 +71,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Guess:
     """Columns that may be the scores.
 
     Attributes
@@ -107,7 +107,7 @@ def command(name: str, *options: str) -> str:
     return f"calcli evaluate {shlex.quote(name)} {' '.join(options)}"
 
 
-def choose(columns: Columns) -> tuple[Candidate | None, list[tuple[str, str]]]:
+def choose(columns: Columns) -> tuple[Guess | None, list[tuple[str, str]]]:
     """Return the columns to be taken for the scores, and which others there were, with the reason.
 
     Raises
@@ -133,7 +133,7 @@ def choose(columns: Columns) -> tuple[Candidate | None, list[tuple[str, str]]]:
     return found, _others(found, singles) if found else []
 
 
-def _others(taken: Candidate, candidates: Sequence[Candidate]) -> list[tuple[str, str]]:
+def _others(taken: Guess, candidates: Sequence[Guess]) -> list[tuple[str, str]]:
     found = []
     for one in candidates:
         if one.scores != taken.scores:
@@ -144,7 +144,7 @@ def _others(taken: Candidate, candidates: Sequence[Candidate]) -> list[tuple[str
     return found
 
 
-def _of_framework(layout: Layout, columns: Columns) -> Candidate | None:
+def _of_framework(layout: Layout, columns: Columns) -> Guess | None:
     """Return the columns that have the names which some software gives them."""
     names = {plain(name) for name in (*columns.holds, columns.label or "")}
     if not (layout.columns or layout.by_class) or not {plain(one) for one in layout.beside} <= names:
@@ -156,13 +156,13 @@ def _of_framework(layout: Layout, columns: Columns) -> Candidate | None:
         matches = {name: match for name, match in matches.items() if match and match["label"] in labels}
     classes = {name: match["class"] for name, match in matches.items() if match}
     if classes:
-        return Candidate(tuple(classes), tuple(classes.values()), layout, kind=layout.kind)
+        return Guess(tuple(classes), tuple(classes.values()), layout, kind=layout.kind)
     values = columns.labels() if layout.by_class else set()
     named = tuple(name for name in columns.floats() if name in values)
-    return Candidate(named, named, layout, kind=layout.kind) if values and values == set(named) else None
+    return Guess(named, named, layout, kind=layout.kind) if values and values == set(named) else None
 
 
-def _prefixed(columns: Columns) -> tuple[list[Candidate], list[Candidate]]:
+def _prefixed(columns: Columns) -> tuple[list[Guess], list[Guess]]:
     """Return groups of columns as `prob_cat, prob_dog`, the surest first, and columns that stand alone."""
     groups: dict[tuple[str, str], dict[str, str]] = {}
     singles = [one for name in columns.holds if (one := _single(name, columns))]
@@ -180,7 +180,7 @@ def _prefixed(columns: Columns) -> tuple[list[Candidate], list[Candidate]]:
         sure = stem not in ("score", "p")
         looks = columns.look(scores)
         fits = 2 if sure or looks in ("distributions", "unknown") else 1
-        found.append(Candidate(scores, classes, COLUMNS, fits, 3 if sure else 2 if stem == "score" else 1))
+        found.append(Guess(scores, classes, COLUMNS, fits, 3 if sure else 2 if stem == "score" else 1))
     order = ["logits", "log-probs", "probs"]
     found.sort(key=lambda one: (-one.named, order.index(_stem(one)) if one.named > 2 else 0))
     several = [one for one in found if len(one.scores) > 1 or one.named < 3]
@@ -188,11 +188,11 @@ def _prefixed(columns: Columns) -> tuple[list[Candidate], list[Candidate]]:
     return (several, [*lone, *singles]) if several else (lone, singles)
 
 
-def _stem(one: Candidate) -> str:
+def _stem(one: Guess) -> str:
     return known.kind_by_name(one.scores)[0] or ""
 
 
-def _refuse_several(sure: Sequence[Candidate], columns: Columns) -> None:
+def _refuse_several(sure: Sequence[Guess], columns: Columns) -> None:
     if len(sure) > 1:
         kinds = [_stem(one) or "scores" for one in sure]
         first = listed([one.scores[0] for one in sure])
@@ -202,19 +202,19 @@ def _refuse_several(sure: Sequence[Candidate], columns: Columns) -> None:
         )
 
 
-def commands(name: str, candidates: Sequence[Candidate]) -> str:
+def commands(name: str, candidates: Sequence[Guess]) -> str:
     """Return the command for each of some readings."""
     return "; ".join(command(name, one.option) for one in candidates)
 
 
-def _by_class_names(columns: Columns) -> Candidate | None:
+def _by_class_names(columns: Columns) -> Guess | None:
     """Find columns that are named as the classes themselves."""
     name, options = columns.name, columns.options
     if options.classes is not None and set(options.classes) <= set(columns.holds):
-        return Candidate(options.classes, options.classes, COLUMNS)
+        return Guess(options.classes, options.classes, COLUMNS)
     numbered = tuple(column for column in columns.holds if re.fullmatch(r"\d+", column))
     if len(numbered) > 1:
-        return Candidate(numbered, numbered, COLUMNS)
+        return Guess(numbered, numbered, COLUMNS)
     if options.classes is not None:
         return None
     floats = columns.floats()
@@ -239,10 +239,10 @@ def _by_class_names(columns: Columns) -> Candidate | None:
             f"{name}: the labels name the columns {listed(sorted(values))}, but {listed(others)} may be "
             f"the scores of further classes; if so, {offer}"
         )
-    return Candidate(taken, taken, COLUMNS)
+    return Guess(taken, taken, COLUMNS)
 
 
-def _suffixed(columns: Columns, singles: Sequence[Candidate]) -> Candidate | None:
+def _suffixed(columns: Columns, singles: Sequence[Guess]) -> Guess | None:
     """Find columns as `cat_prob, dog_prob`; those named otherwise than the classes are systems."""
     floats = [one for one in columns.holds if columns.holds[one] in ("float", "integer")]
     matches = {one: found[1] for one in floats if (found := SUFFIXED.fullmatch(one))}
@@ -253,11 +253,11 @@ def _suffixed(columns: Columns, singles: Sequence[Candidate]) -> Candidate | Non
     labels = columns.labels()
     numbered = all(name.isdigit() for name in classes)
     if numbered or (labels and labels <= set(classes)) or columns.look(scores) == "distributions":
-        return Candidate(scores, classes, COLUMNS)
+        return Guess(scores, classes, COLUMNS)
     return None
 
 
-def _predicted(columns: Columns) -> Candidate | None:
+def _predicted(columns: Columns) -> Guess | None:
     """Find columns as `pred_0, pred_1` or `oof_cat, oof_dog`, if they are distributions."""
     groups: dict[str, dict[str, str]] = {}
     for column in columns.floats():
@@ -265,7 +265,7 @@ def _predicted(columns: Columns) -> Candidate | None:
             if plain(column[:at]) in GUESSES and column[at + 1 :]:
                 groups.setdefault(plain(column[:at]), {})[column] = column[at + 1 :]
     found = [
-        Candidate(tuple(group), tuple(group.values()), COLUMNS, named=1)
+        Guess(tuple(group), tuple(group.values()), COLUMNS, named=1)
         for group in groups.values()
         if len(group) > 1 and columns.look(tuple(group)) == "distributions"
     ]
@@ -277,36 +277,36 @@ def _predicted(columns: Columns) -> Candidate | None:
     return found[0] if found else None
 
 
-def _single(column: str, columns: Columns) -> Candidate | None:
+def _single(column: str, columns: Columns) -> Guess | None:
     """Return a column as one score a row, or as a list of scores, if its name or values allow that."""
     holds = columns.holds[column]
     alone, name = known.ALONE.fullmatch(column), plain(column)
     if holds == "list":
         if column in columns.packed and columns.packed[column].scores == column:
-            return Candidate((column,), None, LISTS)
+            return Guess((column,), None, LISTS)
         if NO_SCORES.fullmatch(column):
             return None
         named = 3 if alone else 1 if name in GUESSES else 0
-        return Candidate((column,), None, LISTS, 2, named)
+        return Guess((column,), None, LISTS, 2, named)
     if holds not in ("float", "integer"):
         return None
     looks = columns.look((column,))
     stem = STEMS[alone[1].lower()] if alone else None
     if alone or name in ITSELF:
         if name in ("p", "yp"):
-            return Candidate((column,), None, ALONE, 2 if looks in ("unit", "unknown") else 1, 1)
+            return Guess((column,), None, ALONE, 2 if looks in ("unit", "unknown") else 1, 1)
         named = 3 if stem or name in ITSELF else 2
-        return Candidate((column,), None, ALONE, 2 if stem or looks in ("unit", "unknown") else 1, named)
+        return Guess((column,), None, ALONE, 2 if stem or looks in ("unit", "unknown") else 1, named)
     if SUFFIXED.fullmatch(column) and not PREFIXED.fullmatch(column):
-        return Candidate((column,), None, ALONE, 2, 3)
+        return Guess((column,), None, ALONE, 2, 3)
     if (
         name in GUESSES or re.fullmatch(r"(?i).+[_.\-](preds?|predictions?|oof)", column)
     ) and looks == "unit":
-        return Candidate((column,), None, ALONE, 2, 1)
+        return Guess((column,), None, ALONE, 2, 1)
     return None
 
 
-def _best(singles: Sequence[Candidate], columns: Columns) -> Candidate | None:
+def _best(singles: Sequence[Guess], columns: Columns) -> Guess | None:
     """Return the column that is best named and fits; lists before numbers where both are as good."""
     if not singles:
         return None
@@ -328,12 +328,12 @@ def _best(singles: Sequence[Candidate], columns: Columns) -> Candidate | None:
     return best[0]
 
 
-def _systems(name: str, candidates: Sequence[Candidate]) -> str:
+def _systems(name: str, candidates: Sequence[Guess]) -> str:
     systems = [f"--system {one.scores[0]}={one.scores[0]}" for one in candidates]
     return f"calcli compare {shlex.quote(name)} {' '.join(map(shlex.quote, systems))}".replace("'", "")
 
 
-def system_doubt(found: Candidate, columns: Columns) -> tuple[str, ...]:
+def system_doubt(found: Guess, columns: Columns) -> tuple[str, ...]:
     """Return the doubt whether columns of scores are classes or systems, where labels do not name them."""
     names = found.classes or ()
     if len(names) < 2 or found.layout is not COLUMNS or any(name.isdigit() for name in names):

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
-from calcli.core.language.places import option_names
-from calcli.io.layouts.unpacking import Head, Made, Row, Unpacked
+from calcli.core.language.questions import option_names
+from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
 
 MARKS = ("filtered_resps", "resps")  # fields that only these samples have
@@ -72,7 +72,9 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     """Return the log-probabilities of the options."""
     if not pa.types.is_struct(field.type) or tuple(one.name for one in field.type) != FIELDS:
         return None
-    made = Made("log_probs", pa.list_(pa.float64()), partial(_log_probs, per_character=options.per_character))
+    made = Derived(
+        "log_probs", pa.list_(pa.float64()), partial(_log_probs, per_character=options.per_character)
+    )
     how = (
         "divided by their characters"
         if options.per_character

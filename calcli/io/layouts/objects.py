@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.answers import CORRECT, is_confidence, plain_name
 from calcli.io.layouts.names import ALONE, CASES, GUESSES, LABELS, plain
-from calcli.io.layouts.unpacking import Head, Made, Row, Unpacked
+from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
 
 
@@ -33,14 +33,14 @@ def _plays_a_part(name: str) -> bool:
     return bool(known) or is_confidence(name)
 
 
-def _made(owner: str, field: Any, first: Any) -> Made:
+def _made(owner: str, field: Any, first: Any) -> Derived:
     """Return what becomes of a field; a confidence that stands there as text is a number."""
     kind = field.type
     if pa.types.is_string(kind) and is_confidence(field.name):
         texts = pc.struct_field(first, field.name)
         there = pc.fill_null(pc.match_substring_regex(texts, r"^\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*$"), True)
         kind = pa.float64() if pc.all(there).as_py() else kind
-    return Made(f"{owner}.{field.name}", kind, partial(_field, field.name, kind))
+    return Derived(f"{owner}.{field.name}", kind, partial(_field, field.name, kind))
 
 
 def _field(name: str, kind: Any, values: Any, row: Row) -> Any:

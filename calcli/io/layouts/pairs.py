@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calcli.io.layouts.names import plain
-from calcli.io.layouts.unpacking import Head, Made, Unpacked
+from calcli.io.layouts.unpacking import Derived, Head, Unpacked
 from calcli.io.options import ReadOptions
 
 LABEL = re.compile(r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?")
@@ -45,12 +45,12 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     else:
         return None
     label, score = parts
-    classes = Made(
+    classes = Derived(
         f"{field.name}.{label}",
         pa.list_(pa.large_string()),
         lambda values, row: make(label, values).cast(pa.list_(pa.large_string())),
     )
-    scores = Made(
+    scores = Derived(
         f"{field.name}.{score}",
         pa.list_(pa.float64()),
         lambda values, row: make(score, values).cast(pa.list_(pa.float64())),

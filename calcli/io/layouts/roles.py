@@ -14,7 +14,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.layouts import ALONE, COLUMNS, LAYOUTS, LISTS, Layout
 from calcli.io.layouts.answers import confidence_hint, require_column
 from calcli.io.layouts.byvalues import labels_by_values
-from calcli.io.layouts.candidates import Candidate, Columns, Holds, Look, choose, command, system_doubt
+from calcli.io.layouts.candidates import Columns, Guess, Holds, Look, choose, command, system_doubt
 from calcli.io.layouts.names import (
     PREFIXED,
     TOP_K,
@@ -25,8 +25,8 @@ from calcli.io.layouts.names import (
     plain,
 )
 from calcli.io.layouts.unpacking import Unpacked
+from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.places import listed
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def _in_names_of_scores(columns: Mapping[str, Holds]) -> list[str]:
     return list(dict.fromkeys(match["label"] for match in matches if match["label"] in columns))
 
 
-def _by_pattern(pattern: str, columns: Mapping[str, Holds], name: str) -> Candidate:
+def _by_pattern(pattern: str, columns: Mapping[str, Holds], name: str) -> Guess:
     """Return the columns that the user names."""
     found = tuple(column for column in columns if fnmatch.fnmatchcase(column, pattern))
     if pattern in columns:
@@ -224,16 +224,16 @@ def _by_pattern(pattern: str, columns: Mapping[str, Holds], name: str) -> Candid
             f'--scores "{pattern}" matches the list column {lists[0]} and others; name that one alone'
         )
     if lists:
-        return Candidate(found, None, LISTS)
+        return Guess(found, None, LISTS)
     if pattern in columns or not re.search(r"[*?\[]", pattern):
         prefixed = PREFIXED.fullmatch(pattern)
-        return Candidate(found, (prefixed[2],) if prefixed else None, ALONE)
+        return Guess(found, (prefixed[2],) if prefixed else None, ALONE)
     before, after = re.split(r"[*?\[]", pattern)[0], re.split(r"[*?\]]", pattern)[-1]
     classes = tuple(column[len(before) : len(column) - len(after)] or column for column in found)
-    return Candidate(found, classes, COLUMNS)
+    return Guess(found, classes, COLUMNS)
 
 
-def _by_list(wanted: tuple[str, ...], columns: Mapping[str, Holds], name: str) -> Candidate:
+def _by_list(wanted: tuple[str, ...], columns: Mapping[str, Holds], name: str) -> Guess:
     for column in wanted:
         require_column(column, columns, name, "--scores")
         if columns[column] == "list":
@@ -243,7 +243,7 @@ def _by_list(wanted: tuple[str, ...], columns: Mapping[str, Holds], name: str) -
         found[2] if found and all(prefixed) else column
         for found, column in zip(prefixed, wanted, strict=True)
     )
-    return Candidate(wanted, classes, COLUMNS)
+    return Guess(wanted, classes, COLUMNS)
 
 
 def _no_scores(columns: Mapping[str, Holds], name: str) -> str:

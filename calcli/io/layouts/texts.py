@@ -16,7 +16,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.layouts import pairs
 from calcli.io.layouts.answers import is_confidence
 from calcli.io.layouts.names import ALONE, GUESSES, PREFIXED, RANKED, SUFFIXED, plain
-from calcli.io.layouts.unpacking import Head, Made, Row, Unpacked
+from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
@@ -43,12 +43,14 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
         return None
     plainly = [_unwrapped(value) for value in values]
     if all(map(PERCENT.fullmatch, plainly)):
-        return Unpacked((Made(name, pa.float64(), _percentages),), percent=True)
+        return Unpacked((Derived(name, pa.float64(), _percentages),), percent=True)
     if all(map(NUMBERS.fullmatch, plainly)):
-        return Unpacked((Made(name, pa.list_(pa.float64()), _numbers),), note=f"{name} holds lists as text")
+        return Unpacked(
+            (Derived(name, pa.list_(pa.float64()), _numbers),), note=f"{name} holds lists as text"
+        )
     if RANKED.fullmatch(name):
         if all(map(WORDS.fullmatch, plainly)) and any("," in value or "'" in value for value in plainly):
-            return Unpacked((Made(name, pa.list_(pa.string()), _words),))
+            return Unpacked((Derived(name, pa.list_(pa.string()), _words),))
         return None
     if all(map(OBJECTS.fullmatch, plainly)):
         return _of_objects(field, plainly, options)
@@ -134,7 +136,7 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
     found = pairs.unpack(pa.field(field.name, kind), lambda: None, options)
     if found is None:
         return None
-    made = tuple(Made(one.name, one.type, partial(_after, parse, one.make)) for one in found.made)
+    made = tuple(Derived(one.name, one.type, partial(_after, parse, one.make)) for one in found.made)
     return Unpacked(made, found.scores, note=f"{field.name} holds objects as text")
 
 

@@ -14,7 +14,7 @@ Head = Callable[[], Any]  # reads the first values, a pyarrow.Array
 
 
 @dataclass(frozen=True)
-class Made:
+class Derived:
     """A plain column that is made of a packed one.
 
     Attributes
@@ -50,7 +50,7 @@ class Unpacked:
         Names of the classes, where it says them.
     """
 
-    made: tuple[Made, ...]
+    made: tuple[Derived, ...]
     scores: str = ""
     layout: Layout | None = None
     note: str = ""

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.names import NO_SCORES
-from calcli.io.layouts.unpacking import Head, Made, Row, Unpacked
+from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
 
 
@@ -20,7 +20,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     names = {one.name for one in field.type}
     if not {"type", "values"} <= names <= {"type", "size", "indices", "values"}:
         return None
-    return Unpacked((Made(field.name, pa.list_(pa.float64()), _dense),))
+    return Unpacked((Derived(field.name, pa.list_(pa.float64()), _dense),))
 
 
 def _dense(vectors: Any, row: Row) -> Any:

@@ -11,7 +11,7 @@ from html import escape
 from importlib.resources import files
 
 from calcli.core.language.version import __version__
-from calcli.report.shown import Headline, Shown, Table
+from calcli.report.shown import Headline, Shown, TextTable
 
 LONG = 12  # rows from which a table can be searched
 WIDE = 32  # characters from which a cell is folded
@@ -135,14 +135,14 @@ def _switches(systems: Sequence[str]) -> Iterator[str]:
         yield f'<fieldset class="systems" hidden><legend>Show</legend>{boxes}</fieldset>'
 
 
-def _section(name: str, table: Table, systems: Sequence[str]) -> str:
+def _section(name: str, table: TextTable, systems: Sequence[str]) -> str:
     notes = "".join(f"<p>{_sentence(note)}</p>" for note in table.notes)
     of = next((system for system in systems if table.title.endswith(f" of {system}")), "")
     rows = _table(table, systems) if table.rows else ""
     return f'<section id="{name}"{_of(of)}><h2>{_text(table.title)}</h2>{rows}{notes}</section>'
 
 
-def _table(table: Table, systems: Sequence[str]) -> str:
+def _table(table: TextTable, systems: Sequence[str]) -> str:
     sides = [column.align for column in table.columns]
     heads = "".join(
         f'<th scope="col" class="{side}">{_text(column.head)}</th>'
@@ -159,7 +159,7 @@ def _table(table: Table, systems: Sequence[str]) -> str:
     return f"{region}<table{long}>{caption}{head}<tbody>{rows}</tbody></table></div>"
 
 
-def _cells(table: Table, n: int, row: Sequence[str]) -> str:
+def _cells(table: TextTable, n: int, row: Sequence[str]) -> str:
     cells = []
     for place, (cell, column) in enumerate(zip(row, table.columns, strict=True)):
         tag = TAGS.get(table.marks.get((n, place)) or "")

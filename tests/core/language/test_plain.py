@@ -6,7 +6,7 @@ import pytest
 
 from calcli.core.language.plain import plain
 from calcli.report.markdown import markdown_text
-from calcli.report.shown import Column, Table
+from calcli.report.shown import Column, TextTable
 from calcli.report.terminal import terminal_text
 
 
@@ -29,7 +29,7 @@ def test_what_would_act_is_made_visible(text, shown):
 
 
 NAME = "\x1b[31m\n::error::x [a](http://b) <b>"
-TABLE = Table(title=NAME, columns=(Column(NAME),), rows=((NAME,),), notes=(NAME,))
+TABLE = TextTable(title=NAME, columns=(Column(NAME),), rows=((NAME,),), notes=(NAME,))
 
 
 def test_tables_carry_no_commands_of_names():

@@ -12,8 +12,8 @@ from scipy.special import log_softmax, softmax
 from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.data.predictions import read_through
 from calcli.core.language.errors import InputError, ReadAgain
-from calcli.io.kinds import kind_of
 from calcli.io.read import from_arrays
+from calcli.io.scorekinds import kind_of
 from tests.io.samples import random_logits, random_probs, scores_of
 
 LOGITS = arrays(np.float64, st.tuples(st.integers(1, 20), st.integers(2, 6)), elements=st.floats(-30, 30))
@@ -46,7 +46,7 @@ def test_kind_by_values(scores, kind):
 
 def test_rows_after_the_first_look_may_contradict(monkeypatch):
     """The message names the option; from then on the scores are known for what they are."""
-    monkeypatch.setattr("calcli.io.kinds.FIRST_LOOK", 10)
+    monkeypatch.setattr("calcli.io.scorekinds.FIRST_LOOK", 10)
     scores = np.concatenate([np.full((5, 2), np.log(0.5)), [[0.5, 0.5], [3.0, -1.0]]])
     predictions = from_arrays(scores, np.zeros(7, int))
     with pytest.raises(ReadAgain, match="--kind logits"):
@@ -58,7 +58,7 @@ def test_rows_after_the_first_look_may_contradict(monkeypatch):
 
 @pytest.mark.parametrize("turn", [20, 50, 100])
 def test_probabilities_that_turn_into_logits_contradict(turn, monkeypatch):
-    monkeypatch.setattr("calcli.io.kinds.FIRST_LOOK", 10)
+    monkeypatch.setattr("calcli.io.scorekinds.FIRST_LOOK", 10)
     probs = random_probs().scores
     scores = np.concatenate([np.tile(probs, (3, 1))[:turn], np.tile(3 * np.log(probs), (2, 1))])
     predictions = from_arrays(scores, np.zeros(len(scores), int))
@@ -68,7 +68,7 @@ def test_probabilities_that_turn_into_logits_contradict(turn, monkeypatch):
 
 @pytest.mark.parametrize("first_look", [10, 1000])
 def test_a_wrong_row_among_probabilities_does_not_make_logits_of_them(first_look, monkeypatch):
-    monkeypatch.setattr("calcli.io.kinds.FIRST_LOOK", first_look)
+    monkeypatch.setattr("calcli.io.scorekinds.FIRST_LOOK", first_look)
     scores = np.concatenate([random_probs().scores, [[1.7, 0.2, 0.1]]])
     with pytest.raises(InputError, match="row 40 has probabilities that sum to 2; expected 1") as caught:
         scores_of(from_arrays(scores, np.zeros(41, int)))
@@ -85,7 +85,7 @@ def test_percentages_are_no_logits():
 
 
 def test_a_single_column_that_contradicts_is_completed_as_logits(monkeypatch):
-    monkeypatch.setattr("calcli.io.kinds.FIRST_LOOK", 2)
+    monkeypatch.setattr("calcli.io.scorekinds.FIRST_LOOK", 2)
     predictions = from_arrays([0.5, 1.0, 3.0], [0, 1, 1])
     again = read_through(lambda: scores_of(predictions))
     np.testing.assert_array_equal(again, [[0, 0.5], [0, 1], [0, 3]])
@@ -106,7 +106,7 @@ def test_probabilities_may_be_called_otherwise(kind):
 
 
 def test_fits_read_scores_again_that_turn_out_to_be_logits(monkeypatch):
-    monkeypatch.setattr("calcli.io.kinds.FIRST_LOOK", 2)
+    monkeypatch.setattr("calcli.io.scorekinds.FIRST_LOOK", 2)
     scores = np.concatenate([[[0.5, 0.5], [0.25, 0.75]], np.tile([[3.0, -1.0]], (40, 1))])
     np.testing.assert_array_equal(rows_of(from_arrays(scores, np.zeros(42, int))).scores, scores)
 
