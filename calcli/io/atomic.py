@@ -17,6 +17,7 @@ from calcli.io.remote import Remote, path_of
 STREAMS = {1: "standard output", 2: "standard error"}
 IS_FOLDER = "{} is a folder; expected the name of a file"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FILE_ENDINGS = (".png", ".svg", ".pdf", ".html", ".json", ".md", ".txt", ".csv")
 AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, and what to do about it
 
 
@@ -150,10 +151,15 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        If the folder cannot be made or written to, or is `-`.
+        If the folder cannot be made or written to, is `-`, or is named like a file.
     """
     if str(path) == "-":
         raise InputError("-o - asks for several files on standard output; expected the name of a folder")
+    ending = Path(str(path)).suffix.lower()
+    if ending in FILE_ENDINGS and not Path(path).is_dir():
+        raise InputError(
+            f"{path}: a folder is written here, and {ending} is the ending of a file; give a folder"
+        )
     if isinstance(where := path_of(path), Remote):
         where.require_writable()
         with tempfile.TemporaryDirectory(prefix="calcli-") as filled:

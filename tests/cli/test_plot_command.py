@@ -433,3 +433,12 @@ def test_figures_that_cannot_show_so_many_systems_are_left_out_unless_asked_for(
     assert not (tmp_path / "out" / "risk.png").exists()
     assert (tmp_path / "out" / "ks.png").exists()
     assert run("plot", *files, "--figure", "risk", "-o", tmp_path / "other").status == 2
+
+
+@pytest.mark.parametrize("call", [("plot", "ks.png"), ("evaluate", "report.html")])
+def test_a_folder_that_is_named_like_a_file_is_refused(run, preds, tmp_path, call):
+    command, name = call
+    status, out, err = run(command, preds, "-o", tmp_path / name)
+    assert (status, out) == (2, "")
+    assert "a folder is written here" in err
+    assert not (tmp_path / name).exists()
