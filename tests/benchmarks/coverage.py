@@ -70,7 +70,7 @@ class Results:
 
     def write(self) -> None:
         """Write the file in one step."""
-        text = json.dumps(self.found, indent=1, ensure_ascii=False)
+        text = json.dumps(self.found, separators=(",", ":"), ensure_ascii=False)
         beside = self.path.with_suffix(".tmp")
         beside.write_text(text + "\n", encoding="utf-8")
         os.replace(beside, self.path)
@@ -277,10 +277,11 @@ def page(results: Results) -> str:
     cells = {name: cell for name, cell in results.cells.items() if cell["sets"]}
     dates = sorted(cell["date"] for cell in cells.values())
     sets = sorted({cell["sets"] for cell in cells.values()})
+    when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     number = f"{sets[0]}" if len(sets) == 1 else f"{sets[0]} to {sets[-1]}"
     every, tests = missed(cells), rejected(cells)
     lines = [
-        f"{len(cells)} cells, {number} data sets each, {dates[0]} to {dates[-1]}; {DRAWS} draws a test.",
+        f"{len(cells)} cells, {number} data sets each, {when}; {DRAWS} draws a test.",
         "Each share is that of all data sets, in percent, with its standard error.",
         "",
         f"Intervals that are shown and miss: {_share(every)} over all metrics and cells; nominal are 5 of "
