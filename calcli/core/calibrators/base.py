@@ -22,7 +22,8 @@ from calcli.core.calibrators.arguments import (
 )
 from calcli.core.calibrators.fit.training import Parameter as Parameter
 from calcli.core.calibrators.fit.training import Parameters as Parameters
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, Floats, Positions
+from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.methods import METHODS
 
@@ -46,6 +47,8 @@ class Calibrator(ABC):
     ----------
     name : str
         The name in the registry, the same for all instances.
+    gives : {"log-probs", "logits"}
+        What `rescore` returns; logits where these are had sooner.
     parameters : dict of str to array or float
         All that the fit learned; empty before it.
     notes : list of str
@@ -55,6 +58,8 @@ class Calibrator(ABC):
     """
 
     name: ClassVar[str]
+
+    gives: ClassVar[Kind] = "log-probs"
 
     _estimator_type: ClassVar[str] = "classifier"  # what scikit-learn takes it for
 
@@ -158,6 +163,20 @@ class Calibrator(ABC):
         UsageError
             If the calibrator has not been fitted.
         """
+
+    def rescore(self, scores: Array) -> Floats:
+        """Return (N, K) scores whose softmax is what `apply` gives, of the kind that `gives` tells."""
+        return self.apply(scores)
+
+    def leaving_out(
+        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, fold: Positions
+    ) -> dict[int, Self]:
+        """Return fits to the rows outside each of the (N,) folds, as this one, fitted to all, tells them.
+
+        They are what fits from nothing would be, up to their tolerance. By the number of the fold; those that
+        are not there are to be fitted.
+        """
+        return {}
 
     def predict_proba(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Return the recalibrated probabilities, (N, K).

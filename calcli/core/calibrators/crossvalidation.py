@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import checked_weights
 from calcli.core.calibrators.base import Calibrator, Parameters
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.folds import stratified_folds
-from calcli.core.data.predictions import Predictions, read_through
+from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores, read_through
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import InputError, UsageError
 
@@ -52,6 +52,68 @@ class LabeledScores:
         fresh = calibrator.fresh()
         fresh.learn(self.scores, self.labels, checked_weights(self.weights, len(self.labels)), start)
         return fresh
+
+    def left_out(
+        self, calibrator: Calibrator, fold: Positions, watch: Callable[[], None] = lambda: None
+    ) -> dict[int, Calibrator]:
+        """Return the fit to the rows outside each fold, by its number.
+
+        Parameters
+        ----------
+        calibrator
+            Its settings are used; fitted to all rows it may tell the others, else each starts from nothing.
+        fold
+            (N,) the fold of each row.
+        watch
+            Called after each fit.
+        """
+        fits: dict[int, Calibrator] = {}
+        if calibrator.parameters:
+            fits |= calibrator.leaving_out(self.scores, self.labels, self.weights, fold)
+        for number in np.unique(fold).tolist():
+            if number not in fits:
+                fits[number] = self.take(fold != number).fit(calibrator)
+            watch()
+        return fits
+
+
+@dataclass(frozen=True)
+class Rescored(DerivedScores):
+    """What calibrators make of scores, block by block, in their precision.
+
+    Attributes
+    ----------
+    fits
+        By the number of the fold.
+    fold
+        (N,) the fold of each row.
+    """
+
+    fits: Mapping[int, Calibrator]
+    fold: Positions
+
+    @classmethod
+    def by_one(cls, source: Scores, calibrator: Calibrator) -> Rescored:
+        """Return what one calibrator makes of all scores."""
+        return cls(source, {0: calibrator}, np.zeros(source.shape[0], np.intp))
+
+    @property
+    def kind(self) -> Kind:
+        """What the scores are."""
+        return next(iter(self.fits.values())).gives
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Yield (n, K) scores, n <= rows, in order."""
+        start = 0
+        for block in self.source.blocks(rows):
+            fold = self.fold[start : start + len(block)]
+            result = np.empty_like(block)
+            for number in np.unique(fold).tolist():
+                own = np.flatnonzero(fold == number)
+                whole = len(own) == len(block)
+                result[own] = self.fits[number].rescore(block if whole else block[own])
+            start += len(block)
+            yield result
 
 
 def applied(apply: Callable[[Array], Floats], scores: Floats) -> Floats:

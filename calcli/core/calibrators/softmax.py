@@ -22,9 +22,9 @@ from calcli.core.calibrators.fit.linear import (
     VectorMap,
 )
 from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
+from calcli.core.calibrators.fit.scale import first_guess
 from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_box
 from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, smallest_log_prob
-from calcli.core.calibrators.temperature import first_guess
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import log_softmax
 from calcli.core.language.errors import InputError

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.arguments import inner_folds, weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.newton import minimize
+from calcli.core.calibrators.fit.scale import first_guess, solve_temperature
 from calcli.core.calibrators.fit.structured import Parts, Penalty, StructuredLoss, forward
 from calcli.core.calibrators.fit.training import TrainingRows, prepare, smallest_log_prob
 from calcli.core.calibrators.softmax import DPAffine
-from calcli.core.calibrators.temperature import first_guess, solve_temperature
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import log_softmax, row_max
 from calcli.core.language.errors import InputError

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.fit.mixture import mixture_weights
+from calcli.core.calibrators.fit.scale import first_guess, solve_folds, solve_temperature
 from calcli.core.calibrators.fit.searching import best_scale, least_near
-from calcli.core.calibrators.fit.training import NEVER, TrainingRows, lifted, prepare
-from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.logspace import log_softmax, row_blocks, row_max
+from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.logspace import log_softmax, row_blocks
+from calcli.core.data.predictions import Kind
 
 Score = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
-
-FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without information are flattened
-SAMPLE_ROWS = 1000  # rows, about, of the sample on which the search begins
-SAMPLE_SHARE = 20
-MAX_ITERATIONS = 100
-
-
-@dataclass(frozen=True)
-class _Slope:
-    """Log-loss of softmax(alpha x): derivatives in alpha; whether it falls for ever, each label on top."""
-
-    loss: float
-    first: float
-    second: float
-    all_hit: bool
 
 
 class _Positive(Calibrator):
@@ -66,6 +53,7 @@ class Temperature(_Positive):
     """
 
     name: ClassVar[str] = "temperature"
+    gives: ClassVar[Kind] = "logits"
 
     score: Score = "log_loss"
 
@@ -86,6 +74,21 @@ class Temperature(_Positive):
             alpha, notes = best_scale(rows, alpha, self.score)
             self.notes += notes
         self.parameters = {"temperature": 1 / alpha, **rows.floored()}
+
+    def leaving_out(
+        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, fold: Positions
+    ) -> dict[int, Self]:
+        """Return fits to the rows outside each fold, near to this one; see `Calibrator.leaving_out`."""
+        if self.score != "log_loss" or self.notes or not (weights is None or weights.all()):
+            return {}
+        rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
+        found = solve_folds(rows, fold, 1 / float(self.learned("temperature")), rows.tolerance)
+        return {number: self.fresh({"temperature": 1 / alpha}) for number, alpha in found}
+
+    def rescore(self, scores: Array) -> Floats:
+        """Return logits, (N, K), in the precision of the scores."""
+        lifts = lifted(scores, self.parameters)
+        return lifts * lifts.dtype.type(1 / self.learned("temperature"))
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K); see `prepare` for those of 0."""
@@ -192,88 +195,6 @@ def scaled_log_softmax(scores: Array, alpha: float) -> NDArray[np.float64]:
     """Return log(softmax(alpha * scores)), (N, K), in float64."""
     scaled: NDArray[np.float64] = np.multiply(scores, alpha, dtype=np.float64)
     return log_softmax(scaled)
-
-
-def first_guess(rows: TrainingRows) -> float:
-    """Return 1/T of a small part of the rows, roughly: where a search on all rows begins."""
-    return solve_temperature(_sample(rows), 1.0, tolerance=1e-3)[0]
-
-
-def _sample(rows: TrainingRows) -> TrainingRows:
-    return rows.every(min(SAMPLE_SHARE, max(1, len(rows.labels) // SAMPLE_ROWS)))
-
-
-def _smallest_alpha(rows: TrainingRows) -> float:
-    lead = 0.0
-    for block in row_blocks(rows.scores):
-        x = rows.scores[block]
-        top = row_max(x)
-        if x.min() <= NEVER:
-            x = np.where(x > NEVER, x, top)
-        lead += float(rows.weights[block] @ (top[:, 0] - x.mean(axis=1)))
-    return FLATTEST / lead if lead > 0 else FLATTEST
-
-
-def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tuple[float, list[str]]:
-    """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it.
-
-    Newton's method on a convex function of one number. The sign of the slope keeps the optimum between two
-    bounds; a step beyond one of them is replaced by their geometric mean.
-    """
-    low = lowest = _smallest_alpha(rows)
-    high = np.inf
-    notes: list[str] = []
-    for _ in range(MAX_ITERATIONS):
-        at = _slope(rows, alpha)
-        ridge = rows.ridge if at.all_hit else 0.0
-        slope, curvature = at.first + ridge * (alpha - 1), at.second + ridge
-        if abs(slope) <= tolerance * at.loss:
-            break
-        if slope > 0:
-            high = alpha
-        else:
-            low = alpha
-        if high <= lowest:
-            notes = [f"the scores say nothing about the labels: the temperature stays at {1 / lowest:.4g}"]
-            break
-        new = alpha - slope / curvature if curvature > 0 else np.inf
-        if new == alpha:  # the step is lost in rounding
-            break
-        if new >= high:
-            new = np.sqrt(low * high)
-        elif new <= low:
-            new = lowest if low == lowest else np.sqrt(low * high)
-        if new == alpha:
-            break
-        alpha = float(new)
-    else:
-        notes = [f"the temperature stopped at a relative gradient of {abs(slope) / at.loss:.1e}"]
-    if at.all_hit:
-        notes = ["every label has the largest score and the temperature would run to 0: "
-                 "1/T is drawn towards 1 by the weight of one row"]  # fmt: skip
-    return alpha, notes
-
-
-def _slope(rows: TrainingRows, alpha: float) -> _Slope:
-    loss = first = second = 0.0
-    all_hit = True
-    ones = np.ones(rows.scores.shape[1], rows.scores.dtype)
-    for block in row_blocks(rows.scores):
-        x = rows.scores[block]
-        x = x - row_max(x)
-        own = x[np.arange(len(x)), rows.labels[block]]
-        e = x * x.dtype.type(alpha)
-        np.exp(e, out=e)
-        total = e @ ones
-        mean = np.vecdot(e, x) / total
-        e *= x
-        square = np.vecdot(e, x) / total
-        w = rows.weights[block]
-        loss += float(w @ (np.log(total) - alpha * own))
-        first += float(w @ (mean - own))
-        second += float(w @ (square - mean * mean))
-        all_hit = all_hit and not own.any()
-    return _Slope(loss, first, second, all_hit and first < 0)
 
 
 def _label_log_probs(rows: TrainingRows, alpha: float) -> NDArray[np.float64]:

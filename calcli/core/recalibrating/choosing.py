@@ -19,6 +19,7 @@ from calcli.core.calibrators.crossvalidation import (
 from calcli.core.calibrators.pool import pool_weights
 from calcli.core.calibrators.structured import Structured
 from calcli.core.data.arrays import Doubles, Floats, Positions
+from calcli.core.data.predictions import ArrayScores, Scores
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import MethodExpression, parse_method
@@ -101,15 +102,15 @@ class Judge:
     Attributes
     ----------
     values
-        Returns metrics of (N, K) log-probabilities.
+        Returns metrics of scores of the rows.
     losses
         Returns the loss of each row.
     score
         The name of the loss.
     """
 
-    values: Callable[[Floats], MetricValues]
-    losses: Callable[[Floats], Doubles]
+    values: Callable[[Scores], MetricValues]
+    losses: Callable[[Scores], Doubles]
     score: str
 
 
@@ -173,8 +174,9 @@ class Trials:
                 self._step()
 
     def _judged(self, log_probs: Sequence[Doubles]) -> HeldOut:
-        values = [self.judge.values(one) for one in log_probs]
-        losses = [self.judge.losses(one) for one in log_probs]
+        scores = [ArrayScores(one, "log-probs") for one in log_probs]
+        values = [self.judge.values(one) for one in scores]
+        losses = [self.judge.losses(one) for one in scores]
         means = {name: float(np.mean([one[name] for one in values])) for name in values[0]}
         return HeldOut(means, np.mean(losses, axis=0))
 

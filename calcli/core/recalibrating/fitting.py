@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -14,9 +14,8 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
     PairedDifference,
-    applied,
+    Rescored,
     checked_folds,
-    held_out,
     held_out_folds,
     paired_difference,
     rows_of,
@@ -24,10 +23,11 @@ from calcli.core.calibrators.crossvalidation import (
 from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.wrappers import top1_changes
-from calcli.core.data.arrays import Floats, Positions
+from calcli.core.data.arrays import Doubles, Floats, Positions
+from calcli.core.data.blocks import BLOCK_BYTES
 from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.logspace import log_softmax
-from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.predictions import ArrayScores, Predictions, Scores
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
@@ -162,7 +162,8 @@ def fit(
             "--kind probs, or leave --kind out"
         )
     judge = _judge(predictions, rows, settings)
-    losses_before = judge.losses(applied(log_softmax, rows.scores))
+    scores = ArrayScores(rows.scores, "logits")
+    losses_before = judge.losses(scores)
     made, step = _maker(settings), _steps(watch)
     call = calls[0]
     candidates: tuple[Candidate, ...] = ()
@@ -173,20 +174,18 @@ def fit(
     if len(calls) > 1:
         trials = Trials(rows, made, _folds(predictions, rows, settings), judge, step)
         call, done, candidates, sureness = choose(trials, calls, (before, losses_before))
-    elif settings.folds:
-        log_probs = _held_out(made(call), predictions, rows, settings, step)
-        done = HeldOut(judge.values(log_probs), judge.losses(log_probs))
+    calibrator = rows.fit(made(call))
+    step()
+    if done is None and settings.folds:
+        fold = _folds(predictions, rows, settings)[0]
+        others = Rescored(scores, rows.left_out(calibrator, fold, step), fold)
+        done = HeldOut(judge.values(others), judge.losses(others))
     if done is not None:
         cross_validated, gain = done.values, paired_difference(losses_before, done.losses, rows.weights)
-    calibrator = rows.fit(made(call))
     calibrator.classes_ = named_classes(predictions.classes)
-    step()
-    log_probs = applied(calibrator.apply, rows.scores)
-    after = _values(_evaluated(recalibrated(predictions, log_probs)))
-    counted = slice(None) if rows.weights is None else rows.weights > 0
-    changes = (0, 0)
-    if not predictions.of_answers:
-        changes = top1_changes(rows.scores[counted], log_probs[counted])
+    rescored = Rescored.by_one(scores, calibrator)
+    after = judge.values(rescored)
+    changes = (0, 0) if predictions.of_answers else _changes(scores, rescored, rows.weights)
     return Fit(
         call, calibrator, predictions, settings, before, after, cross_validated, gain, *changes, candidates,
         sureness,
@@ -240,21 +239,9 @@ def cross_validated(fit: Fit) -> Floats:
     UsageError
         If there were no folds.
     """
-    calibrator = make(fit.settings.wrapped(fit.call))
-    return _held_out(calibrator, fit.predictions, rows_of(fit.predictions), fit.settings)
-
-
-def _held_out(
-    calibrator: Calibrator,
-    predictions: Predictions,
-    rows: LabeledScores,
-    settings: FitSettings,
-    watch: Callable[[], None] = lambda: None,
-) -> Floats:
-    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds."""
-    if settings.fold_column is None:
-        return held_out(calibrator, rows, settings.folds, settings.seed, watch)
-    return held_out_folds(calibrator, rows, column_folds(predictions, settings.fold_column), watch=watch)
+    rows = rows_of(fit.predictions)
+    fold = _folds(fit.predictions, rows, fit.settings)[0]
+    return held_out_folds(make(fit.settings.wrapped(fit.call)), rows, fold)
 
 
 def with_folds(settings: FitSettings, predictions: Predictions) -> FitSettings:
@@ -283,6 +270,24 @@ def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
     return replace(predictions, scores=ArrayScores(log_probs, "log-probs"))
 
 
+def _changes(before: Scores, after: Scores, weights: Floats | None) -> tuple[int, int]:
+    """Return in how many rows of some weight the predicted class changes, and in how many it gets a tie."""
+    changed = tied = 0
+    for (part, one), (_, other) in zip(_parts(before), _parts(after), strict=True):
+        counted = slice(None) if weights is None else weights[part] > 0
+        found = top1_changes(one[counted], other[counted])
+        changed, tied = changed + found[0], tied + found[1]
+    return changed, tied
+
+
+def _parts(scores: Scores) -> Iterator[tuple[slice, Floats]]:
+    """Yield where rows are, and their scores."""
+    start = 0
+    for block in scores.blocks(max(1, BLOCK_BYTES // (scores.shape[1] * scores.dtype.itemsize))):
+        yield slice(start, start + len(block)), block
+        start += len(block)
+
+
 def _refuse_choice(calls: Sequence[MethodExpression], settings: FitSettings) -> None:
     for call in calls:
         if any(one.arguments.get("score") in ERRORS for one in call.chain):
@@ -296,10 +301,16 @@ def _refuse_choice(calls: Sequence[MethodExpression], settings: FitSettings) -> 
 
 def _judge(predictions: Predictions, rows: LabeledScores, settings: FitSettings) -> Judge:
     rule = scoring_rule(settings.score, of_answers=predictions.of_answers)
+
+    def losses(scores: Scores) -> Doubles:
+        found = np.empty(len(rows.labels))
+        for part, block in _parts(scores):
+            log_probs = block if scores.kind == "log-probs" else log_softmax(block)
+            found[part] = rule.losses(log_probs, rows.labels[part])
+        return found
+
     return Judge(
-        lambda log_probs: _values(_evaluated(recalibrated(predictions, log_probs))),
-        lambda log_probs: rule.losses(log_probs, rows.labels),
-        settings.score,
+        lambda scores: _values(_evaluated(replace(predictions, scores=scores))), losses, settings.score
     )
 
 

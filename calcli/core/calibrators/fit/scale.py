@@ -1,0 +1,157 @@
+"""The scale of scores whose softmax has the least log-loss: a convex function of one number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.fit.training import NEVER, TrainingRows
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.logspace import row_blocks, row_max
+
+FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without information are flattened
+SAMPLE_ROWS = 1000  # rows, about, of the sample on which the search begins
+SAMPLE_SHARE = 20
+MAX_ITERATIONS = 100
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """Sums of the log-losses of softmax(alpha x), and of their derivatives in alpha, by part of the rows.
+
+    Attributes
+    ----------
+    sums
+        (P, 4) weighted log-loss and its first three derivatives.
+    all_hit
+        (P,) whether each label has the largest score, so that the log-loss falls for ever.
+    """
+
+    sums: Doubles
+    all_hit: NDArray[np.bool_]
+
+
+def derivatives(
+    rows: TrainingRows, alpha: float, part: NDArray[np.intp] | None = None, parts: int = 1
+) -> Derivatives:
+    """Return the derivatives at `alpha`, of all rows or by the (N,) part of each."""
+    sums = np.zeros((parts, 4))
+    behind = np.zeros(parts)  # how far labels are behind the largest score
+    part = np.zeros(len(rows.labels), np.intp) if part is None else part
+    ones = np.ones(rows.scores.shape[1], rows.scores.dtype)
+    for block in row_blocks(rows.scores):
+        x = rows.scores[block]
+        x = x - row_max(x)
+        own = x[np.arange(len(x)), rows.labels[block]].astype(np.float64)
+        e = x * x.dtype.type(alpha)
+        np.exp(e, out=e)
+        total = e @ ones
+        moments = []
+        for _ in range(3):
+            moments.append((np.vecdot(e, x) / total).astype(np.float64))
+            e *= x
+        first, second, third = moments
+        of_rows = (
+            np.log(total) - alpha * own,
+            first - own,
+            second - first**2,
+            third - 3 * first * second + 2 * first**3,
+        )
+        where, w = part[block], rows.weights[block]
+        for order, values in enumerate(of_rows):
+            sums[:, order] += np.bincount(where, w * values, minlength=parts)
+        behind += np.bincount(where, own, minlength=parts)
+    return Derivatives(sums, (behind == 0) & (sums[:, 1] < 0))
+
+
+def first_guess(rows: TrainingRows) -> float:
+    """Return 1/T of a small part of the rows, roughly: where a search on all rows begins."""
+    return solve_temperature(_sample(rows), 1.0, tolerance=1e-3)[0]
+
+
+def _sample(rows: TrainingRows) -> TrainingRows:
+    return rows.every(min(SAMPLE_SHARE, max(1, len(rows.labels) // SAMPLE_ROWS)))
+
+
+def _smallest_alpha(rows: TrainingRows) -> float:
+    lead = 0.0
+    for block in row_blocks(rows.scores):
+        x = rows.scores[block]
+        top = row_max(x)
+        if x.min() <= NEVER:
+            x = np.where(x > NEVER, x, top)
+        lead += float(rows.weights[block] @ (top[:, 0] - x.mean(axis=1)))
+    return FLATTEST / lead if lead > 0 else FLATTEST
+
+
+def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tuple[float, list[str]]:
+    """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it.
+
+    Halley's method on the slope. Its sign keeps the optimum between two bounds; a step beyond one of them is
+    replaced by their geometric mean.
+    """
+    low = lowest = _smallest_alpha(rows)
+    high = np.inf
+    notes: list[str] = []
+    for _ in range(MAX_ITERATIONS):
+        at = derivatives(rows, alpha)
+        (loss, slope, curvature, third), all_hit = at.sums[0], bool(at.all_hit[0])
+        ridge = rows.ridge if all_hit else 0.0
+        slope, curvature = slope + ridge * (alpha - 1), curvature + ridge
+        if abs(slope) <= tolerance * loss:
+            break
+        if slope > 0:
+            high = alpha
+        else:
+            low = alpha
+        if high <= lowest:
+            notes = [f"the scores say nothing about the labels: the temperature stays at {1 / lowest:.4g}"]
+            break
+        new = alpha + _step(slope, curvature, third)
+        if new == alpha:  # the step is lost in rounding
+            break
+        if new >= high:
+            new = np.sqrt(low * high)
+        elif new <= low:
+            new = lowest if low == lowest else np.sqrt(low * high)
+        if new == alpha:
+            break
+        alpha = float(new)
+    else:
+        notes = [f"the temperature stopped at a relative gradient of {abs(slope) / loss:.1e}"]
+    if all_hit:
+        notes = ["every label has the largest score and the temperature would run to 0: "
+                 "1/T is drawn towards 1 by the weight of one row"]  # fmt: skip
+    return alpha, notes
+
+
+def _step(slope: float, curvature: float, third: float) -> float:
+    """Return Halley's step, or Newton's where that would be more than twice as long."""
+    if curvature <= 0:
+        return np.inf
+    bent = curvature - slope * third / (2 * curvature)
+    return float(-slope / (bent if bent > curvature / 2 else curvature))
+
+
+def solve_folds(
+    rows: TrainingRows, fold: NDArray[np.intp], alpha: float, tolerance: float
+) -> Iterator[tuple[int, float]]:
+    """Yield the number of a fold, and alpha that minimizes the log-loss of the rows outside it.
+
+    These optima are so near to that of all rows, `alpha`, that the derivatives there tell them; a fold where
+    they do not, within the tolerance, is left out.
+    """
+    at = derivatives(rows, alpha, fold, int(fold.max()) + 1)
+    outside = at.sums.sum(axis=0) - at.sums
+    for number in np.unique(fold).tolist():
+        loss, slope, curvature, third = outside[number]
+        root = curvature**2 - 2 * slope * third
+        if not (curvature > 0 and root > 0):
+            continue
+        step = -2 * slope / (curvature + np.sqrt(root))  # where slope + curvature d + third d^2 / 2 is 0
+        next_term = third**2 * step**3 / (2 * curvature)  # as large, if they fall off evenly
+        if abs(next_term) <= tolerance * loss:
+            yield number, float(alpha + step)
