@@ -19,7 +19,9 @@ from calcli.core.problems.problem import Problem, keys_of
 from calcli.core.state.grid import PLACES, grid_edges, grid_place
 
 TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
-HALF = 1 << (PLACES // 2)
+ADDED = 1 << 20  # scores whose places are added up in doubles, which hold their sum
+HALF_PLACES = PLACES // 2
+HALF = 1 << HALF_PLACES
 WAITING = 1 << 18  # rows at least that are sorted together
 Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
 
@@ -107,22 +109,22 @@ class GridCells:
 
     def add(self, score: Floats, outcome: Array, sums: Sums | None) -> None:
         """Add rows, or exact cells of these sums."""
-        for rows in batches(len(score), 1, TOGETHER):
+        for rows in batches(len(score), 1, ADDED):
             own = None if sums is None else tuple(one[rows] for one in sums)
             self._add(score[rows], outcome[rows], own)
 
     def _add(self, score: Floats, outcome: Array, sums: Sums | None) -> None:
-        index, place = grid_place(score)
+        found = (grid_place(score[rows]) for rows in batches(len(score), 1, TOGETHER))
+        index, place = map(np.concatenate, zip(*found, strict=True))
         cells = self.count.shape[1]
         at: Positions = index + outcome.astype(np.intp) * cells
         if sums is None:
             self.count += np.bincount(at, minlength=2 * cells).reshape(2, cells)
-            # doubles hold these sums: there are few rows
             self.place += np.bincount(at, place, 2 * cells).astype(np.int64).reshape(2, cells)
             return
         count, *more = sums
         # doubles hold these sums too, those of places in two halves: several times as fast as np.add.at
-        high, low = np.divmod(place.astype(np.int64), HALF)
+        high, low = place >> HALF_PLACES, place & (HALF - 1)
         parted = (self.count, 1, count), (self.place, HALF, high * count), (self.place, 1, low * count)
         for table, unit, values in parted:
             table += unit * np.bincount(at, values, 2 * cells).astype(np.int64).reshape(2, cells)

@@ -42,6 +42,11 @@ class Rows(NamedTuple):
         weights = None if self.weights is None else self.weights[chosen]
         return Rows(self.hashes[chosen], self.labels[chosen], weights, self.scores[chosen])
 
+    def below(self, hash: int) -> Rows:
+        """Return the rows of lower hashes."""
+        low = np.flatnonzero(self.hashes < np.uint64(hash))
+        return self if len(low) == len(self.hashes) else self.take(low)
+
     @classmethod
     def joined(cls, parts: Iterable[Rows]) -> Rows:
         """Return the rows of all parts."""
@@ -82,7 +87,8 @@ class Sample:
 
     def merge(self, other: Sample) -> None:
         """Take the rows of another sample."""
-        self._take(other.rows, other.below)
+        for rows in other._parts:
+            self._take(rows, other._below)
 
     @property
     def rows(self) -> Rows:
@@ -107,16 +113,19 @@ class Sample:
 
     def _take(self, rows: Rows, below: int) -> None:
         self._below = min(self._below, below)
+        if self._below < ALL:
+            rows = rows.below(self._below)
         self._parts.append(rows)
         self._waiting += len(rows.hashes)
         if self._waiting > 2 * self.room:
             self._settle()
 
     def _settle(self) -> None:
-        found = Rows.joined(self._parts)
+        filled = [rows for rows in self._parts if len(rows.hashes)] or self._parts[:1]
+        found = Rows.joined(filled) if len(filled) > 1 else filled[0]
         if self._below < ALL:
-            found = found.take(np.flatnonzero(found.hashes < np.uint64(self._below)))
+            found = found.below(self._below)
         if len(found.hashes) > self.room:
             self._below = int(np.partition(found.hashes, self.room)[self.room])
-            found = found.take(np.flatnonzero(found.hashes < np.uint64(self._below)))
+            found = found.below(self._below)
         self._parts, self._waiting = [found], len(found.hashes)
