@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from calcli.core.evaluating.results import Estimate
 from calcli.report.numbers import decimals, number, p_value, span, spread, to_decimals
 from calcli.report.shown import Column, TextTable, table_of
-from calcli.report.wording import NONE, OF_SAMPLE, SAMPLED, SD, SD_UNDEFINED, interval_head
+from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, SD, SD_UNDEFINED, interval_head
 
 
 def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:
@@ -43,12 +43,24 @@ def estimates_table(
     if any(one.rows for one in found.values()):
         columns[Column(SAMPLED)] = sampled
         notes = [*notes, OF_SAMPLE]
+    if any(map(_shows, found.values())):
+        columns[Column(GRID)] = _of_grid
+        notes = [*notes, OF_GRID]
     return table_of(title, found.items(), columns | cells, notes)
 
 
 def sampled(one: Estimate) -> str:
     """Return how many rows the sample has that an estimate comes from, if it comes from one."""
     return f"{one.rows:,}" if one.rows else ""
+
+
+def _shows(one: Estimate) -> bool:
+    """Tell whether what the grid leaves open could change a printed digit."""
+    return one.grid is not None and one.grid.bound >= 0.5 * 10.0 ** -decimals(one.value)
+
+
+def _of_grid(one: Estimate) -> str:
+    return f"{one.grid.bound:.0e}, {one.grid.typical:.0e}" if one.grid and _shows(one) else ""
 
 
 def _deviation(one: Estimate) -> str:

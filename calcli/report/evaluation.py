@@ -259,6 +259,8 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
         found["sd"] = estimate.sd
     if estimate.rows is not None:
         found["sampled_rows"] = estimate.rows
+    if estimate.grid is not None:
+        found["grid_error"] = asdict(estimate.grid)
     if estimate.parts:
         found["parts"] = dict(estimate.parts)
     if estimate.bins is not None:

@@ -26,6 +26,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, Seen, find_lens
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorLens, VectorProblem, canonical_lens, members_by_name
+from calcli.core.state.cells import CellTable
 from calcli.core.state.classcells import ClassCells
 from calcli.core.state.classunits import ClassUnits
 from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
@@ -280,9 +281,9 @@ class Measurements:
         """Return the settings of an assessment, with what the measurements fix."""
         return settings
 
-    def grain(self, lens: str) -> list[str]:
-        """Return what a signature says of the scores of a lens, if they are not exact."""
-        return []
+    def grid(self, lens: str) -> CellTable | None:
+        """Return the cells of the grid that a lens has in place of exact scores."""
+        return None
 
     def outcomes_of(self, lens: str, size: int) -> tuple[str, ...]:
         """Return the names of the outcomes of a lens, of classes and groups by what they are called."""

@@ -10,6 +10,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.data.slices import Slice
 from calcli.core.estimators.consistency import Null
+from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.interval import Interval
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import MetricExpression
@@ -71,6 +72,8 @@ class Estimate:
         Of an error of vectors, unless they are too many.
     rows
         How many rows a sample has that it comes from; None where all rows tell it.
+    grid
+        How far it may be from that of the rows, where scores lie on the grid of a state and that is known.
     """
 
     call: MetricExpression
@@ -84,6 +87,7 @@ class Estimate:
     if_given: Null | None = None
     bins: VectorBins | None = None
     rows: int | None = None
+    grid: GridError | None = None
 
     def __repr__(self) -> str:
         said = [f"{self.call.asked} {self.value:.6g}"]

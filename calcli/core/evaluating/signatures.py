@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calcli.core.estimators.gridded import GridError
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression
@@ -9,7 +10,13 @@ from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 
 
-def signature(call: MetricExpression, measured: Measurements, settings: Settings, *repeats: str) -> str:
+def signature(
+    call: MetricExpression,
+    measured: Measurements,
+    settings: Settings,
+    *repeats: str,
+    grid: GridError | None = None,
+) -> str:
     """Return the signature of a metric: name, arguments, data, what was repeated, seed, version.
 
     Parameters
@@ -18,6 +25,8 @@ def signature(call: MetricExpression, measured: Measurements, settings: Settings
         The metric, what it was computed from, and how.
     repeats
         Resamples, draws and the like, as `key:value`.
+    grid
+        What the grid of a state leaves open.
     """
     rows, classes = measured.predictions.scores.shape
     used, outcomes = call.used, f"k:{classes}"
@@ -27,8 +36,10 @@ def signature(call: MetricExpression, measured: Measurements, settings: Settings
     parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
     sampled = [] if measured.of_rows is None else [f"rows:{rows}"]
     parts += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
-    if call.lens:
-        parts += measured.grain(call.lens)
+    if grid is not None or (call.lens and measured.grid(call.lens) is not None):
+        parts.append("cells:grid")
+    if grid is not None:
+        parts += [f"bound:{grid.bound:.2g}", f"typical:{grid.typical:.2g}"]
     if measured.predictions.weights is not None:
         parts.append("weighted")
     if settings.cluster is not None:

@@ -20,6 +20,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Seen
 from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
+from calcli.core.state.cells import CellTable
 from calcli.core.state.remains import ONLY_SUMS
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import State
@@ -162,10 +163,13 @@ class StoredMeasurements(Measurements):
         """Return the settings with what was decided when the state was made; no class is tested."""
         return replace(of_state(self._state, settings, self.predictions.provenance.path), test=False)
 
-    def grain(self, lens: str) -> list[str]:
-        """Return what a signature says of the cells of a lens, if they are those of the grid."""
-        cells = self._state.body.cells.get("class-1" if lens == "class-0" else lens)
-        return [] if cells is None or cells.exact else ["cells:grid"]
+    def grid(self, lens: str) -> CellTable | None:
+        """Return the cells of the grid that a lens has."""
+        found = self._state.body.cells.get(lens)
+        if found is None and lens == "class-0" and "class-1" in self._state.body.cells:
+            other = self._state.body.cells["class-1"].table()
+            return None if other is None else other.of_other_class()
+        return None if found is None else found.table()
 
 
 def of_state(state: State, settings: Settings, name: str) -> Settings:

@@ -7,7 +7,7 @@ hold depends on the rows alone, not on their order or on how they were parted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,28 @@ HALF_PLACES = PLACES // 2
 HALF = 1 << HALF_PLACES
 WAITING = 1 << 18  # rows at least that are sorted together
 Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
+
+
+class CellTable(NamedTuple):
+    """What is known of rows on the grid.
+
+    Attributes
+    ----------
+    low, high
+        (n,) ascending edges of the cells that have rows.
+    weight, score
+        (2, n) weight of the rows of either outcome, and sum of their weighted scores.
+    """
+
+    low: Doubles
+    high: Doubles
+    weight: Doubles
+    score: Doubles
+
+    def of_other_class(self) -> CellTable:
+        """Return that of the first of two classes, if this is that of the second."""
+        weight, score = (table[::-1, ::-1] for table in (self.weight, self.weight - self.score))
+        return CellTable(1 - self.high[::-1], 1 - self.low[::-1], weight, score)
 
 
 class ExactCells:
@@ -156,6 +178,16 @@ class GridCells:
             np.clip(score, edges[cell], top), outcome.astype(np.bool_), weight, None, count, squares
         )
 
+    def table(self) -> CellTable:
+        """Return the cells that have rows."""
+        filled = np.flatnonzero(self.count.sum(0))
+        low, high = grid_edges()[filled], grid_edges()[filled + 1]
+        if self.weighted is not None:
+            return CellTable(low, high, self.weighted[0][:, filled], self.weighted[2][:, filled])
+        weight = self.count[:, filled].astype(np.float64)
+        score = low * weight + (high - low) * (self.place[:, filled] * 2.0**-PLACES)
+        return CellTable(low, high, weight, score)
+
 
 class ScoreCells:
     """Cells of a lens that are exact up to a limit of distinct scores, and the grid's beyond it."""
@@ -236,6 +268,11 @@ class ScoreCells:
         found = self._exact or self._grid
         assert found is not None
         return found.problem()
+
+    def table(self) -> CellTable | None:
+        """Return the cells of the grid; None while every distinct score has a cell of its own."""
+        self._settle()
+        return None if self._grid is None else self._grid.table()
 
     @property
     def exact(self) -> bool:

@@ -21,6 +21,7 @@ from calcli.core.estimators.errors import (
     find_estimator,
     null_distributions,
 )
+from calcli.core.estimators.gridded import GridError, error_on_grid
 from calcli.core.estimators.kernelswaps import swapped_kernel_error
 from calcli.core.estimators.miscalibration import (
     BinnedError,
@@ -85,8 +86,11 @@ class ErrorFamily(Family):
             if measured.posteriors is not None and is_known(call, settings):
                 true = true_error(call, measured.predictions, measured.posteriors, settings)
                 parts = {**parts, "true": true}
-            line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme)
-            estimates[str(call)] = Estimate(call, value, line, if_calibrated=null, parts=parts, bins=bins)
+            grid = _grid_error(measured, call, settings)
+            line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme, grid=grid)
+            estimates[str(call)] = Estimate(
+                call, value, line, if_calibrated=null, parts=parts, bins=bins, grid=grid
+            )
         return Findings(estimates)
 
     def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
@@ -227,6 +231,14 @@ def _of_its_own(
     if call.is_marginal:
         return _marginal(measured, call, estimator, settings)
     return _class_wise(measured, call, estimator, settings) if call.is_class_wise else None
+
+
+def _grid_error(measured: Measurements, call: MetricExpression, settings: Settings) -> GridError | None:
+    """Return what the grid of a state leaves open, where that is known."""
+    cells = measured.grid(call.lens)
+    if cells is None or call.region != "all" or call.trains_bins:
+        return None
+    return error_on_grid(cells, find_estimator(call, settings.edges), measured.problem(call.lens))
 
 
 def _parts(estimator: OneDimensional, problem: Problem) -> dict[str, float]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from calcli.core.estimators.gridded import area_on_grid
 from calcli.core.estimators.influences import FEWEST, Influences, Spread, carried_by
 from calcli.core.estimators.ranking import area_influences, area_interval, dealt_influences, roc_area
 from calcli.core.evaluating.families.base import Entrant, Family, Findings
@@ -44,8 +45,10 @@ class RankingFamily(Family):
                     reason = carried_by(rarer, math.inf, unit)
                 else:
                     interval, reason = area_interval(area, settings.level, unit)
-            line = signature(call, measured, settings, "interval:delong")
-            estimates[str(call)] = Estimate(call, area.value, line, interval, reason)
+            cells = measured.grid("class-1") if measured.predictions.n_classes == 2 else None
+            grid = None if cells is None else area_on_grid(cells)
+            line = signature(call, measured, settings, "interval:delong", grid=grid)
+            estimates[str(call)] = Estimate(call, area.value, line, interval, reason, grid=grid)
         return Findings(estimates)
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:

@@ -1,0 +1,126 @@
+"""How far a value from cells of the grid may be from that of the rows.
+
+Of each cell the weight of either outcome and their sums of scores are known, not the order of the rows in it.
+The bound is what the worst order would change; the typical error is a standard deviation over random orders.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.binning import equal_width_edges
+from calcli.core.estimators.errors import OfVectors, OneDimensional
+from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
+from calcli.core.problems.problem import Problem
+from calcli.core.state.cells import CellTable
+
+
+@dataclass(frozen=True)
+class GridError:
+    """What the grid leaves open.
+
+    Attributes
+    ----------
+    bound
+        The largest error that there can be.
+    typical
+        One that is to be expected.
+    """
+
+    bound: float
+    typical: float
+
+    @classmethod
+    def of(cls, bound: float, typical: float) -> GridError:
+        """Return the error of these sizes, 0 or more, the typical one not above the bound."""
+        bound = max(0.0, float(bound))
+        return cls(bound, min(bound, max(0.0, float(typical))))
+
+
+def error_on_grid(
+    cells: CellTable, estimator: OneDimensional | OfVectors, problem: Problem
+) -> GridError | None:
+    """Return the error of a calibration error; None where no bound is known."""
+    if isinstance(estimator, KolmogorovSmirnov):
+        return _of_largest_gap(cells, estimator.value(problem))
+    if not isinstance(estimator, BinnedError) or estimator.debiased or estimator.weights != "equal":
+        return None
+    if estimator.binning == "equal-mass":
+        cuts = problem.cuts("equal-mass", estimator.bins)
+        last = problem.score[cuts[1:-1] - 1]
+        cut = np.unique(np.searchsorted(cells.low, last, side="right") - 1)
+        met = bool(len(cuts) <= estimator.bins)
+    else:
+        if estimator.binning != "equal-width" and not isinstance(estimator.binning, tuple):
+            return None
+        edges = np.asarray(
+            equal_width_edges(estimator.bins) if estimator.binning == "equal-width" else estimator.binning
+        )
+        at = np.searchsorted(cells.low, edges[1:-1], side="left") - 1
+        inside = (at >= 0) & (edges[1:-1] < cells.high[at])
+        cut = np.unique(at[inside])
+        met = len(cut) < int(np.count_nonzero(inside))
+    cut = cut[~_points(cells)[cut]]
+    if len(cut) and estimator.norm != "1":
+        return None
+    return _of_cut_cells(cells, cut, met=met)
+
+
+def area_on_grid(cells: CellTable) -> GridError:
+    """Return the error of the area under the ROC curve.
+
+    In a cell each pair of rows with different outcomes counts one half. In a random order the sum over n0 n1
+    pairs has the variance n0 n1 (n0 + n1 + 1) / 12 (Mann & Whitney 1947).
+    """
+    zeros, ones = np.where(_points(cells), 0, cells.weight)
+    pairs = cells.weight[0].sum() * cells.weight[1].sum()
+    if not pairs:
+        return GridError(0.0, 0.0)
+    variance = zeros * ones * (zeros + ones + 1) / 12
+    return GridError.of((zeros * ones).sum() / 2 / pairs, math.sqrt(variance.sum()) / pairs)
+
+
+def _points(cells: CellTable) -> Array:
+    """Return (n,) which cells hold one score alone."""
+    return np.nextafter(cells.low, 2) >= cells.high
+
+
+def _swings(cells: CellTable) -> tuple[Doubles, Doubles]:
+    """Return (n,) by how much the sum of score minus outcome can rise and fall within each cell."""
+    return cells.score[0], cells.weight[1] - cells.score[1]
+
+
+def _variance(cells: CellTable) -> Doubles:
+    """Return (n,) variances of the sum of outcomes of each cell."""
+    total = cells.weight.sum(0)
+    share = np.divide(cells.weight[1], total, out=np.zeros_like(total), where=total > 0)
+    return total * share * (1 - share)
+
+
+def _of_largest_gap(cells: CellTable, value: float) -> GridError:
+    """Return the error of the largest cumulative gap: inside a cell it may be larger than at all ends."""
+    weight = cells.weight.sum()
+    gap = (cells.score.sum(0) - cells.weight[1]).cumsum()
+    before = np.append(0, gap[:-1])
+    inner = ~_points(cells)
+    rise, fall = _swings(cells)
+    largest = np.maximum(np.abs(before + rise), np.abs(before - fall))[inner] / weight
+    near = np.sqrt(_variance(cells)[inner]) / 2  # of a bridge halfway through the cell
+    middle = np.abs(before + gap)[inner] / 2
+    typical = np.max(middle + near, initial=0.0) / weight - value
+    return GridError.of(np.max(largest, initial=0.0) - value, typical)
+
+
+def _of_cut_cells(cells: CellTable, cut: Array, *, met: bool) -> GridError:
+    """Return the error of a binned error that puts cut cells into one bin as a whole.
+
+    Rows that change sides change the sums of two bins; of cells with several cuts also those between.
+    """
+    weight = cells.weight.sum()
+    rise, fall = (one[cut] for one in _swings(cells))
+    largest = rise + fall if met else np.maximum(rise, fall)
+    return GridError.of(2 * largest.sum() / weight, math.sqrt(_variance(cells)[cut].sum()) / weight)
