@@ -17,7 +17,6 @@ from calcli.core.estimators.errors import find_estimator
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
 from calcli.core.evaluating.gathering import state_of
-from calcli.core.evaluating.measurements import NOTHING
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.sliced import slices_of, with_corrected_p
@@ -26,7 +25,7 @@ from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.figures import USUAL, find_figures, standard_names
-from calcli.core.language.progress import Watcher, unwatched
+from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python
 from calcli.core.state.remains import Remains
@@ -104,10 +103,7 @@ def evaluate(
     companions = Companions(*beside)
     asked = settings_of(settings)
     columns = [by] if isinstance(by, str) else by
-    _refuse_rows(predictions, asked, columns)
-    evaluation = evaluate_predictions(predictions, asked, companions=companions)
-    refuse_idle(evaluation, companions)
-    evaluation.slices.update(slices_of(predictions, columns, evaluation.summary, companions))
+    evaluation = _evaluated(predictions, asked, columns, companions)
     return Report(tuple(_results(evaluation)), evaluation.settings, evaluation=evaluation)
 
 
@@ -186,37 +182,48 @@ def evaluate_files(
             _refuse_classes(predictions, per_class=per_class)
             watch = watcher(name, predictions.n_rows)
             asked = asked_of(predictions)
-            shown_figures = find_figures(standard_names(predictions.n_classes))
-            looks = looks_of(shown_figures, predictions, USUAL, asked)
-            looks = looks if folder or html or diagram else NOTHING
-            _refuse_rows(predictions, asked, by)
-            evaluation = evaluate_predictions(predictions, asked, watch, companions, looks)
-            refuse_idle(evaluation, companions)
+            drawn = bool(folder or html or diagram)
+            evaluation = _evaluated(predictions, asked, by, companions, watch, drawn=drawn)
             if folder or html:
                 from calcli.work.page import standard_pictures
 
                 place = folder and (folder / name if len(sources) > 1 else folder)
-                drawn, told = standard_pictures(evaluation, place, titles[n], n)
-                pictures, captions = pictures + drawn, captions | told
+                own, told = standard_pictures(evaluation, place, titles[n], n)
+                pictures, captions = pictures + own, captions | told
             if diagram:
                 diagrams.append(_reliability(evaluation))
             _save(predictions, asked, state, watcher, key)
-            evaluation.slices.update(slices_of(predictions, by, evaluation.summary, companions))
             results += _results(evaluation)
         failures = broken(results, rules)
         shown = EvaluationReport(results, settings, per_class, diagrams, unread, failures, sort, details)
         if folder:
             shown.write(folder, captions)
-        if folder or html:
-            from calcli.work.page import write_page
+        page = replace(shown, details=details or len(sources) == 1)  # long tables have filters there
+        for path in (folder and folder / "report.html", html):
+            if path:
+                from calcli.work.page import write_page
 
-            for path in (folder and folder / "report.html", html):
-                if path:
-                    page = replace(
-                        shown, details=details or len(sources) == 1
-                    )  # long tables have filters there
-                    write_page(page, path, pictures)
+                write_page(page, path, pictures)
     return shown
+
+
+def _evaluated(
+    predictions: Predictions,
+    settings: Settings,
+    by: Sequence[str],
+    companions: Companions | None,
+    watch: Watch | None = None,
+    *,
+    drawn: bool = False,
+) -> Evaluation:
+    """Return the evaluation of all rows, with those of slices and, if it is drawn, what figures look at."""
+    _refuse_rows(predictions, settings, by)
+    standard = find_figures(standard_names(predictions.n_classes)) if drawn else ()
+    looks = looks_of(standard, predictions, USUAL, settings)
+    evaluation = evaluate_predictions(predictions, settings, watch, companions, looks)
+    refuse_idle(evaluation, companions)
+    evaluation.slices.update(slices_of(predictions, by, evaluation.summary, companions))
+    return evaluation
 
 
 def read_failures(texts: Sequence[str], settings: Settings) -> list[Rule]:
