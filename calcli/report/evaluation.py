@@ -52,7 +52,6 @@ IDEALS = {
 MEANING = Column("what it says", "left", optional=True)
 LEADING = ("log_loss", "accuracy", "mean_gap")  # what a page shows first
 MOST_SYSTEMS = 6  # there; tables have all
-BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": ""}
 
 
 RECORD = (
@@ -323,7 +322,7 @@ def _scores(result: Result) -> TextTable:
     cells = {
         Column(interval_head(found.values())): ends,
         Column("constant"): lambda e: number(e.parts["constant"]) if "constant" in e.parts else "",
-        Column("better", "left"): lambda e: BETTER[e.call.entry.direction],
+        Column("better", "left"): lambda e: e.call.entry.better,
         MEANING: lambda e: _meaning(e, result),
     }
     return estimates_table(QUALITY, found, cells, notes)

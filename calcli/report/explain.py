@@ -18,7 +18,6 @@ from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.language.synonyms import meant
 from calcli.report.shown import Column, Shown, TextTable
 
-BETTER = {"lower": "lower", "higher": "higher", "zero": "near 0", "none": "neither"}
 METHODS_TITLE = "Calibrators"
 FIGURES_TITLE = "Figures"
 SAYS = Column("what it says", "left")
@@ -118,7 +117,7 @@ def _of_metric(metric: Metric) -> dict[str, str]:
         "says": metric.meaning,
         "of answers": _of_answers(metric) or metric.of_answers,
         "formula": metric.formula,
-        "range": f"{metric.range} ({metric.unit}); better: {BETTER[metric.direction]}",
+        "range": f"{metric.range} ({metric.unit}); better: {metric.better or 'neither'}",
         "source": metric.source,
         "misses": metric.misses,
         "comes with": metric.family.comes_with,

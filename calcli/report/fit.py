@@ -10,6 +10,7 @@ import numpy as np
 
 from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.language.expressions import MethodExpression, parse_method
+from calcli.core.language.metrics import METRICS
 from calcli.core.recalibrating.candidates import POOL
 from calcli.core.recalibrating.choosing import Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
@@ -23,7 +24,6 @@ ROWS_A_PARAMETER = 10
 ROUNDING = 1e-9  # accuracies nearer to each other differ by the order in which rows are added
 LISTED = 12  # an array longer than this is shown by its range
 AS_IS = "none (as they are)"
-BETTER = {"log_loss": "lower", "brier": "lower", "ece": "lower", "accuracy": "higher"}
 WRAPPED = {
     "reduced": "on the confidence alone: of two classes, right and wrong",
     "per-predicted-class": "one for each class predicted on {min_rows} rows or more",
@@ -251,7 +251,10 @@ def _effect(fit: Fit) -> TextTable:
         judged["cross-validated"] = fit.cross_validated
         notes = [f"{FLATTERED} cross-validated: on rows that no fit has seen, {fit.settings.folds} folds."]
     columns = (Column("", "left"), *map(Column, judged), Column("better", "left"))
-    rows = [(name, *(number(found[name]) for found in judged.values()), BETTER[name]) for name in fit.before]
+    rows = [
+        (name, *(number(found[name]) for found in judged.values()), METRICS[name].better)
+        for name in fit.before
+    ]
     if fit.gain is not None:
         notes.append(_gain(fit.gain, fit.settings.score))
     if not fit.predictions.of_answers:

@@ -218,6 +218,11 @@ class Metric(Entry):
     proper: bool = False
     of_answers: str = ""
 
+    @property
+    def better(self) -> str:
+        """Which values are better, in words; "" if none are."""
+        return {"zero": "near 0", "none": ""}.get(self.direction, self.direction)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Method(Entry):

@@ -16,7 +16,7 @@ from calcli.core.problems.problem import Problem, ordered_problem
 
 
 @dataclass(frozen=True)
-class Rows:
+class PooledRows:
     """The rows behind pooled pairs of probability and outcome.
 
     Attributes
@@ -48,7 +48,7 @@ class Rows:
             own[self.place[label, columns]] = True
         return outcome[:, self.kept]
 
-    def within(self, kept: slice, low: float, high: float) -> Rows:
+    def within(self, kept: slice, low: float, high: float) -> PooledRows:
         """Return the rows of a part of the pairs."""
         start = self.kept.start
         return replace(self, kept=slice(start + kept.start, start + kept.stop), ends=(low, high))
@@ -80,4 +80,4 @@ def marginal_problem(probs: Floats, labels: Array, weights: Floats | None = None
     place = np.empty(scores.size, np.intp)
     place[np.argsort(scores, kind="stable")] = np.arange(scores.size)
     problem = ordered_problem(scores, outcome, None if weights is None else np.tile(weights, k))
-    return replace(problem, rows=Rows(probs, weights, place.reshape(k, n), slice(0, scores.size)))
+    return replace(problem, rows=PooledRows(probs, weights, place.reshape(k, n), slice(0, scores.size)))
