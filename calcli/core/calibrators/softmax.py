@@ -22,8 +22,8 @@ from calcli.core.calibrators.fit.linear import (
     VectorMap,
 )
 from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
-from calcli.core.calibrators.fit.scale import first_guess
 from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_box
+from calcli.core.calibrators.fit.starting import first_map
 from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, smallest_log_prob
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import log_softmax
@@ -106,7 +106,7 @@ class LinearSoftmax(Calibrator):
         """Learn the map from prepared rows, up to a relative gradient of `tolerance`."""
         classes = rows.scores.shape[1]
         linear = self._map(classes)
-        theta = self._pack(start) if start else linear.scaled_identity(first_guess(rows))
+        theta = self._pack(start) if start else first_map(rows, linear)
         coordinates, scaled = self._coordinates(rows)
         if coordinates:
             theta = coordinates.inward(theta)

@@ -93,6 +93,10 @@ class Structured(Calibrator):
         first = DPAffine().fit_rows(rows, begin, ROUGH if self.rough else rows.tolerance).parameters
         return float(first["alpha"]), np.asarray(first["beta"])
 
+    def _intercept(self, beta: Doubles) -> Doubles:
+        """Return to where intercepts are drawn, from those with which they start."""
+        return np.zeros_like(beta)
+
     def learn(
         self,
         scores: Array,
@@ -116,7 +120,7 @@ class Structured(Calibrator):
         features = self._features(rows.scores, own)
         centre = np.zeros(len(features))
         centre[0] = alpha if self._base() == "centered" else 1.0
-        loss = StructuredLoss(rows, features, penalty, centre)
+        loss = StructuredLoss(rows, features, penalty, centre, self._intercept(beta))
         best = minimize(
             loss, loss.pack(self._start(start, centre, beta)), ROUGH if self.rough else rows.tolerance
         )
@@ -212,10 +216,13 @@ class BentTemperature(Structured):
 class BentDP(Structured):
     """softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map without its intercepts.
 
-    All are drawn to where they start, (1, 0, 0) and 0, by the weight of one row.
+    All are drawn to where they start, (1, 0, 0) and the intercepts of that map, by the weight of one row.
     """
 
     name: ClassVar[str] = "bent-dp"
+
+    def _intercept(self, beta: Doubles) -> Doubles:
+        return beta
 
     def _bends(self) -> Bends:
         return "both"

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 from sklearn.linear_model import LogisticRegression
 
+from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.softmax import BiasOnly, DPAffine, MatrixScaling, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.expressions import parse_method
 from tests.conftest import DATASETS
 from tests.core.samples import drawn, log_loss
 
@@ -318,3 +320,21 @@ def test_wrong_number_of_classes_and_apply_before_fit_are_refused(method):
     fitted = method().fit(*drawn(200, 3))
     with pytest.raises(InputError, match="fitted on 3 classes, the scores have 4"):
         fitted.apply(np.zeros((1, 4)))
+
+
+@pytest.mark.parametrize("method", ["bias", "dp", "vector:input=raw", "matrix:input=raw", "bent-dp"])
+@pytest.mark.parametrize("shift", [20.0, 100.0, 500.0])
+def test_other_priors_however_far_away_change_nothing(method, shift):
+    """Free intercepts undo them; the first probabilities are all 0 or 1, and tell no direction."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(scale=2, size=(600, 4))
+    labels = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    shifted = scores + shift * np.array([0, 1, -1, 0.5])
+    expected = make(parse_method(method)).fit(scores, labels)
+    fitted = make(parse_method(method)).fit(shifted, labels)
+    found = log_loss(fitted, shifted, labels)
+    if method == "bent-dp":  # whose bends are drawn to where they start
+        assert found == pytest.approx(log_loss(expected, scores, labels), abs=2e-3)
+    else:
+        assert found == pytest.approx(log_loss(expected, scores, labels), abs=1e-8)
+        assert fitted.notes == []

@@ -69,10 +69,11 @@ def derivatives(
 
 def first_guess(rows: TrainingRows) -> float:
     """Return 1/T of a small part of the rows, roughly: where a search on all rows begins."""
-    return solve_temperature(_sample(rows), 1.0, tolerance=1e-3)[0]
+    return solve_temperature(sample(rows), 1.0, tolerance=1e-3)[0]
 
 
-def _sample(rows: TrainingRows) -> TrainingRows:
+def sample(rows: TrainingRows) -> TrainingRows:
+    """Return a small part of the rows; all, if they are few."""
     return rows.every(min(SAMPLE_SHARE, max(1, len(rows.labels) // SAMPLE_ROWS)))
 
 

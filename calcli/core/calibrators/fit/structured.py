@@ -58,7 +58,8 @@ class Penalty(NamedTuple):
 class StructuredLoss:
     """Weighted mean log-loss of softmax(sum_j (slopes_j + own_j) F_j + intercept + F_0 matrix'), penalized.
 
-    The parameters are one vector: slopes less `centre`, and the other parts, as far as they are fitted.
+    The parameters are one vector: slopes and intercepts less their centres, and the other parts, as far as
+    they are fitted.
     Preconditioned by the Hessian of all parts but the matrix, and for that by a Kronecker product.
 
     Parameters
@@ -69,14 +70,20 @@ class StructuredLoss:
         (N, K) each.
     penalty
         Weights of the squares.
-    centre
-        (J,) to where the slopes are drawn, and where they stay if they are not fitted.
+    centre, intercept
+        (J,) and (K,) to where slopes and intercepts are drawn, and where they stay if they are not fitted.
     """
 
     def __init__(
-        self, rows: TrainingRows, features: Sequence[Floats], penalty: Penalty, centre: Doubles
+        self,
+        rows: TrainingRows,
+        features: Sequence[Floats],
+        penalty: Penalty,
+        centre: Doubles,
+        intercept: Doubles | float = 0.0,
     ) -> None:
-        self.rows, self.features, self.penalty, self.centre = rows, features, penalty, centre
+        self.rows, self.features, self.penalty = rows, features, penalty
+        self.centre, self.intercept = centre, intercept
         self.rounding = 4 * float(np.finfo(features[0].dtype).eps)
         count, self._classes = len(features), features[0].shape[1]
         self.refresh_cost = 8 + self._classes // 4
@@ -91,7 +98,7 @@ class StructuredLoss:
 
     def pack(self, parts: Parts) -> Vector:
         """Return the parts as one vector."""
-        parts = parts._replace(slopes=parts.slopes - self.centre)
+        parts = parts._replace(slopes=parts.slopes - self.centre, intercept=parts.intercept - self.intercept)
         fitted = [
             part.ravel() for part, weight in zip(parts, self.penalty, strict=True) if weight is not None
         ]
@@ -100,7 +107,7 @@ class StructuredLoss:
     def parts(self, theta: Vector) -> Parts:
         """Return the parts of a vector."""
         found = self._split(theta)
-        return found._replace(slopes=found.slopes + self.centre)
+        return found._replace(slopes=found.slopes + self.centre, intercept=found.intercept + self.intercept)
 
     def _split(self, theta: Vector) -> Parts:
         count, classes = len(self.features), self._classes

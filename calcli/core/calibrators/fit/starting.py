@@ -1,0 +1,45 @@
+"""Where the search for a linear map begins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from calcli.core.calibrators.fit.linear import LinearMap
+from calcli.core.calibrators.fit.newton import Vector
+from calcli.core.calibrators.fit.scale import derivatives, sample, solve_temperature
+from calcli.core.calibrators.fit.training import NEVER, TrainingRows
+from calcli.core.data.arrays import Doubles
+
+ROUGH = 1e-3  # relative gradient of a scale to begin with
+
+
+def first_map(rows: TrainingRows, linear: LinearMap) -> Vector:
+    """Return the scores times a rough 1/T, or with that after each class was shifted to its frequency.
+
+    What has less log-loss on a part of the rows: where classes are far from their frequencies, all
+    probabilities are 0 or 1, and there is no slope to follow from the first.
+    """
+    part = sample(rows)
+    away = _away(part)
+    found = []
+    for shift in (np.zeros_like(away), away):
+        shifted = replace(part, scores=part.scores - shift.astype(part.scores.dtype))
+        alpha = 1.0 if linear.offset else solve_temperature(shifted, 1.0, ROUGH)[0]
+        theta = linear.scaled_identity(alpha)
+        theta[linear.intercepts] -= alpha * shift
+        found.append((float(derivatives(shifted, alpha).sums[0, 0]), theta))
+    return min(found, key=lambda one: one[0])[1]
+
+
+def _away(rows: TrainingRows) -> Doubles:
+    """Return by how much the mean score of each class is above the logarithm of its frequency, (K,)."""
+    known = rows.scores > NEVER
+    weights = np.where(known, rows.weights[:, None], 0)
+    total = weights.sum(axis=0)
+    sums = np.where(known, rows.scores, 0).astype(np.float64) * weights
+    means = sums.sum(axis=0) / np.where(total > 0, total, 1)
+    counts = np.bincount(rows.labels, rows.weights, minlength=len(means))
+    away: Doubles = means - np.log(np.maximum(counts, rows.ridge))
+    return away - away.mean()
