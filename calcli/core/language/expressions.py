@@ -16,11 +16,11 @@ from calcli.core.language.calibrationerrors import REGION
 from calcli.core.language.entries import Argument, Entry, Method, Metric, written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.families import ERROR
-from calcli.core.language.methods import METHODS
+from calcli.core.language.methods import JOINED, METHODS
 from calcli.core.language.metrics import AS_SCORE, L1, METRICS
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
-WRAPS = "calibrator="
+WRAPS, POOLS = "calibrator=", "members="  # arguments that hold other methods
 HINTS = {"debiased": "; what can be debiased is the squared error, as in ece_l2:debiased=true"}
 INVERSE = "inverse-frequency"
 
@@ -56,7 +56,7 @@ class Expression(Generic[AnyEntry]):
     @property
     def nested(self) -> str:
         """The same as it stands in an argument; a method within it comes last, as all that follows is its."""
-        return "/".join(sorted(self._parts(), key=lambda part: part.startswith(WRAPS)))
+        return "/".join(sorted(self._parts(), key=lambda part: part.startswith((WRAPS, POOLS))))
 
     def _parts(self) -> list[str]:
         given = {key: self.arguments[key] for key in self.entry.arguments}
@@ -268,16 +268,25 @@ def nested_recalibrator(text: str) -> str:
 def _colons(text: str) -> str:
     """Return the expression of a wrapped method, whose arguments stand after slashes, as any other.
 
-    A slash stays one within a list of values, and behind `calibrator=`: what follows is of that method.
+    A slash stays one within a list of values, behind `calibrator=`, as what follows is of that method, and
+    behind `members=` before what the last of them knows.
     """
     name, *parts = text.split("/")
     pairs: list[str] = []
     for part in parts:
-        if pairs and ("=" not in part or pairs[-1].startswith(WRAPS)):
+        if pairs and ("=" not in part or pairs[-1].startswith(WRAPS) or _of_member(pairs[-1], part)):
             pairs[-1] += f"/{part}"
         else:
             pairs.append(part)
     return ":".join([name, *pairs])
+
+
+def _of_member(pair: str, part: str) -> bool:
+    """Return whether a part is a setting of the last member of a pool."""
+    member = pair.removeprefix(POOLS).rpartition(JOINED)[2].partition("/")[0]
+    return (
+        pair.startswith(POOLS) and member in METHODS and part.partition("=")[0] in METHODS[member].arguments
+    )
 
 
 def _parse_all(

@@ -91,6 +91,25 @@ def test_a_method_prints_back_however_deep_it_is_wrapped(call):
     assert str(found) == str(call)
 
 
+@pytest.mark.parametrize(
+    "members",
+    [
+        "temperature+dp",
+        "temperature+histogram/bins=9",
+        "temperature/score=brier+dp/score=brier",
+        "histogram/bins=9",
+    ],
+)
+@pytest.mark.parametrize("own", ["", ":folds=2", ":score=brier:seed=3"])
+def test_a_wrapped_pool_keeps_the_settings_of_its_members(members, own):
+    pool = parse_method(f"pool:members={members}{own}")
+    wrapped = pool.within("preserve-top1").within("reduced")
+    assert parse_method(str(wrapped)) == wrapped
+    assert wrapped.chain[-1] == pool
+    before = str(pool.within("preserve-top1")).replace("pool", "pool/folds=3", 1) if not own else ""
+    assert not before or parse_method(before).chain[-1].arguments["folds"] == 3
+
+
 @pytest.mark.parametrize("call", [parse_metric(name) for name in METRICS], ids=str)
 def test_every_metric_alone_has_its_defaults(call):
     assert call.arguments == call.entry.defaults
