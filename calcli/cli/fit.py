@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from calcli.cli.bundles import bundled
+from calcli.cli.distributing import Distributing
 from calcli.cli.options import Fitting, Reading, among
 from calcli.cli.output import colored, emit, remark
 from calcli.cli.showing import Paging
@@ -82,6 +83,7 @@ def fit(
     ] = None,
     fitting: Fitting,
     reading: Reading,
+    distributing: Distributing,
     paging: Paging,
 ) -> None:
     """Learn a recalibration.
@@ -96,6 +98,7 @@ def fit(
     calcli fit logits.npy -m vector --input raw -o cal.json
     calcli fit val.csv -m beta --preserve-top1 -o cal.json
     calcli fit test.csv -m dp --cross-validated test_dp.csv
+    calcli fit preds/ -m dp --engine dask -o cal.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.report.shown import render
@@ -110,6 +113,7 @@ def fit(
             lens=lens,
             preset=preset,
             output=output,
+            engine=distributing.found(watcher),
             watcher=watcher,
             raw=input == "raw",
             **fitting.given(),

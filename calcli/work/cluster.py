@@ -1,30 +1,21 @@
-"""States of parts made by many processes, here or on other machines, and merged; Dask does it.
-
-Another engine is another `Gather`.
-"""
+"""States of parts made by many processes, here or on other machines, and merged."""
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
-import threading
-import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from multiprocessing import resource_tracker
-from typing import Any
+from itertools import count
+from typing import Any, TypeVar
 
 import numpy as np
 
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.gathering import state_of
 from calcli.core.evaluating.stored import require_mergeable
-from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.errors import UsageError
 from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.core.state.remains import left_of
@@ -37,10 +28,9 @@ from calcli.io.remote import parts_of_pattern, path_of
 from calcli.io.secrets import kept, recall
 from calcli.io.states import from_bytes, is_state, to_bytes
 from calcli.io.systems import FEWEST, refuse_same_labels
+from calcli.work.rounds import Rounds, rounds
 
-TOGETHER = 16  # states merged in one task
-POLLED = 0.05  # seconds between looks at what is done
-QUIET = "critical"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -59,9 +49,6 @@ class PartState:
     state: bytes
     rows: int
     labels: str
-
-
-Gather = Callable[[Sequence[str], Callable[[str], PartState], Watch], PartState]
 
 
 @dataclass(frozen=True)
@@ -104,14 +91,7 @@ class Engine:
         given = [one for path in paths for one in parts_of_pattern(path)]
         if any(map(is_state, given)):
             return read_concat(given, options)
-        if "-" in given:
-            raise UsageError(
-                "--engine reads files in other processes; expected files, not - (standard input)"
-            )
-        if options.limit is not None:
-            raise UsageError("--limit counts rows of all parts; leave out --engine, or --limit")
-        files, options = of_system(given, options)
-        parts = [str(part) for file in files for part in parts_of(path_of(file), options)]
+        parts, options = parts_to_read(given, options)
         settings = asked(read(parts[0], options))
         require_mergeable(settings)
         make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key)
@@ -120,6 +100,62 @@ class Engine:
         if len(given) == 1 and len(parts) > 1 and found.rows >= FEWEST and not options.concat:
             refuse_same_labels(given[0], parts, found.rows)
         return left_of(from_bytes(found.state, name), name)
+
+    @contextmanager
+    def over(self, parts: Sequence[str], options: ReadOptions, name: str) -> Iterator[PartsRead]:
+        """Give passes over the predictions in parts of what has a name."""
+        numbers = count(1)
+
+        def watch() -> Watch:
+            return self.watcher(f"{name}, pass {next(numbers)}", len(parts))
+
+        with rounds(parts, self.scheduler) as passes:
+            yield PartsRead(passes, options, watch)
+
+
+@dataclass(frozen=True)
+class PartsRead:
+    """Passes over the predictions in parts.
+
+    Attributes
+    ----------
+    passes
+        Over the names of the parts.
+    options
+        How they are read.
+    watch
+        Called with the number of parts done in a pass.
+    """
+
+    passes: Rounds
+    options: ReadOptions
+    watch: Callable[[], Watch]
+
+    def total(self, of: Callable[[Predictions], T], add: Callable[[Sequence[T]], T]) -> T:
+        """Return the sum of what is made of each part, by functions that can be pickled."""
+        of_part = partial(_of_part, of=of, options=self.options, hidden=kept())
+        return self.passes.total(of_part, add, self.watch())
+
+
+def _of_part(part: str, *, of: Callable[[Predictions], T], options: ReadOptions, hidden: Any) -> T:
+    recall(hidden)
+    return of(read(part, options))
+
+
+def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[str], ReadOptions]:
+    """Return the files that workers are to read, and how.
+
+    Raises
+    ------
+    UsageError
+        If they cannot be read in parts.
+    """
+    if "-" in given:
+        raise UsageError("--engine reads files in other processes; expected files, not - (standard input)")
+    if options.limit is not None:
+        raise UsageError("--limit counts rows of all parts; leave out --engine, or --limit")
+    files, options = of_system(given, options)
+    return [str(part) for file in files for part in parts_of(path_of(file), options)], options
 
 
 def predictions_in(
@@ -153,116 +189,6 @@ def merged(states: Sequence[PartState]) -> PartState:
 def gather(
     parts: Sequence[str], make: Callable[[str], PartState], watch: Watch, scheduler: str | None = None
 ) -> PartState:
-    """Make the state of each part, and merge them in their order.
-
-    Which are merged with which depends on their number alone: any number of workers gives the same bits.
-    """
-    with _interrupts() as stopped, _client(scheduler, len(parts)) as client:
-        names: dict[str, str] = {}
-        waiting = []
-        for number, part in enumerate(parts):
-            key = f"calcli-part-{number}-{time.time_ns()}"
-            names[key] = part
-            waiting.append(client.submit(make, part, key=key, pure=False))
-        level = list(waiting)
-        while len(level) > 1:
-            groups = [level[start : start + TOGETHER] for start in range(0, len(level), TOGETHER)]
-            level = [client.submit(merged, group, pure=False) for group in groups]
-        (last,) = level
-        del level
-        while not last.done():
-            if stopped.is_set():
-                client.cancel(last, force=True)
-                raise KeyboardInterrupt
-            waiting = [one for one in waiting if not one.done()]  # what is merged may go
-            watch(len(parts) - len(waiting))
-            stopped.wait(POLLED)
-        with _faults_told(names):
-            found: PartState = last.result()
-            return found
-
-
-@contextmanager
-def _faults_told(names: dict[str, str]) -> Iterator[None]:
-    from distributed import KilledWorker
-
-    try:
-        yield
-    except CalcliError:
-        raise
-    except KilledWorker as fault:
-        part = names.get(str(fault.task), "a part")
-        raise InputError(
-            f"{part}: every process that worked on it died, {fault.allowed_failures + 1} in all; perhaps it "
-            "is too large for their memory; cut it into smaller parts, or give the workers more"
-        ) from None
-    except ModuleNotFoundError as fault:
-        raise InputError(
-            f"the workers have no package {fault.name}; it has to be installed where they run"
-        ) from None
-
-
-@contextmanager
-def _client(scheduler: str | None, parts: int) -> Iterator[Any]:
-    """Give what sends tasks to workers, and say nothing else."""
-    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", QUIET)  # it is read when Dask is loaded
-    os.environ.setdefault("DASK_LOGGING__ASYNCIO", QUIET)
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise UsageError(
-            "--engine dask needs the package distributed, which is not installed; pip install "
-            "'dask[distributed]'"
-        ) from None
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    cluster = client = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            if scheduler is None:
-                with _not_interrupted():
-                    cluster = LocalCluster(
-                        n_workers=min(os.cpu_count() or 1, parts),
-                        threads_per_worker=1,
-                        host="127.0.0.1",
-                        dashboard_address=None,
-                        silence_logs=logging.CRITICAL,
-                    )
-            client = Client(cluster or scheduler, timeout=10, set_as_default=False)
-        except (OSError, ValueError, RuntimeError) as fault:
-            if scheduler is None:
-                raise InputError(f"no local cluster could be started: {type(fault).__name__}") from None
-            raise InputError(f"--scheduler {scheduler}: no Dask scheduler answers there") from None
-        try:
-            yield client
-        finally:
-            client.close()
-            if cluster is not None:
-                cluster.close()
-
-
-@contextmanager
-def _not_interrupted() -> Iterator[None]:
-    """Let processes start that a terminal does not interrupt: they would tell of it in a page each."""
-    resource_tracker.ensure_running()  # it would let interrupts in again
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-@contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Give what is set when the user interrupts: an exception in the midst of Dask leaves a page of logs."""
-    stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped
-        return
-    before = signal.signal(signal.SIGINT, lambda *_: stopped.set())
-    try:
-        yield stopped
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if stopped.is_set():
-        raise KeyboardInterrupt
+    """Make the state of each part, and merge them in their order."""
+    with rounds(parts, scheduler) as passes:
+        return passes.total(make, merged, watch)

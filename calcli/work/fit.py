@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,17 @@ from calcli.core.recalibrating.fitting import (
     with_folds,
 )
 from calcli.core.recalibrating.fitting import fit as fit_predictions
+from calcli.core.recalibrating.summed import fit_parts
 from calcli.io import calibrators
 from calcli.io.atomic import refuse_folders
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file
-from calcli.io.remote import path_of
+from calcli.io.remote import parts_of_pattern, path_of
 from calcli.io.wanted import Wanted
 from calcli.report.fit import FitReport
 from calcli.report.hashing import sha256
+from calcli.work.cluster import Engine, parts_to_read
 
 AUTO = "auto"
 REDUCED = "reduced"
@@ -51,6 +53,7 @@ def fit_file(
     lens: str | None = None,
     preset: str | None = None,
     output: str | None = None,
+    engine: Engine | None = None,
     watcher: Watcher = unwatched,
     **settings: Any,
 ) -> FitReport:
@@ -71,6 +74,8 @@ def fit_file(
     output
         Where the calibrator is to go; another ending than that of its file is refused before anything is
         done.
+    engine
+        Sums the loss over the parts of a folder elsewhere; None to read here.
     watcher
         Starts a progress bar.
     **settings
@@ -89,7 +94,28 @@ def fit_file(
     if preset is not None:
         method, candidates = _as_in(preset, method, candidates)
     given = {"candidates": candidates, "lens": lens, "watcher": watcher, **settings}
+    if engine is not None:
+        return FitReport(_fit_by(engine, file, options, method, given))
     return FitReport(fit_to(lambda: read(file, options), method, "option", **given))
+
+
+def _fit_by(engine: Engine, file: str, options: ReadOptions, method: str, given: Mapping[str, Any]) -> Fit:
+    """Return a fit to the parts of a folder or pattern, which an engine reads."""
+    settings = {name: value for name, value in given.items() if name not in ("candidates", "lens", "watcher")}
+    chosen = FitSettings(**checked(FitSettings, settings, "option"))
+    for what, asked in (
+        ("-m auto chooses", method == AUTO),
+        ("--lens moves single scores", given["lens"] is not None),
+        ("--folds and --fold-column cross-validate", settings.get("folds", 5) not in (0, 5)),
+        ("--folds and --fold-column cross-validate", chosen.fold_column is not None),
+    ):
+        if asked:
+            raise UsageError(f"{what}, which takes the rows in one place; leave it out, or --engine")
+    (call,) = _calls(method, given["candidates"], None, chosen, 2)
+    parts, options = parts_to_read(parts_of_pattern(file), options)
+    first = read(parts[0], options)
+    with engine.over(parts, options, file) as passes:
+        return fit_parts(passes, first, call, chosen, file)
 
 
 def fit_to(

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calcli
+from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 from calcli.io.options import ReadOptions
@@ -141,3 +142,23 @@ def test_an_interrupt_leaves_no_logs(parts):
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does
     out, said = running.communicate(timeout=60)
     assert (running.returncode, out, said) == (130, "", "")
+
+
+@pytest.mark.parametrize("method", ["temperature", "vector"])
+def test_fits_have_the_optimum_of_one_process(run, parts, cluster, tmp_path, method):
+    folder, target = str(Path(parts[0]).parent), tmp_path / "cal.json"
+    how = ("--engine", "dask", "--scheduler", cluster[0], "-q", "--format", "json")
+    done = run("fit", folder, "-m", method, "-o", str(target), *how)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    expected = json.loads(run("fit", folder, "-m", method, "--folds", "0", "-q", "--format", "json").stdout)
+    assert found["after"] == pytest.approx(expected["after"], abs=1e-6)
+    rows = rows_of(calcli.read(folder))
+    losses = [
+        -calcli.load(path).apply(rows.scores)[np.arange(len(rows.labels)), rows.labels].mean()
+        for path in (target, tmp_path / "alone.json")
+        if path == target or run("fit", folder, "-m", method, "-o", str(path), "--folds", "0").returncode == 0
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-9)
+    refused = run("fit", folder, "-m", "isotonic", "--engine", "dask", "--scheduler", cluster[0])
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)

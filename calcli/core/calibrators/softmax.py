@@ -22,6 +22,7 @@ from calcli.core.calibrators.fit.linear import (
     VectorMap,
 )
 from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
+from calcli.core.calibrators.fit.parts import OverParts, PartedLoss
 from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_box
 from calcli.core.calibrators.fit.starting import first_map
 from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, smallest_log_prob
@@ -123,6 +124,20 @@ class LinearSoftmax(Calibrator):
         self.notes = [*rows.notes, *notes, *self._inverse()]
         return self
 
+    @property
+    def takes(self) -> tuple[bool, bool]:
+        """Whether it is fitted to log-probabilities, and whether probabilities of 0 stay 0."""
+        return True, True
+
+    def fit_parts(self, over: OverParts, rows: TrainingRows, start: Parameters | None) -> Self:
+        """Learn the map from rows in parts, for which `rows` stand in."""
+        linear = self._map(rows.scores.shape[1])
+        theta = self._pack(start) if start else linear.scaled_identity(1)
+        best, notes = fit_or_guard(PartedLoss(rows, linear, over), theta, rows.tolerance)
+        self.parameters = self._unpack(best.x, rows)
+        self.notes = [*rows.notes, *notes, *self._inverse()]
+        return self
+
     def _inverse(self) -> list[str]:
         """Say so where the fit turns the order of the probabilities around."""
         return []
@@ -135,7 +150,7 @@ class LinearSoftmax(Calibrator):
 
 
 def fit_or_guard(
-    objective: SoftmaxLoss | AffineLoss, theta: Vector, tolerance: float
+    objective: SoftmaxLoss | AffineLoss | PartedLoss, theta: Vector, tolerance: float
 ) -> tuple[Minimum, list[str]]:
     """Minimize from `theta`; where there is no finite optimum, minimize with a ridge, and say why."""
     rows = objective.rows
@@ -257,6 +272,11 @@ class _FeatureSoftmax(LinearSoftmax):
     per_class: ClassVar[bool]  # whether a class has one slope, or one for the score of each class
 
     input: Input = "log-probs"
+
+    @property
+    def takes(self) -> tuple[bool, bool]:
+        """Whether it is fitted to log-probabilities, and whether probabilities of 0 stay 0."""
+        return self.input == "log-probs", False
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit."""

@@ -112,6 +112,12 @@ class Fit:
         sums = np.bincount(rows.labels, rows.weights, minlength=rows.n_classes)
         return sums / sums.sum()
 
+    @property
+    def weight(self) -> float:
+        """Weight of the rows; their number if they have none."""
+        rows = self.predictions
+        return rows.n_rows if rows.weights is None else float(rows.weights.sum())
+
 
 def takes_raw(call: MethodExpression, otherwise: bool = False) -> bool:
     """Tell whether a method takes raw logits only: its expression says so, or what is said of all."""
@@ -151,10 +157,10 @@ def fit(
         refuse_classes(settings.wrapped(call) for call in calls)
     if len(calls) > 1:
         _refuse_choice(calls, settings)
-    evaluation = _evaluated(predictions)
-    predictions, before = evaluation.predictions, _values(evaluation)
+    evaluation = evaluated(predictions)
+    predictions, before = evaluation.predictions, values_of(evaluation)
     if raw := [settings.wrapped(call) for call in calls if takes_raw(call, settings.raw)]:
-        _refuse_raw(predictions, raw)
+        refuse_raw(predictions, raw)
     rows = rows_of(predictions)
     if are_probabilities(rows.scores):
         raise InputError(
@@ -185,9 +191,9 @@ def fit(
     calibrator.classes_ = named_classes(predictions.classes)
     rescored = Rescored.by_one(scores, calibrator)
     after = judge.values(rescored)
-    changes = (0, 0) if predictions.of_answers else _changes(scores, rescored, rows.weights)
+    moved = (0, 0) if predictions.of_answers else changes(scores, rescored, rows.weights)
     return Fit(
-        call, calibrator, predictions, settings, before, after, cross_validated, gain, *changes, candidates,
+        call, calibrator, predictions, settings, before, after, cross_validated, gain, *moved, candidates,
         sureness,
     )  # fmt: skip
 
@@ -215,7 +221,7 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
             "columns": list(rows.provenance.taken),
             "sha256": sha256,
             "rows": rows.n_rows,
-            "weight": rows.n_rows if rows.weights is None else float(rows.weights.sum()),
+            "weight": fit.weight,
             "kind": rows.kind,
             "dtype": str(rows.scores.dtype),
             "folds": fit.settings.folds,
@@ -270,7 +276,7 @@ def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
     return replace(predictions, scores=ArrayScores(log_probs, "log-probs"))
 
 
-def _changes(before: Scores, after: Scores, weights: Floats | None) -> tuple[int, int]:
+def changes(before: Scores, after: Scores, weights: Floats | None) -> tuple[int, int]:
     """Return in how many rows of some weight the predicted class changes, and in how many it gets a tie."""
     changed = tied = 0
     for (part, one), (_, other) in zip(_parts(before), _parts(after), strict=True):
@@ -310,7 +316,7 @@ def _judge(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
         return found
 
     return Judge(
-        lambda scores: _values(_evaluated(replace(predictions, scores=scores))), losses, settings.score
+        lambda scores: values_of(evaluated(replace(predictions, scores=scores))), losses, settings.score
     )
 
 
@@ -333,7 +339,8 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
     return [stratified_folds(rows.labels, number, rng) for _ in range(repeats(len(rows.labels)))]
 
 
-def _refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:
+def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:
+    """Raise a UsageError if methods that take raw logits do not go with the rows."""
     chains = [call.chain for call in calls]
     if any(one.entry.name == "reduced" for chain in chains for one in chain):
         raise UsageError("a confidence has no raw logits; leave out --input raw, or --lens reduced")
@@ -350,9 +357,11 @@ def _refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> 
             )
 
 
-def _evaluated(predictions: Predictions) -> Evaluation:
+def evaluated(predictions: Predictions) -> Evaluation:
+    """Return the metrics that are reported of a fit."""
     return evaluate(predictions, Settings(metrics=REPORTED, no_intervals=True, draws=0))
 
 
-def _values(evaluation: Evaluation) -> MetricValues:
+def values_of(evaluation: Evaluation) -> MetricValues:
+    """Return the values of metrics, by canonical expression."""
     return {name: estimate.value for name, estimate in evaluation.estimates.items()}

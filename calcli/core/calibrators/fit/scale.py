@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,20 @@ class Derivatives:
     ----------
     sums
         (P, 4) weighted log-loss and its first three derivatives.
-    all_hit
-        (P,) whether each label has the largest score, so that the log-loss falls for ever.
+    behind
+        (P,) how far labels are behind the largest score, in all.
     """
 
     sums: Doubles
-    all_hit: NDArray[np.bool_]
+    behind: Doubles
+
+    @property
+    def all_hit(self) -> NDArray[np.bool_]:
+        """(P,) whether each label has the largest score, so that the log-loss falls for ever."""
+        return (self.behind == 0) & (self.sums[:, 1] < 0)
+
+    def __add__(self, other: Derivatives) -> Derivatives:
+        return Derivatives(self.sums + other.sums, self.behind + other.behind)
 
 
 def derivatives(
@@ -39,7 +48,7 @@ def derivatives(
 ) -> Derivatives:
     """Return the derivatives at `alpha`, of all rows or by the (N,) part of each."""
     sums = np.zeros((parts, 4))
-    behind = np.zeros(parts)  # how far labels are behind the largest score
+    behind = np.zeros(parts)
     part = np.zeros(len(rows.labels), np.intp) if part is None else part
     ones = np.ones(rows.scores.shape[1], rows.scores.dtype)
     for block in row_blocks(rows.scores):
@@ -64,7 +73,7 @@ def derivatives(
         for order, values in enumerate(of_rows):
             sums[:, order] += np.bincount(where, w * values, minlength=parts)
         behind += np.bincount(where, own, minlength=parts)
-    return Derivatives(sums, (behind == 0) & (sums[:, 1] < 0))
+    return Derivatives(sums, behind)
 
 
 def first_guess(rows: TrainingRows) -> float:
@@ -77,7 +86,8 @@ def sample(rows: TrainingRows) -> TrainingRows:
     return rows.every(min(SAMPLE_SHARE, max(1, len(rows.labels) // SAMPLE_ROWS)))
 
 
-def _smallest_alpha(rows: TrainingRows) -> float:
+def mean_lead(rows: TrainingRows) -> float:
+    """Return by how much the largest score leads the mean of its row."""
     lead = 0.0
     for block in row_blocks(rows.scores):
         x = rows.scores[block]
@@ -85,22 +95,33 @@ def _smallest_alpha(rows: TrainingRows) -> float:
         if x.min() <= NEVER:
             x = np.where(x > NEVER, x, top)
         lead += float(rows.weights[block] @ (top[:, 0] - x.mean(axis=1)))
-    return FLATTEST / lead if lead > 0 else FLATTEST
+    return lead
 
 
 def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tuple[float, list[str]]:
-    """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it.
+    """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it."""
+    return solve_scale(partial(derivatives, rows), mean_lead(rows), rows.ridge, alpha, tolerance)
+
+
+def solve_scale(
+    at_scale: Callable[[float], Derivatives],
+    lead: float,
+    ridge_if_all_hit: float,
+    alpha: float,
+    tolerance: float,
+) -> tuple[float, list[str]]:
+    """Return the same, given the derivatives at any alpha, the mean lead, and the weight of the safeguard.
 
     Halley's method on the slope. Its sign keeps the optimum between two bounds; a step beyond one of them is
     replaced by their geometric mean.
     """
-    low = lowest = _smallest_alpha(rows)
+    low = lowest = FLATTEST / lead if lead > 0 else FLATTEST
     high = np.inf
     notes: list[str] = []
     for _ in range(MAX_ITERATIONS):
-        at = derivatives(rows, alpha)
+        at = at_scale(alpha)
         (loss, slope, curvature, third), all_hit = at.sums[0], bool(at.all_hit[0])
-        ridge = rows.ridge if all_hit else 0.0
+        ridge = ridge_if_all_hit if all_hit else 0.0
         slope, curvature = slope + ridge * (alpha - 1), curvature + ridge
         if abs(slope) <= tolerance * loss:
             break

@@ -131,15 +131,19 @@ def lifted(scores: Array, parameters: Parameters) -> Array:
 def _without_zeros(rows: TrainingRows, keep: bool) -> TrainingRows:
     zero = rows.scores == -np.inf
     of_label = int(zero[np.arange(len(zero)), rows.labels].sum())
+    floor = None if keep and not of_label else smallest_log_prob(rows.scores)
+    note = of_zeros(int(zero.sum()), of_label, stay=floor is None)
+    return replace(rows, scores=without_zeros(rows.scores, floor), floor=floor, notes=(note,))
+
+
+def without_zeros(scores: Floats, floor: float | None) -> Floats:
+    """Return log-probabilities with those of 0 at a floor, or where they stay 0 at `NEVER`."""
+    filled: Floats = np.where(scores == -np.inf, NEVER if floor is None else floor, scores)
+    return filled.astype(scores.dtype, copy=False)
+
+
+def of_zeros(zeros: int, of_label: int, *, stay: bool) -> str:
+    """Say how many probabilities are 0, and what becomes of them."""
     true = f"{of_label:,}" if of_label else "none"
-    found = f"{zero.sum():,} probabilities are exactly 0, {true} of them of the true class"
-    stay = keep and not of_label
-    floor = None if stay else smallest_log_prob(rows.scores)
-    filled: Floats = np.where(zero, NEVER if floor is None else floor, rows.scores)
     rule = "they stay 0" if stay else "each counts as half the smallest positive one"
-    return replace(
-        rows,
-        scores=filled.astype(rows.scores.dtype, copy=False),
-        floor=floor,
-        notes=(f"{found}; {rule}",),
-    )
+    return f"{zeros:,} probabilities are exactly 0, {true} of them of the true class; {rule}"

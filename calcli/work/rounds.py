@@ -1,0 +1,172 @@
+"""Passes of workers over parts of data, here or on other machines, each of which ends in a sum.
+
+Dask does it. Another engine is another `Rounds`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from typing import Any, TypeVar
+
+from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.progress import Watch
+
+T = TypeVar("T")
+
+TOGETHER = 16  # results added up in one task
+POLLED = 0.05  # seconds between looks at what is done
+QUIET = "critical"
+
+
+class Rounds:
+    """Passes over parts of data.
+
+    Parameters
+    ----------
+    client
+        What sends tasks to workers.
+    stopped
+        Set when the user interrupts.
+    parts
+        Their names.
+    """
+
+    def __init__(self, client: Any, stopped: threading.Event, parts: Sequence[str]) -> None:
+        self._client, self._stopped, self._parts = client, stopped, parts
+
+    def total(self, of_part: Callable[[str], T], add: Callable[[Sequence[T]], T], watch: Watch) -> T:
+        """Return the sum of what is made of each part, added up in their order.
+
+        What is added to what depends on their number alone: any number of workers gives the same bits.
+
+        Parameters
+        ----------
+        of_part, add
+            Functions that run where the workers are.
+        watch
+            Called with the number of parts done.
+        """
+        client, parts = self._client, self._parts
+        names: dict[str, str] = {}
+        waiting = []
+        for number, part in enumerate(parts):
+            key = f"calcli-part-{number}-{time.time_ns()}"
+            names[key] = part
+            waiting.append(client.submit(of_part, part, key=key, pure=False))
+        level = list(waiting)
+        while len(level) > 1:
+            groups = [level[start : start + TOGETHER] for start in range(0, len(level), TOGETHER)]
+            level = [client.submit(add, group, pure=False) for group in groups]
+        (last,) = level
+        del level
+        while not last.done():
+            if self._stopped.is_set():
+                client.cancel(last, force=True)
+                raise KeyboardInterrupt
+            waiting = [one for one in waiting if not one.done()]  # what is merged may go
+            watch(len(parts) - len(waiting))
+            self._stopped.wait(POLLED)
+        with _faults_told(names):
+            found: T = last.result()
+            return found
+
+
+@contextmanager
+def rounds(parts: Sequence[str], scheduler: str | None = None) -> Iterator[Rounds]:
+    """Give passes over parts, by the workers of a scheduler or processes of this machine."""
+    with _interrupts() as stopped, _client(scheduler, len(parts)) as client:
+        yield Rounds(client, stopped, parts)
+
+
+@contextmanager
+def _faults_told(names: dict[str, str]) -> Iterator[None]:
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except CalcliError:
+        raise
+    except KilledWorker as fault:
+        part = names.get(str(fault.task), "a part")
+        raise InputError(
+            f"{part}: every process that worked on it died, {fault.allowed_failures + 1} in all; perhaps it "
+            "is too large for their memory; cut it into smaller parts, or give the workers more"
+        ) from None
+    except ModuleNotFoundError as fault:
+        raise InputError(
+            f"the workers have no package {fault.name}; it has to be installed where they run"
+        ) from None
+
+
+@contextmanager
+def _client(scheduler: str | None, parts: int) -> Iterator[Any]:
+    """Give what sends tasks to workers, and say nothing else."""
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", QUIET)  # it is read when Dask is loaded
+    os.environ.setdefault("DASK_LOGGING__ASYNCIO", QUIET)
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise UsageError(
+            "--engine dask needs the package distributed, which is not installed; pip install "
+            "'dask[distributed]'"
+        ) from None
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    cluster = client = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if scheduler is None:
+                with _not_interrupted():
+                    cluster = LocalCluster(
+                        n_workers=min(os.cpu_count() or 1, parts),
+                        threads_per_worker=1,
+                        host="127.0.0.1",
+                        dashboard_address=None,
+                        silence_logs=logging.CRITICAL,
+                    )
+            client = Client(cluster or scheduler, timeout=10, set_as_default=False)
+        except (OSError, ValueError, RuntimeError) as fault:
+            if scheduler is None:
+                raise InputError(f"no local cluster could be started: {type(fault).__name__}") from None
+            raise InputError(f"--scheduler {scheduler}: no Dask scheduler answers there") from None
+        try:
+            yield client
+        finally:
+            client.close()
+            if cluster is not None:
+                cluster.close()
+
+
+@contextmanager
+def _not_interrupted() -> Iterator[None]:
+    """Let processes start that a terminal does not interrupt: they would tell of it in a page each."""
+    resource_tracker.ensure_running()  # it would let interrupts in again
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """Give what is set when the user interrupts: an exception in the midst of Dask leaves a page of logs."""
+    stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: stopped.set())
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if stopped.is_set():
+        raise KeyboardInterrupt
