@@ -82,7 +82,7 @@ def _files(folder: AnyPath) -> Iterator[AnyPath]:
 
 
 def _is_beside(file: AnyPath, options: ReadOptions) -> bool:
-    """Return whether a file is no part: it has labels, or describes the others."""
+    """Return whether a file is not a part: it has labels, or describes the others."""
     return bool(LABEL_FILE.fullmatch(file.name)) or str(file) == options.labels or file.name in BESIDE
 
 

@@ -16,7 +16,7 @@ from calcli.io.options import ReadOptions
 
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
-LARGEST = 2.0**63  # floats from here on are no integers of a label
+LARGEST = 2.0**63  # larger floats are not the integers of labels
 MANY = 20  # classes, to be written out one by one no more
 INTEGER = re.compile(r"[+-]?\d+")
 

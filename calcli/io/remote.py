@@ -286,7 +286,7 @@ class Remote:
             if self._is_missing(fault):
                 raise InputError(f"{self.url}: no such file") from None
             if str(fault).startswith("Protocol not known"):
-                raise UsageError(f"{self.url}: {self.scheme}:// is no known kind of URL") from None
+                raise UsageError(f"{self.url}: {self.scheme}:// is not a known kind of URL") from None
             number = f" {status}" if isinstance(status, int) else ""
             raise InputError(f"{self.url} cannot be {done}: {type(cause).__name__}{number}") from None
 

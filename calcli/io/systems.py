@@ -13,7 +13,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.source import Source
 
-FEWEST = 20  # rows of a file from which equal labels are no chance
+FEWEST = 20  # rows of a file from which equal labels are not a coincidence
 ID_NAMES = ("id", "ids", "row_id", "example_id", "sample_id", "instance_id", "uid", "uuid", "key")
 
 

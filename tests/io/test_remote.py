@@ -196,7 +196,7 @@ def test_a_secret_is_in_no_message(memory, capsys):
 def test_what_is_missing_is_said(memory, monkeypatch, capsys):
     for url, sentence in {
         "memory://lake/a.parquet": "memory://lake/a.parquet: no such file",
-        "nowhere://lake/a.parquet": "nowhere://lake/a.parquet: nowhere:// is no known kind of URL",
+        "nowhere://lake/a.parquet": "nowhere://lake/a.parquet: nowhere:// is not a known kind of URL",
     }.items():
         assert status_of(["evaluate", url]) == 2
         assert capsys.readouterr().err == f"calcli: {sentence}\n"

@@ -179,7 +179,7 @@ def _beyond(bins: Bins, heaviest: float) -> NDArray[np.bool_]:
 
 
 def _side(bins: int) -> int:
-    """Return how many triangles are along a side, of which there are so many in all."""
+    """Return how many triangles are along a side of that many in all."""
     side = math.isqrt(bins)
     if side**2 != bins:
         raise UsageError(

@@ -141,7 +141,7 @@ def decided(costs: CostMatrix, predictions: Predictions, column: str) -> Decided
     Raises
     ------
     InputError
-        If there is no such column, or a value is no decision.
+        If there is no such column, or a value is not a decision.
     """
     known = {name: d for d, name in enumerate(costs.decisions)}
     names, place = np.unique(predictions.column(column).astype(str), return_inverse=True)

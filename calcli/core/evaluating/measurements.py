@@ -64,7 +64,7 @@ NOTHING = Looks()
 
 
 class Pass:
-    """What a pass over the rows is to keep; each thing once, whoever asks for it.
+    """What a pass over the rows keeps; each thing once, however many ask for it.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Answers that are right or wrong, each with one confidence: two outcomes that nothing chose between.
 
 Scores of two classes say which of them is predicted. A confidence says how likely the one answer is right,
-be it above one half or below; to fold it there would turn a doubtful answer into a sure one.
+above one half or below; to fold it there would turn a doubtful answer into a sure one.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ ONLY_SUMS = "a state keeps sums, not rows, which this needs; ask the predictions
 
 
 class NoRows:
-    """What stands where rows would be: whoever looks at them is told that there are none."""
+    """A stand-in for rows, which says that there are none when it is used."""
 
     def __init__(self, path: str) -> None:
         self.path = path

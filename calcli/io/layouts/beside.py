@@ -80,7 +80,7 @@ def _of_class(roles: Roles, column: str, second: str) -> Roles:
 
 
 def _judged(scores: Array, said: Array, right: Array) -> tuple[str, str]:
-    """Return "confidence", "score", "doubt" or "", if what was said are no classes; and whose score it is."""
+    """Return "confidence", "score", "doubt" or "", if what was said is not a class; and whose score it is."""
     there = ~(is_missing(said) | is_missing(right) | is_missing(scores))
     if scores.dtype.kind not in "fiu" or not there.any():
         return "", ""

@@ -30,7 +30,7 @@ def refuse_sorted(found: Source, options: ReadOptions) -> None:
     if len(head) < FEW or not (np.diff(head, axis=1) <= 0).all():
         return
     if float((head[:, 0] > head[:, -1]).mean()) <= 0.5:
-        return  # the same score for every class is no order
+        return  # equal scores have no order
     name = found.place.parts[0][0]
     numbers = ",".join(map(str, range(columns))) if columns <= 20 else "0,1,2,..."
     raise InputError(
