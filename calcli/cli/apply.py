@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import typer
@@ -11,6 +11,42 @@ from calcli.cli.bundles import bundled
 from calcli.cli.options import ReadingScores
 from calcli.cli.output import remark, silence
 from calcli.cli.showing import Quiet
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What is written."""
+
+    as_: Annotated[
+        Literal["probs", "log-probs", "logits"], typer.Option("--as", help="What to write the scores as.")
+    ] = "probs"
+    shift_to_priors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRIORS",
+            help="Move to other class priors: uniform, 0.2,0.8 or a file of them by class.",
+        ),
+    ] = None
+    decide: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COSTS",
+            help="Add the decisions of least expected cost, as in evaluate --costs: a word or a file.",
+        ),
+    ] = None
+    rewrite_prediction: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Write this column of predicted classes anew, to fit the scores."
+        ),
+    ] = None
+    p0_p1: Annotated[
+        bool,
+        typer.Option(
+            "--p0-p1",
+            help="Add p0 and p1 of a venn-abers calibrator of two classes; not a confidence interval.",
+        ),
+    ] = False
 
 
 @bundled
@@ -32,36 +68,7 @@ def apply(
             help="Where to write, in the format of its ending; - for standard output. Of parts, a folder.",
         ),
     ] = "-",
-    as_: Annotated[
-        Literal["probs", "log-probs", "logits"], typer.Option("--as", help="What to write the scores as.")
-    ] = "probs",
-    shift_to_priors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRIORS",
-            help="Move to other class priors: uniform, 0.2,0.8 or a file of them by class.",
-        ),
-    ] = None,
-    decide: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COSTS",
-            help="Add the decisions of least expected cost, as in evaluate --costs: a word or a file.",
-        ),
-    ] = None,
-    rewrite_prediction: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Write this column of predicted classes anew, to fit the scores."
-        ),
-    ] = None,
-    p0_p1: Annotated[
-        bool,
-        typer.Option(
-            "--p0-p1",
-            help="Add p0 and p1 of a venn-abers calibrator of two classes; not a confidence interval.",
-        ),
-    ] = False,
+    writing: Writing,
     labels: Annotated[
         str | None, typer.Option(metavar="FILE", help="Labels of .npy scores, to be written beside them.")
     ] = None,
@@ -91,11 +98,11 @@ def apply(
                 file,
                 output,
                 options,
-                kind=as_,
-                priors=shift_to_priors,
-                decide=decide,
-                rewrite_prediction=rewrite_prediction,
-                pair=p0_p1,
+                kind=writing.as_,
+                priors=writing.shift_to_priors,
+                decide=writing.decide,
+                rewrite_prediction=writing.rewrite_prediction,
+                pair=writing.p0_p1,
                 watcher=watcher,
             )
         except BrokenPipeError:  # a reader that has seen enough

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -11,6 +12,41 @@ from calcli.cli.distributing import Distributing
 from calcli.cli.options import Computing, ReadingSystems, Recalibrating, Testing, settings_of
 from calcli.cli.output import remark
 from calcli.cli.showing import Showing
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """What is reported beside the results of all rows."""
+
+    diagram: Annotated[bool, typer.Option("--diagram", help="Add a reliability diagram in characters.")] = (
+        False
+    )
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Also report on each value of this column, or predicted-class. Repeatable.",
+        ),
+    ] = None
+    save_state: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.calcli", help="Also keep what later reports need, in place of the rows."),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="--save-state: know rows by this column, not by their order."),
+    ] = None
+    sort: Annotated[
+        str | None, typer.Option(metavar="METRIC", help="Order several files by this metric, the best first.")
+    ] = None
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Show all of many files and slices, not only those that stand out."),
+    ] = False
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LIMIT", help="Exit with status 1 if 'log_loss>0.5', say, holds. Repeatable."),
+    ] = None
 
 
 @bundled
@@ -25,35 +61,7 @@ def evaluate(
     recalibrating: Recalibrating,
     showing: Showing,
     distributing: Distributing,
-    diagram: Annotated[
-        bool, typer.Option("--diagram", help="Add a reliability diagram in characters.")
-    ] = False,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Also report on each value of this column, or predicted-class. Repeatable.",
-        ),
-    ] = None,
-    save_state: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.calcli", help="Also keep what later reports need, in place of the rows."),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="--save-state: know rows by this column, not by their order."),
-    ] = None,
-    sort: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="Order several files by this metric, the best first.")
-    ] = None,
-    details: Annotated[
-        bool,
-        typer.Option("--details", help="Show all of many files and slices, not only those that stand out."),
-    ] = False,
-    fail_if: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LIMIT", help="Exit with status 1 if 'log_loss>0.5', say, holds. Repeatable."),
-    ] = None,
+    reporting: Reporting,
 ) -> None:
     """Say how good predicted probabilities are.
 
@@ -72,10 +80,10 @@ def evaluate(
     from calcli.work.idle import idle_options
 
     settings = settings_of(computing, testing, recalibrating)
-    rules = read_failures(fail_if or (), settings)
+    rules = read_failures(reporting.fail_if or (), settings)
     options = reading.read_options()
     companions = recalibrating.companions(options)
-    kept = bool(save_state or showing.output or showing.html)  # what is written may make use of any
+    kept = bool(reporting.save_state or showing.output or showing.html)  # what is written may make use of any
     names = {*settings.groups, *settings.edges, *settings.threshold_weights} if kept else ()
     for sentence in () if showing.quiet else idle_options(settings, companions, rules, names=names):
         remark(sentence)
@@ -85,17 +93,17 @@ def evaluate(
             options,
             settings,
             rules=rules,
-            by=by or (),
+            by=reporting.by or (),
             companions=companions,
             output=showing.output,
             html=showing.html,
             per_class=showing.per_class,
-            diagram=diagram,
-            state=save_state,
-            key=key,
-            sort=sort,
-            details=details,
-            engine=distributing.found(watcher, key),
+            diagram=reporting.diagram,
+            state=reporting.save_state,
+            key=reporting.key,
+            sort=reporting.sort,
+            details=reporting.details,
+            engine=distributing.found(watcher, reporting.key),
             watcher=watcher,
         )
     showing.show(shown, showing.format)

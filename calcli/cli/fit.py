@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import typer
@@ -14,6 +15,37 @@ from calcli.cli.output import colored, emit, remark
 from calcli.cli.showing import Paging
 from calcli.core.language.declaring import some_items
 from calcli.core.language.methods import METHODS
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """Which methods are tried, and what they act on."""
+
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Methods for auto to choose from, separated by commas; pool is that of the others.",
+        ),
+    ] = None
+    lens: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENS",
+            help="What methods of one score act on: class-wise, top-1, within-top-2 and so on. Or "
+            "reduced, for any method: on the confidence, as two classes, right and wrong.",
+        ),
+    ] = None
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Settings of methods as a work has them; there is van-de-waterlaat-2021."
+        ),
+    ] = None
+    input: Annotated[
+        Literal["log-probs", "raw"],
+        typer.Option(help="Fit on log-probabilities, or on raw logits, which apply then needs too."),
+    ] = "log-probs"
 
 
 @bundled
@@ -48,31 +80,7 @@ def fit(
         Literal["table", "json", "markdown"],
         typer.Option("--format", "-f", help="Form of the results on standard output."),
     ] = "table",
-    candidates: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Methods for auto to choose from, separated by commas; pool is that of the others.",
-        ),
-    ] = None,
-    lens: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LENS",
-            help="What methods of one score act on: class-wise, top-1, within-top-2 and so on. Or "
-            "reduced, for any method: on the confidence, as two classes, right and wrong.",
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Settings of methods as a work has them; there is van-de-waterlaat-2021."
-        ),
-    ] = None,
-    input: Annotated[
-        Literal["log-probs", "raw"],
-        typer.Option(help="Fit on log-probabilities, or on raw logits, which apply then needs too."),
-    ] = "log-probs",
+    choosing: Choosing,
     cross_validated: Annotated[
         str | None,
         typer.Option(
@@ -109,13 +117,13 @@ def fit(
             file,
             reading.read_options(),
             method,
-            candidates=some_items("--candidates", candidates),
-            lens=lens,
-            preset=preset,
+            candidates=some_items("--candidates", choosing.candidates),
+            lens=choosing.lens,
+            preset=choosing.preset,
             output=output,
             engine=distributing.found(watcher),
             watcher=watcher,
-            raw=input == "raw",
+            raw=choosing.input == "raw",
             **fitting.given(),
         )
     if cross_validated is not None:
