@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test integration browser bench sample-data clean
+.PHONY: help demo test fuzz integration browser bench sample-data clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
@@ -19,6 +19,9 @@ test: $(VENV)/dev  ## ruff, mypy and pytest
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto
+
+fuzz: $(VENV)/dev  ## hostile input of every kind: make fuzz CASES=100000 SEED=7
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.hostile --cases $(or $(CASES),1000) --seed $(or $(SEED),0)
 
 integration: $(VENV)/integration  ## read and write through an object store and web servers started here
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest tests/integration

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -16,9 +17,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from typer.main import get_command
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("pyarrow.parquet", "pyarrow.csv", "pyarrow.feather", "matplotlib.backends.backend_agg")
@@ -56,8 +61,8 @@ def _started() -> str:
     return address
 
 
-def _serve(address: str) -> None:
-    """Fork for every call, until standard input is closed."""
+def load() -> None:
+    """Load all of calcli, and what it loads when it is used."""
     import calcli
 
     for module in pkgutil.walk_packages(calcli.__path__, "calcli."):
@@ -65,6 +70,47 @@ def _serve(address: str) -> None:
             importlib.import_module(module.name)
     for name in BESIDE:
         importlib.import_module(name)
+    from calcli.cli import main
+
+    app = get_command(main.app)
+    with suppress(Exception):  # loads what typer loads on its first call
+        app(["inspect"], standalone_mode=False)
+    main.app = app  # made once, not in each fork
+    gc.freeze()  # forks share what is not touched
+
+
+def call(arguments: list[str], folder: str, environment: Mapping[str, str]) -> int:
+    """Run a call in a folder, on the standard streams that this process has now, and return its exit status.
+
+    Whatever the call does to this process stays done: it is for forks.
+    """
+    from calcli.cli.main import run
+
+    encoding, _, errors = environment.get("PYTHONIOENCODING", "utf-8").partition(":")
+    for number, name in enumerate(("stdin", "stdout", "stderr")):  # anew, as some can be sought in
+        mode = "w" if number else "r"
+        stream = open(number, mode, 1, encoding=encoding, errors=errors or None, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["calcli", *arguments]
+    status = 1
+    try:
+        run()
+    except SystemExit as left:
+        status = int(left.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BrokenPipeError):
+            stream.flush()
+    return status
+
+
+def _serve(address: str) -> None:
+    """Fork for every call, until standard input is closed."""
+    load()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
@@ -83,30 +129,16 @@ def _serve(address: str) -> None:
 
 def _answer(caller: socket.socket) -> None:
     """Run the call of one client and tell it the exit status."""
-    from calcli.cli.main import run
-
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _, streams, _, _ = socket.recv_fds(caller, 1, 3)
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-        os.close(stream)
-    for number, name in enumerate(("stdin", "stdout", "stderr")):  # anew, as some can be sought in
-        mode = "w" if number else "r"
-        setattr(sys, name, open(number, mode, 1, encoding="utf-8", closefd=False))  # noqa: SIM115
-    arguments, folder, environment = json.loads(b"".join(iter(lambda: caller.recv(1 << 16), b"")))
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.argv = ["calcli", *arguments]
     status = 1
     try:
-        run()
-    except SystemExit as left:
-        status = int(left.code or 0)
+        _, streams, _, _ = socket.recv_fds(caller, 1, 3)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        arguments, folder, environment = json.loads(b"".join(iter(lambda: caller.recv(1 << 16), b"")))
+        status = call(arguments, folder, environment)
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(BrokenPipeError):
-                stream.flush()
         caller.sendall(str(status).encode())
         os._exit(status)
 

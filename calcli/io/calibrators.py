@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,7 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.version import __version__
 from calcli.io.archives import ARCHIVE_DAMAGE
 from calcli.io.atomic import atomic_path
+from calcli.io.heads import held_array
 from calcli.io.remote import AnyPath, path_of
 
 SCHEMA = "calcli.calibrator/1"
@@ -252,9 +254,12 @@ def _read_json(data: bytes, path: AnyPath) -> Any:
 
 def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive}
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            stored = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+        arrays = {name: held_array(data, f"{path}: the array {name}") for name, data in stored.items()}
         document = json.loads(str(arrays.pop(HEADER)))
+    except CalcliError:
+        raise
     except (*DAMAGE, *ARCHIVE_DAMAGE) as error:
         raise InputError(
             f"{path} is not a calibrator, or it is damaged ({_said(error)}); fit it again, or copy it again"

@@ -96,7 +96,7 @@ def _csv_costs(path: AnyPath) -> dict[str, Row]:
 def _number(path: AnyPath, place: tuple[str, ...], value: Any) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise InputError(f"{path}: {' / '.join(place)} is {value!r}; expected a finite number")

@@ -1,8 +1,9 @@
-"""What pyarrow says of damaged data, in a sentence that names the file."""
+"""Data as pyarrow has them, and what it says of damaged ones, in a sentence that names the file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +20,15 @@ def arrow_errors(name: str, what: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeError) as error:
         said = " ".join(str(error).split())
         raise InputError(f"{name} is not a complete and valid {what}: {said.rstrip('.')}") from error
+
+
+def column_of(values: Sequence[Any]) -> Any:
+    """Return Python values as a pyarrow.Array, those of several types as JSON text."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        texts = [one if isinstance(one, str) or one is None else json.dumps(one) for one in values]
+        return pa.array(texts, pa.string())
 
 
 def sound(data: Any) -> Any:

@@ -105,7 +105,7 @@ def weights_of(pairs: Iterable[Iterable[Any]], owner: str) -> tuple[tuple[float,
     for number, pair in enumerate(pairs, 1):
         try:
             threshold, weight = map(float, pair)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"{owner}: entry {number} is {pair!r}; expected {CSV_WEIGHTS}") from None
         if not (0 <= threshold <= 1 and 0 <= weight < math.inf):
             raise InputError(f"{owner}: entry {number} is {threshold:g}, {weight:g}; expected {CSV_WEIGHTS}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
@@ -23,20 +22,18 @@ from calcli.core.state.deals import Deals, Statistic
 from calcli.core.state.sample import Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, Part, State
 from calcli.core.state.swaps import SWAPPED_DEALS, Swaps, swap_edges
+from calcli.io.archives import ARCHIVE_DAMAGE
 from calcli.io.atomic import atomic_path
+from calcli.io.heads import held_array
 from calcli.io.remote import path_of
+from calcli.io.statechecks import check_arrays, check_rows, check_told
 
 ENDING = ".calcli"
 SCHEMA = "calcli.state/1"
 HEAD = "state.json"
 MADE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
-DAMAGE = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, zipfile.BadZipFile, EOFError)
+DAMAGE: tuple[type[Exception], ...] = (*ARCHIVE_DAMAGE, ArithmeticError, TypeError, AttributeError)
 EXPECTED = "expected a state, as written by calcli evaluate --save-state"
-PLAIN = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[<|][biuf][1248])', 'fortran_order': False, "
-    rb"'shape': \((?P<shape>[0-9, ]*)\), \} *\n",
-    re.DOTALL,
-)
 BINS = tuple(one.name for one in fields(Bins))
 
 
@@ -108,8 +105,11 @@ def from_bytes(data: bytes, name: str = "state") -> State:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             head = json.loads(file.read(HEAD))
             _require_version(head, name)
-            stored = [one for one in file.namelist() if one != HEAD]
-            arrays = {one.removesuffix(".npy"): _array(file.read(one)) for one in stored}
+            stored = {one: file.read(one) for one in file.namelist() if one != HEAD}
+        arrays = {
+            one.removesuffix(".npy"): held_array(content, f"{name}: the array {one.removesuffix('.npy')}")
+            for one, content in stored.items()
+        }
         return _state(head, arrays)
     except CalcliError:
         raise
@@ -128,14 +128,6 @@ def _require_version(head: Any, name: str) -> None:
             f"calcli {__version__}, which reads version {SCHEMA.rpartition('/')[2]}"
         )
     raise ValueError(f"schema {schema!r}")
-
-
-def _array(content: bytes) -> Array:
-    """Return the array of a .npy file; the heads that numpy writes are read without its parser of Python."""
-    if plain := PLAIN.match(content):
-        shape = tuple(map(int, plain["shape"].replace(b",", b" ").split()))
-        return np.frombuffer(content, plain["type"].decode(), offset=plain.end()).reshape(shape).copy()
-    return np.load(io.BytesIO(content), allow_pickle=False)
 
 
 def _narrow(array: Array) -> Array:
@@ -189,9 +181,12 @@ def _of_deals(body: Body, deals: Deals) -> Iterator[tuple[str, Array]]:
 
 
 def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
+    check_arrays(arrays)
     head = {**told["head"], **{name: tuple(told["head"][name]) for name in ("classes", "metrics")}}
     head["lenses"] = {name: tuple(pair) for name, pair in head["lenses"].items()}
-    known = Head(**head)
+    known, facts = Head(**head), Facts(**told["facts"])
+    parts = tuple(Part(**part) for part in told["parts"])
+    check_told(known, facts, parts)
     k = len(known.classes)
     body = Body(known)
     body.sample = _sample(told["below"], arrays, known)
@@ -205,6 +200,7 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
         body.columns = {name: _shaped(values, len(body.labels)) for name, values in columns.items()}
         if len(body.labels) > UNIT_LIMIT or (body.labels >= k).any():
             raise ValueError("labels out of range")
+        check_rows(known, parts, body)
     else:
         body.deals = _deals(told["deals"], arrays, k)
         for lens, limit in told["cells"].items():
@@ -218,8 +214,7 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
     for m in told["bins"]:
         count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)
         bins[m] = Bins(count.astype(np.int64), *(values.astype(np.float64) for values in sums))
-    parts = tuple(Part(**part) for part in told["parts"])
-    return State(known, parts, Facts(**told["facts"]), bins, body)
+    return State(known, parts, facts, bins, body)
 
 
 def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:

@@ -12,6 +12,7 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.axes import classes_last
+from calcli.io.heads import Header
 from calcli.io.messages import type_in_words
 from calcli.io.remote import AnyPath
 from calcli.io.source import HeldScores, StoredScores, rows_and_columns
@@ -27,21 +28,6 @@ def native(values: Array) -> Array:
 def opened_file(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
     """Open a file that is an array, or has one in it as it is."""
     return path.open("rb")
-
-
-@dataclass(frozen=True)
-class Header:
-    """What is known of an array before it is read, and where in its file it begins."""
-
-    shape: tuple[int, ...]
-    fortran_order: bool
-    dtype: np.dtype[Any]
-    offset: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of all its values."""
-        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)

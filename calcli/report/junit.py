@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from calcli.core.comparing.policy import Checked, Outcome
+from calcli.core.language.plain import plain
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -66,5 +67,5 @@ def _named_case(path: str, name: str) -> ET.Element:
 
 
 def _clean(text: str) -> str:
-    """Replace characters that XML cannot hold."""
-    return NOT_XML.sub("\ufffd", text)
+    """Return text on one line, with escapes for control characters, and without what XML cannot hold."""
+    return NOT_XML.sub("\ufffd", plain(text))

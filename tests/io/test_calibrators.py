@@ -314,7 +314,7 @@ def test_an_archive_of_something_else_and_one_with_a_pickle(tmp_path):
     np.savez(tmp_path / "a.npz", scores=SCORES)
     refused(tmp_path / "a.npz", "no entry 'calibrator'")
     np.savez(tmp_path / "b.npz", calibrator=np.array("{}"), beta=np.array([Temperature()], dtype=object))
-    refused(tmp_path / "b.npz", "is not a calibrator, or it is damaged")
+    refused(tmp_path / "b.npz", "the array beta holds Python objects .a pickle.")
 
 
 def test_there_must_be_a_file(tmp_path):

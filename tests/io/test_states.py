@@ -86,8 +86,40 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_states_are_refused_in_a_sentence(damage):
     data = changed(to_bytes(state(300)), damage)
-    with pytest.raises(InputError, match=r"day\.calcli is damaged, or not a state"):
+    with pytest.raises(InputError, match=r"day\.calcli(: the array| is damaged, or not a state)"):
         from_bytes(data, "day.calcli")
+
+
+def array(name, make):
+    return lambda head, members: members.update({f"{name}.npy": npy(make(np.zeros(300)))})
+
+
+CHANGES = {  # found by tests/hostile
+    "labels that are no integers": array("rows/labels", lambda zeros: zeros),
+    "negative labels": array("rows/labels", lambda zeros: zeros.astype(int) - 1),
+    "hits that are no flags": array("rows/columns/hit", lambda zeros: zeros),
+    "confidences of 2": array("rows/columns/confidence", lambda zeros: zeros + 2),
+    "losses that are no numbers": array("rows/columns/log_loss", lambda zeros: zeros + np.nan),
+    "complex losses": array("rows/columns/brier", lambda zeros: zeros + 1j),
+    "text": array("rows/columns/brier", lambda zeros: zeros.astype("U8")),
+    "fewer rows than its parts": lambda head, members: head["parts"][0].update(rows=299),
+    "rows that are no number": lambda head, members: head["parts"][0].update(rows=300.0),
+    "a class twice": lambda head, members: head["head"].update(classes=["a", "b", "a"]),
+    "classes that are no text": lambda head, members: head["head"].update(classes=[1, 2, 3]),
+    "an unknown kind": lambda head, members: head["head"].update(kind="percent"),
+    "an unknown type": lambda head, members: head["head"].update(computed_in="float16"),
+    "clip above 1": lambda head, members: head["head"].update(clip=1e308),
+    "a sum of rows below 0": lambda head, members: head["facts"].update(worst_row_sum=-1),
+    "a head of an array that goes on": lambda head, members: members.update(
+        {"rows/labels.npy": npy(np.zeros(300, int)).replace(b"}", b"(", 1)}
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_numbers_that_no_state_has_are_refused(change):
+    with pytest.raises(InputError, match=r"day\.calcli"):
+        from_bytes(changed(to_bytes(state(300)), change), "day.calcli")
 
 
 @pytest.mark.parametrize("rows", [300, 21_000])

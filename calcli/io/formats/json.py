@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
-from calcli.io.damage import arrow_errors
+from calcli.io.damage import arrow_errors, column_of
 from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.names import label_names, score_names
@@ -102,14 +102,8 @@ def _of_records(records: Sequence[Mapping[str, Any]], name: str) -> Any:
 
 def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
     """Return a table; a column whose values have several types becomes text."""
-    arrays = {}
-    for head, values in columns.items():
-        try:
-            arrays[head] = pa.array(values)
-        except (pa.ArrowException, OverflowError):
-            texts = [one if isinstance(one, str) or one is None else json.dumps(one) for one in values]
-            arrays[head] = pa.array(texts, pa.string())
-    return pa.table(arrays)
+    with arrow_errors(name, "JSON file"):
+        return pa.table({head: column_of(values) for head, values in columns.items()})
 
 
 class JsonWriter(jsonl.JsonLinesWriter):

@@ -45,7 +45,7 @@ def open_file(path: AnyPath, name: str) -> Table:
         first = next(filter(None, map(bytes.strip, start.split(b"\n"))), b"")
         if any(f'"{mark}"'.encode() in first for mark in (*MARKS, FIRST)):
             every = (line for part in chain([start], parts) for line in part.split(b"\n"))
-            records = [json.loads(line) for line in every if line.strip()]
+            records = _records(every, name)
             found = harness_table(records, name) or events_table(records)
             if found is not None:
                 return MemoryTable(name, found)
@@ -54,6 +54,29 @@ def open_file(path: AnyPath, name: str) -> Table:
             parts = chain([start], parts)
         table = parsed(parts, name, lambda part, _: _parsed(pa.BufferReader(part)))
         return MemoryTable(name, _parsed(str(on_disk(path)))) if table is None else table
+
+
+def _records(lines: Iterable[bytes], name: str) -> list[dict[str, Any]]:
+    """Return the objects of lines, each as Python has it.
+
+    Raises
+    ------
+    InputError
+        If one is none.
+    """
+    records = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line.removeprefix(codecs.BOM_UTF8))
+        except ValueError as error:
+            said = str(error).partition(";")[0]
+            raise InputError(f"{name}: line {number} is not complete and valid JSON: {said}") from error
+        if not isinstance(record, dict):
+            raise InputError(f"{name}: line {number} is no JSON object; expected one on each line")
+        records.append(record)
+    return records
 
 
 def _parsed(source: Any) -> Any:

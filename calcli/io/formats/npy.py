@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import partial
-from tokenize import TokenError
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -17,13 +16,14 @@ from calcli.io import formats
 from calcli.io.arrays import Arrays, ArraySource, flat_labels
 from calcli.io.atomic import atomic_path
 from calcli.io.axes import class_axis, places_note, sample_column
+from calcli.io.heads import Header, read_header
 from calcli.io.labels import Labels
 from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath, path_of
 from calcli.io.source import LazyColumns, Source
-from calcli.io.storedarrays import Header, StoredArray, opened_file
+from calcli.io.storedarrays import StoredArray, opened_file
 from calcli.io.writing import Frame, Writer
 
 LABEL = "label"  # the column that labels from beside scores are passed on as
@@ -32,28 +32,6 @@ SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabi
 LABEL_FILE = re.compile(
     rf"(?i)((.*[_.-])?({'|'.join(LABEL_ENDINGS)})|y[_-]?(test|true|val|valid)|targs|gt)\.npy"
 )
-
-
-def read_header(file: IO[bytes], name: str) -> Header:
-    """Read the head of a .npy file.
-
-    Raises
-    ------
-    InputError
-        If it is not one, is damaged, or needs pickle.
-    """
-    try:
-        version = npy_format.read_magic(file)
-        read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-        shape, fortran_order, dtype = read(file)
-    except (ValueError, EOFError, TypeError, OverflowError, SyntaxError, RecursionError, TokenError) as error:
-        raise InputError(f"{name}: the head of this .npy file is damaged; save it again") from error
-    if dtype.hasobject:
-        raise InputError(
-            f"{name} holds Python objects (a pickle), which could run any code and is never loaded; "
-            "expected an array of numbers; save it with a numeric dtype, labels also as text"
-        )
-    return Header(shape, fortran_order, dtype, file.tell())
 
 
 @dataclass(frozen=True)

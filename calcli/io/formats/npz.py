@@ -14,7 +14,7 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.archives import ARCHIVE_DAMAGE
 from calcli.io.arrays import Archive
-from calcli.io.formats.npy import read_header
+from calcli.io.heads import read_header
 from calcli.io.remote import AnyPath
 from calcli.io.storedarrays import StoredArray, native
 from calcli.io.writing import Frame, Writer

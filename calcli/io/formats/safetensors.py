@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,8 +14,9 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.arrays import Archive
 from calcli.io.formats.npz import NpzWriter
+from calcli.io.heads import Header
 from calcli.io.remote import AnyPath
-from calcli.io.storedarrays import Header, StoredArray, native, opened_file
+from calcli.io.storedarrays import StoredArray, native, opened_file
 
 LENGTH = 8  # bytes that say how long the head is
 METADATA = "__metadata__"
@@ -50,7 +52,7 @@ def open_file(path: AnyPath, name: str) -> Archive:
             head = json.loads(file.read(length))
             classes = json.loads(head.pop(METADATA, {}).get(CLASSES, "null"))
             arrays = {array: _checked(said, size - LENGTH - length) for array, said in head.items()}
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InputError(f"{path} is truncated or damaged; copy it again") from error
     names = (*arrays, *([CLASSES] if isinstance(classes, list) and CLASSES not in arrays else []))
     return Archive(name, names, partial(_array, path, LENGTH + length, arrays, classes))
@@ -64,9 +66,12 @@ def _checked(said: dict[str, Any], held: int) -> tuple[str, tuple[int, ...], int
     ValueError
         If it is not within the file.
     """
-    kind, shape, (start, stop) = said["dtype"], tuple(map(int, said["shape"])), said["data_offsets"]
+    kind, shape = said["dtype"], tuple(map(operator.index, said["shape"]))
+    start, stop = map(operator.index, said["data_offsets"])
     if not 0 <= start <= stop <= held or any(length < 0 for length in shape):
         raise ValueError
+    if not isinstance(kind, str):
+        raise TypeError
     if kind in TYPES and stop - start != int(np.prod(shape, dtype=object)) * np.dtype(TYPES[kind]).itemsize:
         raise ValueError
     return kind, shape, start

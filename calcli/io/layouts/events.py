@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from calcli.io.damage import column_of
+
 FIELDS = ("event_id", "sample_id", "type")  # that each event has
 FIRST = "spec"  # what the first line has, and only these logs
 
@@ -23,15 +25,8 @@ def events_table(records: Sequence[Mapping[str, Any]]) -> Any:
     if not events:
         return None
     names = list(dict.fromkeys(name for event in events for name in event))
-    return pa.table({name: _array([event.get(name) for event in events]) for name in names})
+    return pa.table({name: column_of([event.get(name) for event in events]) for name in names})
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if isinstance(value, str | int | float)}
-
-
-def _array(values: Sequence[Any]) -> Any:
-    try:
-        return pa.array(values)
-    except pa.ArrowException:
-        return pa.array([None if value is None else str(value) for value in values])

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from calcli.core.language.errors import InputError
 from calcli.core.language.questions import option_names
+from calcli.io.damage import column_of
 from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
 
@@ -59,12 +60,7 @@ def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
         if isinstance(value, str | int | float) and head not in ("target", *MARKS)
     ]
     columns: dict[str, Any] = {"options": pa.array(options, OPTIONS), "target": pa.array(targets)}
-    for head in plain:
-        values = [record.get(head) for record in records]
-        try:
-            columns[head] = pa.array(values)
-        except pa.ArrowException:
-            columns[head] = pa.array([str(value) for value in values])
+    columns |= {head: column_of([record.get(head) for record in records]) for head in plain}
     return pa.table(columns)
 
 
@@ -104,25 +100,26 @@ def _log_probs(options: Any, row: Row, *, per_character: bool) -> Any:
 def _likelihoods(record: Mapping[str, Any]) -> list[float]:
     """Return the log-likelihood of each option; none if these are other answers."""
     found = []
-    for one in record.get("filtered_resps") or record.get("resps") or ():
+    stored = record.get("filtered_resps") or record.get("resps")
+    for one in stored if isinstance(stored, list) else ():
         while isinstance(one, list) and len(one) == 1:
             one = one[0]
         if not isinstance(one, list) or len(one) != 2:
             return []
         try:
             found.append(float(one[0]))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return []
     return found
 
 
 def _texts(record: Mapping[str, Any], count: int) -> list[str]:
     """Return what was asked for the likelihood of; none if that was not logged for all options."""
-    stored = record.get("arguments") or ()
-    found = [
-        list(one.values()) if isinstance(one, dict) else one
-        for one in (stored.values() if isinstance(stored, dict) else stored)
-    ]
+    stored = record.get("arguments")
+    asked = list(stored.values()) if isinstance(stored, dict) else stored
+    if not isinstance(asked, list):
+        return []
+    found = [list(one.values()) if isinstance(one, dict) else one for one in asked]
     texts = [one[1] for one in found if isinstance(one, list) and len(one) > 1 and isinstance(one[1], str)]
     return texts if len(texts) == count else []
 

@@ -25,7 +25,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if not (scores and numbers) and not case:
         return None
     first = head()
-    return Unpacked(tuple(_made(field.name, one, first) for one in field.type))
+    return Unpacked(tuple(_made(field.name, place, one, first) for place, one in enumerate(field.type)))
 
 
 def _plays_a_part(name: str) -> bool:
@@ -33,18 +33,18 @@ def _plays_a_part(name: str) -> bool:
     return bool(known) or is_confidence(name)
 
 
-def _made(owner: str, field: Any, first: Any) -> Derived:
-    """Return what becomes of a field; a confidence that stands there as text is a number."""
+def _made(owner: str, place: int, field: Any, first: Any) -> Derived:
+    """Return what becomes of the field at a place; a confidence that stands there as text is a number."""
     kind = field.type
     if pa.types.is_string(kind) and is_confidence(field.name):
-        texts = pc.struct_field(first, field.name)
+        texts = pc.struct_field(first, [place])
         there = pc.fill_null(pc.match_substring_regex(texts, r"^\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*$"), True)
         kind = pa.float64() if pc.all(there).as_py() else kind
-    return Derived(f"{owner}.{field.name}", kind, partial(_field, field.name, kind))
+    return Derived(f"{owner}.{field.name}", kind, partial(_field, place, kind))
 
 
-def _field(name: str, kind: Any, values: Any, row: Row) -> Any:
-    found = pc.struct_field(values, name)
+def _field(place: int, kind: Any, values: Any, row: Row) -> Any:
+    found = pc.struct_field(values, [place])
     return found if found.type == kind else _numbers(found, row)
 
 

@@ -1,0 +1,91 @@
+"""Heads of .npy arrays, in files of their own and in archives; nothing is read that they do not promise."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from tokenize import TokenError
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
+
+DAMAGE = (
+    ValueError,
+    EOFError,
+    TypeError,
+    OverflowError,
+    SyntaxError,
+    RecursionError,
+    MemoryError,
+    TokenError,
+)
+
+
+PLAIN = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[<|][biuf][1248])', 'fortran_order': False, "
+    rb"'shape': \((?P<shape>[0-9, ]*)\), \} *\n",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the head of a .npy file says about the array, and where that begins."""
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype[Any]
+    offset: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its values."""
+        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+
+
+def read_header(file: IO[bytes], name: str) -> Header:
+    """Read the head of a .npy file.
+
+    Raises
+    ------
+    InputError
+        If it is not one, is damaged, or needs pickle.
+    """
+    try:
+        version = npy_format.read_magic(file)
+        read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+        shape, fortran_order, dtype = read(file)
+    except DAMAGE as error:
+        raise InputError(f"{name}: the head of this .npy file is damaged; save it again") from error
+    if dtype.hasobject:
+        raise InputError(
+            f"{name} holds Python objects (a pickle), which could run any code and is never loaded; "
+            "expected an array of numbers; save it with a numeric dtype, labels also as text"
+        )
+    return Header(shape, fortran_order, dtype, file.tell())
+
+
+def held_array(content: bytes, name: str) -> Array:
+    """Return the array that the bytes of a .npy file hold; heads of numpy need no parser of Python.
+
+    Raises
+    ------
+    InputError
+        If they are none, are fewer than the head promises, or need pickle.
+    """
+    if plain := PLAIN.match(content):
+        shape = tuple(map(int, plain["shape"].replace(b",", b" ").split()))
+        header = Header(shape, False, np.dtype(plain["type"].decode()), plain.end())
+    else:
+        header = read_header(io.BytesIO(content), name)
+    end = header.offset + header.size
+    if not header.dtype.itemsize or min(header.shape, default=0) < 0 or end > len(content):
+        raise InputError(f"{name} is truncated or damaged; save it again")
+    flat = np.frombuffer(content[header.offset : end], header.dtype)
+    array = flat.reshape(header.shape[::-1]).T if header.fortran_order else flat.reshape(header.shape)
+    return array.astype(header.dtype.newbyteorder("="))

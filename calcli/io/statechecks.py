@@ -1,0 +1,74 @@
+"""What the numbers of a state must be; what somebody changed shows when it is read, not in a result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import get_args
+
+import numpy as np
+
+from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import Kind
+from calcli.core.state.state import Body, Facts, Head, Part
+
+WHOLE = re.compile(
+    r"(bins|cells)/.*/(count|counts|keys|cells)|(rows|sample)/(labels|hashes)|deals/(count|digest|infinite/.*)"
+)
+ROUNDING = 1e-6  # by which a probability may be above 1
+ANY_SIGN = re.compile(r"rows/columns/|deals/sums/|cells/.*/places|bins/.*/score|sample/scores")
+MAY_BE_INFINITE = ("rows/columns/", "sample/scores")
+
+
+def check_arrays(arrays: Mapping[str, Array]) -> None:
+    """Raise a ValueError unless all arrays hold numbers, those of rows counts."""
+    for name, array in arrays.items():
+        kinds = "iu" if WHOLE.fullmatch(name) else "biuf"
+        if array.dtype.kind not in kinds or np.isnan(array).any():
+            raise ValueError(f"{name} holds something else than {'counts' if kinds == 'iu' else 'numbers'}")
+        if not ANY_SIGN.match(name) and not (array >= 0).all():
+            raise ValueError(f"{name} holds negative numbers")
+        if not name.startswith(MAY_BE_INFINITE) and not np.isfinite(array).all():
+            raise ValueError(f"{name} holds infinite numbers")
+
+
+def check_told(head: Head, facts: Facts, parts: tuple[Part, ...]) -> None:
+    """Raise a ValueError unless the head holds text and numbers where they belong."""
+    texts = (*head.classes, head.kind_reason, head.dtype, head.labels, *head.metrics)
+    texts = (*texts, *(text for part in parts for text in (part.name, part.digest)))
+    texts = (*texts, *(text for group in head.groups.values() for pair in group.items() for text in pair))
+    counts = (facts.zeros, facts.ones, facts.tied_rows, *(part.rows for part in parts))
+    sound = (
+        all(isinstance(text, str) for text in texts)
+        and len(head.classes) == len(set(head.classes)) >= 2
+        and head.kind in get_args(Kind)
+        and head.computed_in in ("float32", "float64")
+        and isinstance(head.weighted, bool)
+        and _is_number(head.clip) and 0 <= head.clip < 1
+        and all(len(names) == 3 for names in head.lenses.values())
+        and all(type(count) is int and count >= 0 for count in counts)
+        and _is_number(facts.worst_row_sum) and facts.worst_row_sum > 0
+        and bool(parts)
+    )  # fmt: skip
+    if not sound:
+        raise ValueError("its head is not that of a state")
+
+
+def check_rows(head: Head, parts: tuple[Part, ...], body: Body) -> None:
+    """Raise a ValueError unless the columns of rows are there, of their types and within their range."""
+    columns, n = body.columns, sum(part.rows for part in parts)
+    if len(body.labels) != n:
+        raise ValueError(f"{len(body.labels)} rows, of {n} in its parts")
+    flags = {"hit", "clipped", *(name for lens in head.lenses.values() for name in lens[1:] if name)}
+    scores = {lens[0] for lens in head.lenses.values()}
+    if not (flags | scores) - {"clipped"} <= columns.keys():
+        raise ValueError("a statistic is missing")
+    for name, values in columns.items():
+        if values.dtype.kind not in ("b" if name in flags else "bf"):
+            raise ValueError(f"rows/columns/{name} is of type {values.dtype}")
+        if name in scores and len(values) and not (values.min() >= 0 and values.max() <= 1 + ROUNDING):
+            raise ValueError(f"rows/columns/{name} holds no probabilities")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and bool(np.isfinite(np.float64(value)))  # type: ignore[arg-type]

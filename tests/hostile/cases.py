@@ -1,0 +1,93 @@
+"""Cases: by two numbers the files in a folder, and the call that is made there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from calcli.core.language.figures import FIGURES
+from tests.hostile import expressions, models
+from tests.hostile.drawing import Draw, text_of
+from tests.hostile.kinds import ENDINGS, KINDS, Made
+from tests.hostile.made import Store
+from tests.hostile.options import options
+
+
+@dataclass
+class Case:
+    """A call of calcli in a folder of files.
+
+    Attributes
+    ----------
+    kind
+        What is hostile.
+    arguments
+        Behind the name of the command calcli.
+    stdin
+        The file that is piped in, if any.
+    environment
+        Variables beside those that every case has.
+    outputs
+        Where the call may write.
+    """
+
+    kind: str
+    arguments: list[str]
+    stdin: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    outputs: list[str] = field(default_factory=list)
+
+
+def make(seed: int, number: int, folder: Path, store: Store) -> Case:
+    """Write the files of a case, the same for the same numbers, and return its call."""
+    kind = kind_of(number)
+    draw = Draw(f"{seed} {number}")
+    draw.folder, draw.outputs = folder, []
+    made = KINDS[kind](draw, store)
+    command = made.command or draw.choice(READERS)
+    arguments = [command, *call(draw, store, command, made), *made.arguments]
+    arguments += options(draw, command, made.place, most=2) if draw.chance(0.4) else []
+    stdin = ""
+    readable = [text for text in arguments if text in made.place.files and (folder / text).is_file()]
+    if readable and draw.chance(0.05):
+        stdin = readable[0]
+        arguments[arguments.index(stdin)] = "-"
+    return Case(kind, [text_of(text) for text in arguments], stdin, made.environment, draw.outputs)
+
+
+def kind_of(number: int) -> str:
+    """Return the kind of a case; they take turns."""
+    return list(KINDS)[number % len(KINDS)]
+
+
+READERS = (
+    ("evaluate",) * 8 + ("inspect",) * 3 + ("fit", "apply", "plot", "compare", "check", "check", "benchmark")
+)
+
+
+def call(draw: Draw, store: Store, command: str, made: Made) -> list[str]:
+    """Return what a command needs at the least, with a short run where its usual one is long."""
+    place = made.place
+    first = [place.files[0]] if place.files else []
+    classes = min(max(len(place.classes), 2), 5)
+    if command == "fit":
+        method = expressions.method(draw) if draw.chance(0.7) else draw.choice(("auto", "temperature", "dp"))
+        return [*first, "-m", method, "-o", draw.output(draw.choice((".json", ".npz"))), "--folds", "2"]
+    if command == "apply":
+        there = [name for name in ("cal.json", "cal.npz") if (draw.folder / name).exists()]
+        cal = there[0] if there else models.calibrator(draw, store, classes, calm=True)
+        return [cal, *first, *(["-o", draw.output(draw.choice(ENDINGS))] if draw.chance(0.7) else [])]
+    if command == "plot":
+        figure = ["--figure", draw.choice(list(FIGURES))] if draw.chance(0.7) else []
+        return [*place.files, "-o", draw.output(""), *figure]
+    if command == "compare":
+        return [*first, *(place.files[1:] or first)]
+    if command == "check":
+        if draw.chance(0.2):
+            draw.outputs.append("calcli.toml")
+            return [*first, "--init"]
+        has = (draw.folder / "calcli.toml").exists()
+        return [*first, "-p", "calcli.toml" if has else models.policy(draw, store, classes, calm=True)]
+    if command == "benchmark":
+        return ["--cal", *first, "--test", *first, "--methods", expressions.methods(draw), "--jobs", "1"]
+    return [*place.files]

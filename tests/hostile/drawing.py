@@ -1,0 +1,117 @@
+"""What all generators draw from: numbers, names and texts as nobody would hope for, all by one seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NUMBERS = (
+    "0", "1", "-1", "0.5", "0.9", "1e-3", "nan", "inf", "-inf", "-0.0", "5e-324", "1e-320", "1e-45", "1e308",
+    "-1e308", "1.8e308", "3.4e38", "1e19", "9223372036854775807", "-9223372036854775808",
+    "18446744073709551615", "1" + "0" * 400, "9" * 6000, "0x10", "1_000", "1e", "½", "١", "1,5", "", "null",
+    "None", "True", "1e-400", "0.30000000000000004", " 1 ", "+1", "1e5", "2", "3", "1.0", "1.5", "1/0", "1j",
+)  # fmt: skip
+CONTROL = (
+    "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "two\nlines", "back\rhere", "tab\there", "\x7f", "\x9b31m",
+    "\u2028", "\u202egnp", "\u200b", "\n::error::planted", "::error::planted", "##[error]planted",
+    "##vso[task.complete]", "\x08\x08", "\x00",
+)  # fmt: skip
+MARKUP = (
+    "<script>planted()</script>", "<img src=x onerror=planted()>", "[link](http://planted.example)",
+    "![i](http://planted.example/x.png)", "`code`", "|", "a|b", "$x^2$", "$\\frac{", "\\alpha", "$", "_", "*",
+    "%s", "{0}", "{class}", "[bold]", "[/]", "<b>", "&amp;", "]]>", "-->", "https://planted.example",
+)  # fmt: skip
+WORDS = (
+    "cat", "dog", "0", "1", "01", "1.0", "-1", "1e3", "nan", "None", "true", "False", "inf", "a" * 300,
+    "é", "😀", "日本", "e\u0301", "Å", "a,b", "a;b", 'quo"te', "quo'te", "=1+1", "@cmd", "-dash", "--help",
+    "+plus", "", " ", "  padded ", "prob_", "prob_cat", "label", "correct", "..", ".", "/", "a/b", "p_*", "*",
+    "a:b=c", "a+b", "a=b", "predicted-class", "all", "2024-01-01", "1970-01-01T00:00:00", "12:30", "\ufeff",
+)  # fmt: skip
+
+
+class Draw(random.Random):
+    """A source of draws for one case, whose files go to a folder."""
+
+    folder: Path
+    outputs: list[str]
+
+    def chance(self, share: float) -> bool:
+        return self.random() < share
+
+    def some(self, items: Sequence[Any], most: int = 3) -> list[Any]:
+        """Return a few items, perhaps none, each at most once."""
+        return self.sample(list(items), min(len(items), self.randrange(most + 1)))
+
+    @property
+    def arrays(self) -> np.random.Generator:
+        """A generator of arrays, another one each time."""
+        return np.random.default_rng(self.getrandbits(63))
+
+    def number(self) -> str:
+        return self.choice(NUMBERS) if self.chance(0.7) else f"{self.gauss(0, 3):.3g}"
+
+    def floating(self) -> float:
+        """Return a number that may be at the end of what doubles hold, or none."""
+        try:
+            return float(self.number())
+        except ValueError:
+            return self.choice((float("nan"), float("inf"), -float("inf"), 0.0, 2.0**-149, 3.4e38))
+
+    def name(self) -> str:
+        return self.choice(self.choice((CONTROL, MARKUP, WORDS, WORDS)))
+
+    def names(self, count: int) -> list[str]:
+        """Return different names of so many classes or columns, in one of three tempers."""
+        temper = self.random()
+        if temper < 0.4:
+            return [str(n) for n in range(count)]
+        if temper < 0.6:
+            return [f"class{n}" for n in range(count)]
+        drawn = dict.fromkeys(self.name() for _ in range(count))
+        return [*drawn, *(f"other{n}" for n in range(count - len(drawn)))]
+
+    def value(self, depth: int = 0) -> Any:
+        """Return what JSON or TOML may hold: text, a number, nothing, or a few of these in each other."""
+        kind = self.random()
+        if kind < 0.3:
+            return self.name()
+        if kind < 0.7:
+            return self.choice((0, 1, -1, 10**18, 10**400, 0.5, True, False, None, self.floating()))
+        if depth > 2:
+            return []
+        inner = [self.value(depth + 1) for _ in range(self.randrange(4))]
+        return inner if kind < 0.85 else {self.name(): one for one in inner}
+
+    def file_name(self, ending: str) -> str:
+        """Return the name of a file, mostly a harmless one, without what no file system takes."""
+        if self.chance(0.9):
+            return self.choice(("preds", "t", "val", "test")) + ending
+        stem = self.choice((self.name(), "bytes\udcff", "-", "a b"))
+        return stem.replace("/", "_").replace("\0", "_")[:100].strip(".") + ending
+
+    def put(self, name: str, content: str | bytes) -> str:
+        """Write a file and return its name."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
+        return name
+
+    def output(self, ending: str) -> str:
+        """Return where a run may write; below a folder, over a folder, or nowhere, if it likes."""
+        stem = self.choice(("out", "out", "out", "deep/er/out", "taken", self.file_name("")))
+        if stem == "taken":
+            (self.folder / "taken").mkdir(exist_ok=True)
+        found = stem + (
+            ending if self.chance(0.8) else self.choice(("", ".txt", ".exe", "/", ".PNG", ".json"))
+        )
+        self.outputs.append(found)
+        return found
+
+
+def text_of(value: Any) -> str:
+    """Return text as an argument of a command, which cannot hold NUL."""
+    return str(value).replace("\0", "")

@@ -1,0 +1,211 @@
+"""The kinds of cases: what is hostile in each, from files of predictions to the width of a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import get_args
+
+from calcli.core.language.systems import System
+from tests.hostile import expressions, files, heads, models, sidefiles, tables
+from tests.hostile.damage import damaged
+from tests.hostile.drawing import Draw
+from tests.hostile.made import Store, sound
+from tests.hostile.options import Place, options
+
+ENDINGS = (".csv", ".npy", ".npz", ".parquet", ".jsonl", ".arrow", ".json")
+
+
+@dataclass
+class Made:
+    """What a generator has made: the files to read, what is in them, and more arguments.
+
+    Without a command any that reads predictions may be taken.
+    """
+
+    place: Place
+    arguments: list[str] = field(default_factory=list)
+    command: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def _place(columns: tables.Columns, *names: str) -> Place:
+    labels = files.labels_of(columns)
+    known = list(dict.fromkeys(map(str, labels.ravel()[:200].tolist())))[:10]
+    rows = len(columns[0][1]) if columns else 0
+    return Place(names, [name for name, _ in columns], known, rows)
+
+
+def _a_table(draw: Draw, store: Store) -> Made:
+    """Sizes, names and layouts, all of them as they should be, but for the names."""
+    columns = tables.table(draw)
+    return Made(_place(columns, files.write(draw, columns)))
+
+
+def _broken_table(draw: Draw, store: Store) -> Made:
+    columns = tables.broken(draw, tables.table(draw, calm=draw.chance(0.7)))
+    return Made(_place(columns, files.write(draw, columns)))
+
+
+def _two_tables(draw: Draw, store: Store) -> Made:
+    columns = tables.table(draw, calm=True)
+    others = tables.broken(draw, columns) if draw.chance(0.7) else tables.table(draw, calm=True)
+    names = files.write(draw, columns, stem="a"), files.write(draw, others, stem="b")
+    return Made(
+        _place(columns, *names), command=draw.choice(("compare", "evaluate", "check", "plot", "benchmark"))
+    )
+
+
+def _a_folder(draw: Draw, store: Store) -> Made:
+    columns = tables.table(draw, calm=True)
+    forms = ("csv", "parquet", "npy", "jsonl", "arrow")
+    usual = draw.choice(forms)
+    for part in range(draw.choice((1, 2, 3))):
+        own = [(name, values[part:]) for name, values in columns]
+        own = tables.broken(draw, own) if draw.chance(0.2) else own
+        files.write(draw, own, usual if draw.chance(0.95) else draw.choice(forms), f"parts/{part}")
+    if draw.chance(0.2):
+        draw.put("parts/" + draw.choice((".hidden", "notes.txt", "_SUCCESS", "x.pkl")), b"\x80\x04")
+    return Made(_place(columns, "parts"))
+
+
+def _damaged_file(form: str) -> Callable[[Draw, Store], Made]:
+    def made(draw: Draw, store: Store) -> Made:
+        columns = tables.table(draw, calm=True)
+        name = files.write(draw, columns, form, "t")
+        draw.put(name, damaged(draw, (draw.folder / name).read_bytes()))
+        return Made(_place(columns, name))
+
+    return made
+
+
+def _head(of: Callable[[Draw], bytes], ending: str) -> Callable[[Draw, Store], Made]:
+    def made(draw: Draw, store: Store) -> Made:
+        draw.put(f"t{ending}", of(draw))
+        sidefiles.labels_file(draw, 40, ["0", "1", "2"])
+        beside = ["--labels", "labels.npy"] if ending == ".npy" else []
+        command = draw.choice(("evaluate", "evaluate", "inspect", "fit"))
+        return Made(Place([f"t{ending}"], rows=40), beside, command)
+
+    return made
+
+
+def _sound(draw: Draw, classes: int = 0) -> Place:
+    """Write sound rows of a few classes."""
+    count = classes or draw.choice((2, 3))
+    return Place([draw.put("t.csv", sound(count))], ("label", "country"), [str(n) for n in range(count)])
+
+
+def _options(draw: Draw, store: Store) -> Made:
+    command = draw.choice(("evaluate", "inspect", "fit", "apply", "plot", "compare", "check", "benchmark"))
+    place = _sound(draw)
+    return Made(place, options(draw, command, place, most=4), command)
+
+
+def _simulation(draw: Draw, store: Store) -> Made:
+    command = draw.choice(("simulate", "simulate", "study"))
+    system = draw.choice(get_args(System)) if draw.chance(0.95) else draw.name()
+    given = [system, *options(draw, command, Place([]), most=2)]
+    if command == "simulate":
+        return Made(Place([]), [*given, "--rows", "40", "-o", draw.output(draw.choice(ENDINGS))], command)
+    return Made(
+        Place([]),
+        [*given, "--series", "3", "--rows", "10,40", "--metrics", expressions.metrics(draw)],
+        command,
+    )
+
+
+def _expressions(draw: Draw, store: Store) -> Made:
+    place = _sound(draw)
+    command = draw.choice(("evaluate", "evaluate", "compare", "fit", "plot", "explain", "benchmark"))
+    text = expressions.metrics(draw)
+    if command == "explain":
+        return Made(Place([]), [draw.choice((text, expressions.method(draw), draw.name()))], command)
+    return Made(
+        place, ["--metrics", text] if command in ("evaluate", "compare", "benchmark") else [], command
+    )
+
+
+def _side_files(draw: Draw, store: Store) -> Made:
+    place = _sound(draw)
+    names = list(place.classes)
+    given: dict[str, Callable[[], list[str]]] = {
+        "costs": lambda: ["--costs", sidefiles.side_file(draw, "costs", names)],
+        "priors": lambda: ["--priors", sidefiles.side_file(draw, "priors", names)],
+        "groups": lambda: [
+            "--class-groups", "kind=" + sidefiles.side_file(draw, "groups", names),
+            "--metrics", "ece:lens=kind",
+        ],
+        "weights": lambda: [
+            "--threshold-weights", "mine=" + sidefiles.side_file(draw, "weights", names),
+            "--metrics", "weighted_risk:weights=mine",
+        ],
+    }  # fmt: skip
+    return Made(place, given[draw.choice(list(given))](), draw.choice(("evaluate", "evaluate", "compare")))
+
+
+def _labels(draw: Draw, store: Store) -> Made:
+    scores = tables.scores(draw, 40, 3)
+    draw.put("t.npy", files.npy(scores))
+    labels = ["--labels", sidefiles.labels_file(draw, 40, ["0", "1", "2"])]
+    return Made(
+        Place(["t.npy"], rows=40), labels, draw.choice(("evaluate", "evaluate", "inspect", "fit", "apply"))
+    )
+
+
+def _calibrators(draw: Draw, store: Store) -> Made:
+    place = _sound(draw)
+    name = models.calibrator(draw, store, len(place.classes))
+    if draw.chance(0.2):
+        return Made(place, ["--calibrator", name, "--figure", "calibration-map"], "plot")
+    return Made(place, [], "apply")
+
+
+def _states(draw: Draw, store: Store) -> Made:
+    names = [models.state(draw, store, 3, f"{name}.calcli") for name in draw.choice(("a", "a", "ab"))]
+    command = draw.choice(("evaluate", "evaluate", "merge", "compare", "inspect", "check"))
+    given = ["-o", draw.output(".calcli")] if command == "merge" else []
+    return Made(Place(names), given, command)
+
+
+def _policies(draw: Draw, store: Store) -> Made:
+    place = _sound(draw)
+    models.policy(draw, store, len(place.classes))
+    given = ["--baseline", place.files[0]] if draw.chance(0.4) else []
+    if draw.chance(0.3):
+        given = ["--baseline", models.report(draw, store, len(place.classes))]
+    form = draw.choice(("table", "json", "markdown", "junit", "github"))
+    return Made(place, [*given, "--format", form], "check")
+
+
+def _terminals(draw: Draw, store: Store) -> Made:
+    """Encodings, widths and places that no programmer has."""
+    environment = {
+        "PYTHONIOENCODING": draw.choice(("ascii", "latin-1", "utf-8", "koi8-r", "cp1252")),
+        "COLUMNS": draw.choice(("0", "1", "20", "-5", "x", "100000")),
+        "LC_ALL": draw.choice(("C", "POSIX", "none")),
+        "NO_COLOR": draw.choice(("", "1")),
+    }
+    columns = tables.table(draw, calm=True)
+    return Made(_place(columns, files.write(draw, columns)), environment=environment)
+
+
+KINDS: dict[str, Callable[[Draw, Store], Made]] = {
+    "tables": _a_table,
+    "broken tables": _broken_table,
+    "two tables": _two_tables,
+    "folders": _a_folder,
+    **{f"damaged {form}": _damaged_file(form) for form in files.WRITERS},
+    "npy heads": _head(heads.npy_file, ".npy"),
+    "npz heads": _head(heads.npz_file, ".npz"),
+    "safetensors heads": _head(heads.safetensors_file, ".safetensors"),
+    "options": _options,
+    "simulations": _simulation,
+    "expressions": _expressions,
+    "side files": _side_files,
+    "labels": _labels,
+    "calibrators": _calibrators,
+    "states": _states,
+    "policies": _policies,
+    "terminals": _terminals,
+}

@@ -1,0 +1,88 @@
+"""Faults planted into calcli, which the harness must see: `python -m tests.hostile.planted` tries all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from calcli.core.language.errors import InputError
+from calcli.io import read
+from tests.hostile import hunting, running
+from tests.hostile.cases import Case
+
+
+def _left() -> None:
+    Path("left").mkdir()
+    raise InputError("refused")
+
+
+def _traced() -> None:
+    print("Traceback (most recent call last):", file=sys.stderr)
+    sys.exit(2)
+
+
+def _busy() -> None:
+    while True:
+        pass
+
+
+def _raised(error: BaseException) -> Callable[[], None]:
+    def raise_it() -> None:
+        raise error
+
+    return raise_it
+
+
+PLANTS: dict[str, Callable[[], Any]] = {  # by a part of what the harness says of them
+    "bug in calcli (KeyError: 'planted')": _raised(KeyError("planted")),
+    "internals on standard error: Traceback": _traced,
+    "UserWarning: planted": lambda: warnings.warn("planted", UserWarning, stacklevel=1),
+    "changed: work/stray": lambda: Path("stray").touch(),
+    "changed: work/t.csv": lambda: os.utime("t.csv", (0, 0)),
+    "left behind: work/left": _left,
+    "changed: home/stray": lambda: (Path.home() / "stray").touch(),
+    "outside: open": lambda: (Path(os.environ["MPLCONFIGDIR"]) / "stray").touch(),
+    "outside: os.mkdir": lambda: (Path(os.environ["MPLCONFIGDIR"]) / "stray_folder").mkdir(),
+    r"raw text on standard output: '\x1b[31m": lambda: print("\x1b[31m"),
+    r"raw text on standard error: 'calcli: \x1b": lambda: print("calcli: \x1b[31m", file=sys.stderr),
+    "raw text on standard output: '::error": lambda: print("::error::planted"),
+    "not a remark: said": lambda: print("said", file=sys.stderr),
+    "long: 5000 characters": _raised(InputError("x" * 4992)),
+    "status 3": lambda: sys.exit(3),
+    "no sentence": lambda: sys.exit(2),
+    "crash: signal 11": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "slow: ": _busy,
+    "large: ": lambda: bytearray(200_000_000),
+    "memory: calcli: not enough memory": _raised(MemoryError()),
+}
+
+
+def try_all() -> dict[str, list[str]]:
+    """Return what the harness says of each fault."""
+    plants = list(PLANTS)
+
+    def make(seed: int, number: int, folder: Path, store: object) -> Case:
+        (folder / "t.csv").write_text("label,prob_0,prob_1\n0,0.5,0.5\n1,0.5,0.5\n")
+        environment = {"PLANT": plants[number]} if number < len(plants) else {}
+        return Case("planted", ["evaluate", "t.csv", "-o", "out"], environment=environment, outputs=["out"])
+
+    known_format = read.known_format
+
+    def planted(*given: Any) -> Any:
+        PLANTS.get(os.environ.get("PLANT", ""), lambda: None)()
+        return known_format(*given)
+
+    hunting.make, read.known_format = make, planted
+    running.SECONDS, running.MEGABYTES = 4, 250
+    numbers = range(len(plants) + 1)
+    return dict(zip([*plants, ""], (one.verdicts for one in hunting.hunt(0, numbers, 1)), strict=True))
+
+
+if __name__ == "__main__":
+    print(json.dumps(try_all()))

@@ -1,0 +1,80 @@
+"""Some hundred hostile cases; and planted faults, which the harness must see."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from calcli.cli.main import app
+from tests.hostile import files
+from tests.hostile.cases import make
+from tests.hostile.drawing import Draw
+from tests.hostile.kinds import KINDS
+from tests.hostile.made import Store
+from tests.hostile.options import declared
+from tests.hostile.planted import PLANTS
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES, PARTS = 320, 4
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    call = [sys.executable, "-m", *arguments]
+    return subprocess.run(call, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_hostile_cases_end_as_promised(part):
+    size = CASES // PARTS
+    done = run("tests.hostile", "--cases", str(size), "--first", str(part * size), "--jobs", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{size} cases of" in done.stdout
+    assert " 0 faults" in done.stdout
+
+
+def test_planted_faults_are_seen():
+    done = run("tests.hostile.planted")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.pop("") == []
+    assert found.keys() == PLANTS.keys()
+    for told, verdicts in found.items():
+        assert any(told in verdict for verdict in verdicts), f"{told}: {verdicts}"
+
+
+def stand_in(store: Store, name: str, classes: int, arguments: list[str]) -> bytes:
+    """Return something in place of what calcli makes."""
+    if name.endswith(("json", "toml")):
+        return b'{"schema": "calcli", "parameters": {"temperature": 2.0}}'
+    return files.WRITERS["npz"](Draw("archive"), [("label", [0, 1])])
+
+
+@pytest.mark.parametrize("number", range(len(KINDS)), ids=list(KINDS))
+def test_a_number_gives_a_case_again(number, tmp_path, monkeypatch):
+    monkeypatch.setattr(Store, "_made", stand_in)
+    made = []
+    for folder in (tmp_path / "once", tmp_path / "again", tmp_path / "other"):
+        folder.mkdir()
+        case = make(8 if folder.name == "other" else 7, number, folder, Store(tmp_path))
+        made.append(
+            (case, {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")})
+        )
+    assert made[0] == made[1]
+    assert made[0] != made[2]
+    assert made[0][0].kind == list(KINDS)[number]
+
+
+@pytest.mark.parametrize("command", [one.callback.__name__ for one in app.registered_commands])
+def test_options_are_those_that_are_declared(command):
+    """The harness reads declarations; the command line is made of the same."""
+    known = {name for one in get_command(app).commands[command].params for name in one.opts}
+    found = {one.name for one in declared(command)}
+    assert found <= known
+    assert {name for name in known - found if name.startswith("--")} <= {"--help"}

@@ -1,0 +1,129 @@
+"""What hostile cases found, each mended where it began."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.temperature import Temperature
+from calcli.core.language.errors import InputError
+from calcli.io.calibrators import load_calibrator, save_calibrator
+from calcli.io.costs import read_costs, read_priors
+from calcli.io.groups import weights_of
+from calcli.io.heads import held_array
+from calcli.io.read import read
+from tests.io.samples import parquet_file, refused, scores_of
+
+HARNESS = {
+    "target": 0,
+    "resps": [[["-1.5", "False"]], [["-0.5", "False"]]],
+    "arguments": [["q", " a"], ["q", " b"]],
+}
+
+
+def npy(array) -> bytes:
+    with io.BytesIO() as file:
+        np.save(file, array)
+        return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "change", [(b"}", b"("), (b"'shape'", b"'chape'"), (b"(3, 4)", b"(3*3,)"), (b"4)", b"9)")]
+)
+def test_arrays_whose_heads_promise_something_else(change):
+    whole = npy(np.zeros((3, 4)))
+    np.testing.assert_array_equal(held_array(whole, "x"), np.zeros((3, 4)))
+    with pytest.raises(InputError, match=r"x(: the head of this .npy file| is truncated or damaged)"):
+        held_array(whole.replace(*change, 1), "x")
+
+
+def test_a_calibrator_with_the_head_of_an_array_that_goes_on(tmp_path):
+    calibrator = Temperature()
+    calibrator.parameters = {"temperature": 2.0}
+    save_calibrator(CalibratorRecord(calibrator, ("0", "1"), False, (), {}), tmp_path / "c.npz")
+    with zipfile.ZipFile(tmp_path / "c.npz") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "d.npz", "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content.replace(b"}", b"(", 1) if name == "temperature.npy" else content)
+    with pytest.raises(
+        InputError, match=r"d.npz: the array temperature: the head of this .npy file is damaged"
+    ):
+        load_calibrator(tmp_path / "d.npz")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"resps": [[', "line 2 is not complete and valid JSON"),
+        ("[3]", "line 2 is no JSON object"),
+    ],
+)
+def test_samples_of_the_harness_on_broken_lines(line, message, tmp_path):
+    (tmp_path / "t.jsonl").write_text(f"{json.dumps(HARNESS)}\n{line}\n")
+    refused(tmp_path / "t.jsonl", message)
+
+
+@pytest.mark.parametrize("change", [{"arguments": 5}, {"arguments": {"a": 3}}, {"id": 10**400}, {"id": True}])
+def test_samples_of_the_harness_with_odd_fields(change, tmp_path):
+    lines = [json.dumps({"id": 1, **HARNESS}), json.dumps(HARNESS | change)]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines) + "\n")
+    scores = scores_of(read(tmp_path / "t.jsonl"))
+    np.testing.assert_allclose(np.exp(scores), [[1 / (1 + np.e), np.e / (1 + np.e)]] * 2)
+
+
+def test_samples_without_log_likelihoods(tmp_path):
+    (tmp_path / "t.jsonl").write_text(json.dumps(HARNESS | {"resps": 5}) + "\n")
+    refused(tmp_path / "t.jsonl", "t.jsonl")
+
+
+def test_text_that_no_encoding_has_in_json(tmp_path):
+    (tmp_path / "t.json").write_text('[{"label": "\\ud800", "prob_a": 0.5, "prob_b": 0.5}]')
+    refused(tmp_path / "t.json", "t.json is not a complete and valid JSON file: .*surrogates")
+
+
+@pytest.mark.parametrize("names", [(".x", ".", "a.b"), ("[0]", "*", "prob")])
+def test_objects_of_scores_with_names_that_are_paths(names, tmp_path):
+    probs = np.random.default_rng(3).dirichlet(np.ones(3), size=8)
+    rows = [dict(zip(names, row.tolist(), strict=True)) for row in probs]
+    kind = pa.struct([(name, pa.float64()) for name in names])
+    labels = [names[n] for n in probs.argmax(axis=1)]
+    found = read(parquet_file(tmp_path, label=labels, probs=pa.array(rows, kind)))
+    np.testing.assert_array_equal(scores_of(found), probs)
+    np.testing.assert_array_equal(found.labels, probs.argmax(axis=1))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"data_offsets": [0.0, 960.0]},
+        {"data_offsets": "01"},
+        {"shape": [40, "3"]},
+        {"shape": [40.0, 3.0]},
+        {"dtype": 3},
+        {"dtype": ["F64"]},
+    ],
+)
+def test_tensors_whose_head_is_of_other_types(said, tmp_path):
+    head = json.dumps(
+        {"scores": {"dtype": "F64", "shape": [40, 3], "data_offsets": [0, 960], **said}}
+    ).encode()
+    (tmp_path / "t.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + bytes(960))
+    refused(tmp_path / "t.safetensors", "t.safetensors is truncated or damaged; copy it again")
+
+
+def test_side_files_with_numbers_beyond_all_doubles(tmp_path):
+    (tmp_path / "p.json").write_text(json.dumps({"a": 10**400, "b": 0.5}))
+    (tmp_path / "c.json").write_text(json.dumps({"a": {"a": 0, "b": 10**400}, "b": {"a": 1, "b": 0}}))
+    with pytest.raises(InputError, match=r"p.json: a is 10+; expected a finite number"):
+        read_priors(str(tmp_path / "p.json"))
+    with pytest.raises(InputError, match=r"c.json: a / b is 10+; expected a finite number"):
+        read_costs((str(tmp_path / "c.json"),))
+    with pytest.raises(InputError, match="mine: entry 1 is"):
+        weights_of([(0, 10**400)], "mine")
