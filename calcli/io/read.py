@@ -28,7 +28,8 @@ from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
 from calcli.io.ignored import without_labels, without_missing_values
-from calcli.io.labels import Labels, class_names, match
+from calcli.io.labels import Labels, class_names
+from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.messages import Place, type_in_words
@@ -256,13 +257,13 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         raise InputError(_other_rows(found, labels_from, len(labels)))
     found, labels = _without(found, labels, options)
     place, rows = found.place, len(labels)
-    classes = class_names(found.classes, columns, labels, options, place)
+    classes = class_names(found.classes, columns, labels.seen, options, place)
     if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:
-        labels = labels.against_rest(own)
-    matched = match(labels, classes, place)
+        labels = labels.held().against_rest(own)
     swapped = columns == 2 and options.positive == classes[0]
+    matched = labels.matched(classes, place, swapped=swapped)
     if swapped:
-        classes, matched = classes[::-1], 1 - matched
+        classes = classes[::-1]
     weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
     notes = [*found.notes]
     if options.limit is not None and options.limit < rows:
@@ -296,12 +297,14 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 
-def _without(found: Source, labels: Labels, options: ReadOptions) -> tuple[Source, Labels]:
+def _without(
+    found: Source, labels: Labels | LabelColumn, options: ReadOptions
+) -> tuple[Source, Labels | LabelColumn]:
     """Return what was found without the rows that are to be left out; tables have left theirs out before."""
     if options.drop_missing and isinstance(found, ArraySource):
-        found, labels = without_missing_values(found, labels)
+        found, labels = without_missing_values(found, labels.held())
     if options.ignore_label and found.classes != WRONG_RIGHT:
-        found, labels = without_labels(found, labels, options.ignore_label)
+        found, labels = without_labels(found, labels.held(), options.ignore_label)
     return found, labels
 
 

@@ -13,6 +13,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Held, Kind
 from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels
+from calcli.io.labelstreams import LabelColumn
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 
@@ -153,7 +154,7 @@ class Source(ABC):
     kind_reason: str = ""
     percent: bool = False
     by_rank: bool = False
-    labels: Labels | None = None
+    labels: Labels | LabelColumn | None = None
     labels_from: str = ""
     weights: Array | None = None
     columns: LazyColumns = field(default_factory=LazyColumns)

@@ -29,19 +29,23 @@ def refuse_systems(found: Source, folder: str) -> None:
         If they do; it says how to take them for systems, and how for one data set.
     """
     files, rows = len(found.place.parts), found.scores.shape[0]
-    if files < 2 or found.labels is None or rows % files or len(found.labels.codes) != rows:
+    if files < 2 or found.labels is None or rows % files or len(found.labels) != rows:
         return
     size = rows // files
     if any(known not in (0, size) for _, known in found.place.parts):
         return
-    labels = found.labels.codes.reshape(files, size)
-    same = ""
-    if size >= FEWEST and _alike(labels) and np.ptp(labels[0]) > 0:
+    same, labels = "", found.labels
+    if size >= FEWEST and labels.repeated(size):
         same = f"the same {size:,} labels in the same order"
     else:
         named = (name for name in found.columns if name.lower() in ID_NAMES)
         same = next(
-            (f"the same ids in column {name!r}" for name in named if _same_ids(found, name, labels)), ""
+            (
+                f"the same ids in column {name!r}"
+                for name in named
+                if _same_ids(found, name, labels.codes.reshape(files, size))
+            ),
+            "",
         )
     if same:
         _refuse(folder, [name for name, _ in found.place.parts], same)

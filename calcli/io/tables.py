@@ -15,6 +15,9 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct, labels_in
+from calcli.io.labelcolumns import label_column
+from calcli.io.labels import Labels
+from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts import ANSWERS, RANKS
 from calcli.io.layouts.answers import (
     Answers,
@@ -146,7 +149,7 @@ class Table(Contents):
             kind_reason=roles.kind_reason,
             by_rank=ranked is not None,
             percent=packed is not None and packed.percent,
-            labels=None if roles.label is None else labels_in(self, roles.label, names),
+            labels=None if roles.label is None else self._labels(roles.label, names),
             labels_from=f'column "{roles.label}"',
             weights=None if options.weights is None else column_values(self, options.weights),
             columns=LazyColumns(columns),
@@ -157,6 +160,10 @@ class Table(Contents):
             doubts=roles.doubts,
             considered=roles.considered,
         )
+
+    def _labels(self, name: str, names: tuple[str, ...]) -> Labels | LabelColumn:
+        held = partial(labels_in, self, name, names)
+        return (None if names else label_column(self, name, held)) or held()
 
     def answers(self, answers: Answers, options: ReadOptions) -> TableSource:
         """Return the confidence as the one score, and read what is right."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.labels import in_order
 from calcli.core.data.logspace import SUM_ROUNDING
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.settings import Precision
@@ -58,9 +59,10 @@ class Block:
         (n,) natural logarithm of the label's probability, computed in log space; may be -inf.
     """
 
-    def __init__(self, scores: Floats, rows: slice, predictions: Predictions, buffer: Floats) -> None:
-        self.rows, self.scores = rows, scores
-        self.labels = predictions.labels[rows]
+    def __init__(
+        self, scores: Floats, rows: slice, labels: Array, predictions: Predictions, buffer: Floats
+    ) -> None:
+        self.rows, self.scores, self.labels = rows, scores, labels
         self.weights = None if predictions.weights is None else predictions.weights[rows]
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
@@ -263,10 +265,12 @@ def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[
     dtype = working_dtype(predictions, precision)
     rows = max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize))
     buffer = np.empty(rows * predictions.n_classes, dtype)
+    labels_of = in_order(predictions.labels)
     start = 0
     for scores in predictions.scores.blocks(rows):
         stop = start + len(scores)
-        yield Block(scores, slice(start, stop), predictions, buffer)
+        where = slice(start, stop)
+        yield Block(scores, where, labels_of(where), predictions, buffer)
         start = stop
 
 

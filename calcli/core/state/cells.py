@@ -6,7 +6,7 @@ hold depends on the rows alone, not on their order or on how they were parted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,10 +19,11 @@ from calcli.core.problems.problem import Problem, keys_of
 from calcli.core.state.grid import PLACES, grid_edges, grid_place
 
 TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
-ADDED = 1 << 20  # scores whose places are added up in doubles, which hold their sum
+ADDED = 1 << 18  # scores whose places are added up in doubles, which hold their sum
 HALF_PLACES = PLACES // 2
 HALF = 1 << HALF_PLACES
-WAITING = 1 << 18  # rows at least that are sorted together
+WAITING = 1 << 18, 1 << 21  # rows that are sorted together, at least and at most
+COUNTS = np.uint32  # of rows with one score: as narrow as can be, as there are millions of scores
 Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
 
 
@@ -67,21 +68,42 @@ class ExactCells:
         """Return the cells of (n,) rows; without weights their keys are sorted in place."""
         if weights is None:
             keys.sort()
-            ends = np.flatnonzero(is_run_end(keys)) + 1
-            return cls(keys[ends - 1], (np.diff(ends, prepend=0),))
-        return cls.joined([cls(keys, (np.ones(len(keys), np.int64), weights, np.square(weights)))])
-
-    @classmethod
-    def joined(cls, parts: Iterable[ExactCells]) -> Self:
-        """Return the cells of all rows of some parts."""
-        parts = [*parts]
-        keys = np.concatenate([part.keys for part in parts])
+            last = is_run_end(keys)
+            ends = np.flatnonzero(last)
+            counts = np.empty(len(ends), COUNTS)
+            counts[:1] = ends[:1] + 1
+            counts[1:] = ends[1:] - ends[:-1]
+            return cls(keys[last], (counts,))
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
         starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else order
-        sums = zip(*(part.sums for part in parts), strict=True)
-        added = (np.add.reduceat(np.concatenate(one)[order], starts) if len(keys) else one[0] for one in sums)
-        return cls(keys[starts], tuple(added))
+        sums = np.ones(len(keys), np.int64), weights[order], np.square(weights)[order]
+        return cls(keys[starts], tuple(np.add.reduceat(one, starts) if len(keys) else one for one in sums))
+
+    def joined(self, other: ExactCells) -> ExactCells:
+        """Return the cells of both, made in little more memory than they have."""
+        if not len(self.keys) or not len(other.keys):
+            return self if len(self.keys) else other
+        at = np.searchsorted(self.keys, other.keys)
+        known = self.keys.take(at, mode="clip") == other.keys
+        common, new = at[known], np.flatnonzero(~known)
+        places = at[new]
+        places += np.arange(len(new))
+        old = np.ones(len(self.keys) + len(new), np.bool_)
+        old[places] = False
+
+        def both(mine: Array, others: Array) -> Array:
+            found = np.empty(len(old), mine.dtype)
+            found[old] = mine
+            found[places] = others[new]
+            return found
+
+        sums = []
+        for mine, others in zip(self.sums, other.sums, strict=True):
+            added = mine.astype(_type_of_sums(mine, others))
+            added[common] += others[known].astype(added.dtype, copy=False)
+            sums.append(both(added, others))
+        return ExactCells(both(self.keys, other.keys), tuple(sums))
 
     @property
     def score(self) -> Floats:
@@ -94,23 +116,26 @@ class ExactCells:
         return (self.keys & 1).astype(np.bool_)
 
     @property
-    def _distinct(self) -> Array:
+    def distinct(self) -> int:
+        """The number of distinct scores."""
+        if not len(self.keys):
+            return 0
         scores = self.keys >> 1
-        return scores[is_run_end(scores)] if len(scores) else scores
-
-    def union_size(self, other: ExactCells) -> int:
-        """Return the number of distinct scores here or there."""
-        own, others = self._distinct, other._distinct
-        if not len(own) or not len(others):
-            return len(own) + len(others)
-        at = np.minimum(np.searchsorted(own, others), len(own) - 1)
-        return len(own) + int(np.count_nonzero(own[at] != others))
+        return 1 + int(np.count_nonzero(scores[1:] != scores[:-1]))
 
     def problem(self) -> Problem:
         """Return the induced problem."""
         count, *more = self.sums
         weight, squares = more or [count.astype(np.float64)] * 2
-        return Problem(self.score, self.outcome, weight, None, count, squares)
+        return Problem(self.score, self.outcome, weight, None, count.astype(np.int64), squares)
+
+
+def _type_of_sums(first: Array, second: Array) -> np.dtype[Any]:
+    """Return the type for sums of both: of counts a narrow one while it holds them."""
+    if first.dtype.kind == "f":
+        return first.dtype
+    total = int(first.sum(dtype=np.int64)) + int(second.sum(dtype=np.int64))
+    return np.dtype(COUNTS if total <= np.iinfo(COUNTS).max else np.int64)
 
 
 class GridCells:
@@ -198,6 +223,7 @@ class ScoreCells:
         unsigned = np.uint32 if dtype == np.float32 else np.uint64
         self._exact: ExactCells | None = ExactCells(np.empty(0, unsigned), none)
         self._rows: list[tuple[NDArray[np.unsignedinteger[Any]], Floats | None]] = []
+        self._waiting = min(max(WAITING[0], self.limit + self.limit // 4), WAITING[1])
         self._grid: GridCells | None = None
         self._weighted, self._dtype = weighted, dtype
 
@@ -248,7 +274,7 @@ class ScoreCells:
             self._grid.add(score, outcome, sums)
         elif len(score):
             self._rows.append((keys_of(score, outcome), weights))
-            if sum(len(keys) for keys, _ in self._rows) > max(WAITING, self.limit + self.limit // 4):
+            if sum(len(keys) for keys, _ in self._rows) > self._waiting:
                 self._settle()
 
     def merge(self, other: ScoreCells) -> None:
@@ -283,21 +309,20 @@ class ScoreCells:
     def _settle(self) -> None:
         """Sort the rows that wait."""
         if self._rows:
-            keys, weights = zip(*self._rows, strict=True)
+            parts, weights = zip(*self._rows, strict=True)
             self._rows = []
             joined = None if weights[0] is None else np.concatenate(weights)
-            self._join(ExactCells.of(np.concatenate(keys), joined))
+            keys = np.concatenate(parts)
+            del parts  # they take as much memory
+            self._join(ExactCells.of(keys, joined))
 
     def _join(self, other: ExactCells) -> None:
-        own = self._exact
-        if own is not None and own.union_size(other) > self.limit:
-            self._coarsen()
-            own = None
-        if own is None:
-            assert self._grid is not None
+        if self._exact is not None:
+            self._exact = self._exact.joined(other)
+            if self._exact.distinct > self.limit:
+                self._coarsen()
+        elif self._grid is not None:
             self._grid.add(other.score, other.outcome, other.sums)
-        elif len(other.keys):
-            self._exact = ExactCells.joined([own, other]) if len(own.keys) else other
 
     def _coarsen(self) -> None:
         if self._exact is not None:

@@ -87,3 +87,14 @@ def test_the_form_depends_on_the_union_alone():
     halves = [(half, half > 0.5, None) for half in np.split(score, [20])]
     assert cells_of(halves, 41, np.float64).exact
     assert not cells_of(halves, 40, np.float64).exact
+
+
+@pytest.mark.parametrize("copies", [200, 2**32 - 5])
+def test_counts_that_outgrow_their_type(copies):
+    """Counts are stored as narrow as they are."""
+    keys = np.array([1, 6], np.uint32)
+    narrow = {"keys": keys, "count": np.array([copies, 1]).astype(np.min_scalar_type(copies))}
+    cells = ScoreCells.of_arrays(10, narrow)
+    for _ in range(3):
+        cells.merge(ScoreCells.of_arrays(10, narrow))
+    assert cells.arrays()["count"].tolist() == [4 * copies, 4]

@@ -1,0 +1,82 @@
+"""Label columns of very many rows: their values are looked at once, and read again with the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calcli.core.data.arrays import Array
+from calcli.io.columnscores import holds_of
+from calcli.io.labels import Labels
+from calcli.io.labelstreams import LabelColumn
+
+if TYPE_CHECKING:
+    from calcli.io.tables import Table
+
+MANY_ROWS = 5_000_000  # above which labels are not kept
+WIDEST = 1 << 16  # range of integers that may be labels
+
+
+def label_column(table: Table, name: str, held: Callable[[], Labels]) -> LabelColumn | None:
+    """Return a column of very many labels that are integers or text, unless one is missing; else None."""
+    rows, kind = sum(count for _, count in table.place.parts), table.schema.field(name).type
+    if rows <= MANY_ROWS or pa.types.is_dictionary(kind):
+        return None
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return _of_numbers(table, name, rows, held)
+    return _of_text(table, name, rows, held) if holds_of(kind) == "text" else None
+
+
+def _of_numbers(table: Table, name: str, rows: int, held: Callable[[], Labels]) -> LabelColumn | None:
+    low, present = 0, np.empty(0, np.bool_)
+    for column in _columns(table, name):
+        if column.null_count:
+            return None
+        if not len(column):
+            continue
+        codes = _integers(column)
+        least, most = int(codes.min()), int(codes.max())
+        first, last = (min(low, least), max(low + len(present) - 1, most)) if len(present) else (least, most)
+        if last - first >= WIDEST:
+            return None
+        wider = np.zeros(last - first + 1, np.bool_)
+        wider[low - first :][: len(present)] = present
+        low, present = first, wider
+        present[codes - low] = True
+    values = np.flatnonzero(present) + low
+    place = np.cumsum(present) - 1
+
+    def read() -> Iterator[Array]:
+        return (place.take(_integers(column) - low) for column in _columns(table, name))
+
+    return LabelColumn(rows, Labels(values), held, read)
+
+
+def _of_text(table: Table, name: str, rows: int, held: Callable[[], Labels]) -> LabelColumn | None:
+    found: dict[str, int] = {}
+    for column in _columns(table, name):
+        if column.null_count or len(found) >= WIDEST:
+            return None
+        for value in pc.unique(column).to_pylist():
+            found.setdefault(value, len(found))
+    values = pa.array(list(found), pa.large_string())
+
+    def read() -> Iterator[Array]:
+        for column in _columns(table, name):
+            yield pc.index_in(column.cast(pa.large_string()), values).to_numpy()
+
+    return LabelColumn(rows, Labels(np.arange(len(found)), tuple(found)), held, read)
+
+
+def _integers(column: Any) -> Array:
+    codes = column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column
+    found: Array = codes.to_numpy().astype(np.int64)
+    return found
+
+
+def _columns(table: Table, name: str) -> Iterator[Any]:
+    return (batch.column(0) for batch in table.batches([name]))
