@@ -23,7 +23,8 @@ from calcli.core.state.state import merge
 from calcli.io.folders import parts_of
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
-from calcli.io.read import read, read_concat
+from calcli.io.pieces import Part, in_pieces, read_part
+from calcli.io.read import read_concat
 from calcli.io.remote import parts_of_pattern, path_of
 from calcli.io.secrets import kept, recall
 from calcli.io.states import from_bytes, is_state, to_bytes
@@ -92,17 +93,19 @@ class Engine:
         if any(map(is_state, given)):
             return read_concat(given, options)
         parts, options = parts_to_read(given, options)
-        settings = asked(read(parts[0], options))
+        settings = asked(read_part(parts[0], options))
         require_mergeable(settings)
         make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key)
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
         found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
-        if len(given) == 1 and len(parts) > 1 and found.rows >= FEWEST and not options.concat:
-            refuse_same_labels(given[0], parts, found.rows)
+        files = [part for part in parts if isinstance(part, str)]
+        alike = len(parts) > 1 and found.rows >= FEWEST and len(files) == len(parts)
+        if len(given) == 1 and alike and not options.concat:
+            refuse_same_labels(given[0], files, found.rows)
         return left_of(from_bytes(found.state, name), name)
 
     @contextmanager
-    def over(self, parts: Sequence[str], options: ReadOptions, name: str) -> Iterator[PartsRead]:
+    def over(self, parts: Sequence[Part], options: ReadOptions, name: str) -> Iterator[PartsRead]:
         """Give passes over the predictions in parts of what has a name."""
         numbers = count(1)
 
@@ -127,7 +130,7 @@ class PartsRead:
         Called with the number of parts done in a pass.
     """
 
-    passes: Rounds
+    passes: Rounds[Part]
     options: ReadOptions
     watch: Callable[[], Watch]
 
@@ -137,13 +140,13 @@ class PartsRead:
         return self.passes.total(of_part, add, self.watch())
 
 
-def _of_part(part: str, *, of: Callable[[Predictions], T], options: ReadOptions, hidden: Any) -> T:
+def _of_part(part: Part, *, of: Callable[[Predictions], T], options: ReadOptions, hidden: Any) -> T:
     recall(hidden)
-    return of(read(part, options))
+    return of(read_part(part, options))
 
 
-def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[str], ReadOptions]:
-    """Return the files that workers are to read, and how.
+def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Part], ReadOptions]:
+    """Return the files, or pieces of them, that workers are to read, and how.
 
     Raises
     ------
@@ -155,7 +158,7 @@ def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[str]
     if options.limit is not None:
         raise UsageError("--limit counts rows of all parts; leave out --engine, or --limit")
     files, options = of_system(given, options)
-    return [str(part) for file in files for part in parts_of(path_of(file), options)], options
+    return in_pieces([str(part) for file in files for part in parts_of(path_of(file), options)]), options
 
 
 def predictions_in(
@@ -169,11 +172,11 @@ def predictions_in(
 
 
 def made_of(
-    part: str, *, options: ReadOptions, settings: Settings, hidden: Any, key: str | None = None
+    part: Part, *, options: ReadOptions, settings: Settings, hidden: Any, key: str | None = None
 ) -> PartState:
     """Return the state of one part; this runs where the workers are."""
     recall(hidden)
-    predictions = read(part, options)
+    predictions = read_part(part, options)
     labels = np.ascontiguousarray(predictions.labels)
     digest = sha256(labels.astype(np.int64).tobytes()).hexdigest() if np.ptp(labels) else ""
     return PartState(to_bytes(state_of(predictions, settings, key=key)), predictions.n_rows, digest)
@@ -187,7 +190,7 @@ def merged(states: Sequence[PartState]) -> PartState:
 
 
 def gather(
-    parts: Sequence[str], make: Callable[[str], PartState], watch: Watch, scheduler: str | None = None
+    parts: Sequence[Part], make: Callable[[Part], PartState], watch: Watch, scheduler: str | None = None
 ) -> PartState:
     """Make the state of each part, and merge them in their order."""
     with rounds(parts, scheduler) as passes:

@@ -14,19 +14,20 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.progress import Watch
 
 T = TypeVar("T")
+P = TypeVar("P")
 
 TOGETHER = 16  # results added up in one task
 POLLED = 0.05  # seconds between looks at what is done
 QUIET = "critical"
 
 
-class Rounds:
+class Rounds(Generic[P]):
     """Passes over parts of data.
 
     Parameters
@@ -36,13 +37,13 @@ class Rounds:
     stopped
         Set when the user interrupts.
     parts
-        Their names.
+        What tells each of them.
     """
 
-    def __init__(self, client: Any, stopped: threading.Event, parts: Sequence[str]) -> None:
+    def __init__(self, client: Any, stopped: threading.Event, parts: Sequence[P]) -> None:
         self._client, self._stopped, self._parts = client, stopped, parts
 
-    def total(self, of_part: Callable[[str], T], add: Callable[[Sequence[T]], T], watch: Watch) -> T:
+    def total(self, of_part: Callable[[P], T], add: Callable[[Sequence[T]], T], watch: Watch) -> T:
         """Return the sum of what is made of each part, added up in their order.
 
         What is added to what depends on their number alone: any number of workers gives the same bits.
@@ -59,7 +60,7 @@ class Rounds:
         waiting = []
         for number, part in enumerate(parts):
             key = f"calcli-part-{number}-{time.time_ns()}"
-            names[key] = part
+            names[key] = str(part)
             waiting.append(client.submit(of_part, part, key=key, pure=False))
         level = list(waiting)
         while len(level) > 1:
@@ -80,7 +81,7 @@ class Rounds:
 
 
 @contextmanager
-def rounds(parts: Sequence[str], scheduler: str | None = None) -> Iterator[Rounds]:
+def rounds(parts: Sequence[P], scheduler: str | None = None) -> Iterator[Rounds[P]]:
     """Give passes over parts, by the workers of a scheduler or processes of this machine."""
     with _interrupts() as stopped, _client(scheduler, len(parts)) as client:
         yield Rounds(client, stopped, parts)

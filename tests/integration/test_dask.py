@@ -162,3 +162,18 @@ def test_fits_have_the_optimum_of_one_process(run, parts, cluster, tmp_path, met
     assert losses[0] == pytest.approx(losses[1], abs=1e-9)
     refused = run("fit", folder, "-m", "isotonic", "--engine", "dask", "--scheduler", cluster[0])
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+
+
+def test_large_files_are_read_in_pieces(run, parts, cluster, tmp_path):
+    whole, path = pa.concat_tables(map(pq.read_table, parts)), tmp_path / "whole.parquet"
+    rows = pa.concat_tables([whole] * 50)  # more than one part holds
+    noise = pa.array(np.random.default_rng(0).normal(size=len(rows)).astype(np.float32))
+    pq.write_table(rows.set_column(1, "logit_0", noise), path, row_group_size=200_000)
+    how = ("-q", "--format", "json", "--metrics", ",".join(METRICS))
+    found, expected = (
+        json.loads(run("evaluate", str(path), *how, *more).stdout)
+        for more in (("--engine", "dask", "--scheduler", cluster[0]), ("--precision", "single"))
+    )
+    assert found["results"][0]["input"]["read_as"] == "a state of 2 data sets"
+    for name, metric in expected["results"][0]["metrics"].items():
+        assert found["results"][0]["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6)

@@ -23,29 +23,35 @@ READ_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class ParquetTable(Table):
-    """A parquet file, opened anew for each pass so that thousands of them hold no handles."""
+    """Row groups of a parquet file, opened anew for each pass so that thousands of them hold no handles."""
 
     path: AnyPath
     metadata: Any
     schema: Any
+    groups: range
+    name: str
 
     @property
     def place(self) -> Place:
-        """The file."""
-        return Place(((str(self.path), self.metadata.num_rows),))
+        """The file, or what some of its row groups are called."""
+        return Place(((self.name, self._rows),))
+
+    @property
+    def _rows(self) -> int:
+        return sum(self.metadata.row_group(group).num_rows for group in self.groups)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield a row group at a time, zero-copy columns; slices of it if it is large."""
         names = list(columns)
         with arrow_errors(str(self.path), "parquet file"):
-            for group in range(self.metadata.num_row_groups):
+            for group in self.groups:
                 whole = self._bytes(group, names) <= GROUP_BYTES
                 yield from self._whole(group, names) if whole else self._slices(group, names)
 
     def head(self, columns: Sequence[str]) -> Any:
         """Return the first slice of the first row group."""
         with arrow_errors(str(self.path), "parquet file"):
-            return next(self._slices(0, list(columns)), None) if self.metadata.num_rows else None
+            return next(self._slices(self.groups[0], list(columns)), None) if self._rows else None
 
     def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
         # mapped for one row group only, so that no more than its pages count as our memory
@@ -63,7 +69,7 @@ class ParquetTable(Table):
         return float(self.metadata.row_group(group).total_byte_size) * share
 
 
-def open_file(path: AnyPath, name: str) -> Table:
+def open_file(path: AnyPath, name: str) -> ParquetTable:
     """Read the schema of a parquet file.
 
     Raises
@@ -72,7 +78,8 @@ def open_file(path: AnyPath, name: str) -> Table:
         If it is not one, or is truncated.
     """
     with arrow_errors(name, "parquet file"), _opened(path) as file:
-        return ParquetTable(path, file.metadata, readable(file.schema_arrow))
+        groups = range(file.metadata.num_row_groups)
+        return ParquetTable(path, file.metadata, readable(file.schema_arrow), groups, str(path))
 
 
 def _opened(path: AnyPath, metadata: Any = None, **local: Any) -> Any:
