@@ -59,12 +59,7 @@ def benchmark_files(
     UsageError
         If it is not clear what to fit to and what to judge on.
     """
-    folds, sizes, as_printed, jobs = trying.folds, trying.sizes, trying.as_printed, trying.jobs
-    if trying.repeats is not None and not sizes:
-        raise UsageError("--repeats is for --sizes; give both, or neither")
-    repeats = trying.repeats or REPEATS
-    if trying.columns and not as_printed:
-        raise UsageError("--column adds a column to the tables of --as-printed; give both")
+    _refuse_idle(trying, pairs, settings)
     names = [part for name in trying.methods or DEFAULT_METHODS for part in SETS.get(name, (name,))]
     calls = parse_methods(names)
     reading: list[tuple[str, Sequence[str]]] = []
@@ -74,36 +69,48 @@ def benchmark_files(
         reading.append((path, predictions.reading))
         return predictions
 
-    tasks = _tasks(cal, test, pairs, folds, read_told, settings)
+    tasks = _tasks(cal, test, pairs, trying.folds, read_told, settings)
     of_answers = any(task.of_answers for task in tasks)
     if of_answers:
         calls = calls if trying.methods else [call for call in calls if not call.entry.needs_classes]
         refuse_classes(calls)
-    risks = [f"bayes_risk:costs={one.name}" for one in settings.costs]
-    usual = [name for name in DEFAULT_METRICS if not (of_answers and METRICS[name].needs_classes)]
-    usual = [*(PRINTED_METRICS if as_printed else usual), *risks]
-    measured = parse_metrics(settings.metrics or usual, settings.defaults)
-    asked = tuple(call.asked for call in measured)
-    settings = replace(settings, metrics=asked, draws=0)
+    methods = [str(call) for call in calls]
+    settings = replace(settings, metrics=_metrics(trying, settings, of_answers=of_answers), draws=0)
     tested = [second for _, second in pairs] if pairs else [test or str(cal)]
     others = [_column(text, tested) for text in trying.columns]
     tasks = [
         replace(task, others={name: rows_of(read_told(files[n])) for name, files in others})
         for n, task in enumerate(tasks)
     ]
-    if sizes:
-        if pairs or folds or as_printed or settings.fold_column is not None:
-            raise UsageError(
-                "--sizes is for --cal FILE --test FILE; leave out --folds, --fold-column, --pair and "
-                "--as-printed"
-            )
-        watch = watcher("methods", len(sizes) * repeats * (len(calls) + 1))
-        found = try_sizes(tasks[0], [*map(str, calls)], sizes, repeats, settings, jobs, watch)
+    if trying.sizes:
+        repeats = trying.repeats or REPEATS
+        watch = watcher("methods", len(trying.sizes) * repeats * (len(methods) + 1))
+        found = try_sizes(tasks[0], methods, trying.sizes, repeats, settings, trying.jobs, watch)
         return SizesReport(tasks[0].model, found, settings, repeats, reading)
-    watch = watcher("methods", len(tasks) * (len(calls) + 1))
+    watch = watcher("methods", len(tasks) * (len(methods) + 1))
     heads = [name for name, _ in others]
-    trials = run(tasks, [*map(str, calls), *heads], settings, jobs, watch)
-    return BenchmarkReport(trials, settings, as_printed, heads, reading)
+    trials = run(tasks, [*methods, *heads], settings, trying.jobs, watch)
+    return BenchmarkReport(trials, settings, trying.as_printed, heads, reading)
+
+
+def _refuse_idle(trying: BenchmarkSettings, pairs: Sequence[tuple[str, str]], settings: Settings) -> None:
+    """Raise a UsageError for settings that go with others alone."""
+    if trying.repeats is not None and not trying.sizes:
+        raise UsageError("--repeats is for --sizes; give both, or neither")
+    if trying.columns and not trying.as_printed:
+        raise UsageError("--column adds a column to the tables of --as-printed; give both")
+    if trying.sizes and (pairs or trying.folds or trying.as_printed or settings.fold_column is not None):
+        raise UsageError(
+            "--sizes is for --cal FILE --test FILE; leave out --folds, --fold-column, --pair and --as-printed"
+        )
+
+
+def _metrics(trying: BenchmarkSettings, settings: Settings, *, of_answers: bool) -> tuple[str, ...]:
+    """Return the metrics asked for, or the usual ones that fit and the costs in use."""
+    risks = [f"bayes_risk:costs={one.name}" for one in settings.costs]
+    usual = [name for name in DEFAULT_METRICS if not (of_answers and METRICS[name].needs_classes)]
+    usual = [*(PRINTED_METRICS if trying.as_printed else usual), *risks]
+    return tuple(call.asked for call in parse_metrics(settings.metrics or usual, settings.defaults))
 
 
 def _column(text: str, tested: Sequence[str]) -> tuple[str, list[str]]:
