@@ -224,7 +224,8 @@ class Archive(Arrays):
                 f"{listed(classes)}; expected the same names, in any order if there is a score for each, or "
                 "as many others"
             )
-        return OrderedScores(scores, tuple(classes.index(name) for name in wanted)), wanted
+        places = {name: place for place, name in enumerate(classes)}
+        return OrderedScores(scores, tuple(places[name] for name in wanted)), wanted
 
 
 def answers_of(

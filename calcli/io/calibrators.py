@@ -27,7 +27,7 @@ from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.methods import METHODS
 from calcli.core.language.version import __version__
-from calcli.io.archives import ARCHIVE_DAMAGE
+from calcli.io.archives import ARCHIVE_DAMAGE, refuse_bomb
 from calcli.io.atomic import atomic_path
 from calcli.io.heads import held_array
 from calcli.io.remote import AnyPath, path_of
@@ -255,6 +255,8 @@ def _read_json(data: bytes, path: AnyPath) -> Any:
 def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            for one in archive.infolist():
+                refuse_bomb(f"{path}: {one.filename}", one.file_size, one.compress_size)
             stored = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
         arrays = {name: held_array(data, f"{path}: the array {name}") for name, data in stored.items()}
         document = json.loads(str(arrays.pop(HEADER)))

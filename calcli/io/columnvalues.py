@@ -14,6 +14,8 @@ from calcli.core.language.errors import InputError
 from calcli.io.columnscores import holds_of, numbers
 from calcli.io.labels import Labels, labels_from_array, missing_label
 
+LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
+
 if TYPE_CHECKING:
     from calcli.io.tables import Table
 
@@ -38,7 +40,14 @@ def column_values(table: Table, name: str) -> Array:
         return np.concatenate(parts) if parts else np.empty(0)
     column = table.column(name)
     if holds == "text":
-        return np.array([value or "" for value in column.to_pylist()], dtype=str)
+        values = [value or "" for value in column.to_pylist()]
+        longest = max(map(len, values), default=0)
+        if longest > LONG and 4 * longest * len(values) > MOST_BYTES:
+            raise InputError(
+                f"{table.place.name}: the column {name} holds texts of up to {longest:,} characters; "
+                "expected names"
+            )
+        return np.array(values, dtype=str)
     return column.to_numpy()
 
 

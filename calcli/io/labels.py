@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -302,8 +303,12 @@ def class_names(
     return names
 
 
+def _repeated(names: tuple[str, ...]) -> list[str]:
+    return sorted(name for name, times in Counter(names).items() if times > 1)
+
+
 def _check_option(classes: tuple[str, ...], expected: int, place: Place) -> None:
-    repeated = sorted({name for name in classes if classes.count(name) > 1})
+    repeated = _repeated(classes)
     if repeated:
         raise UsageError(
             f"--classes names {listed(repeated)} more than once; expected {expected} different names"
@@ -316,7 +321,7 @@ def _check_option(classes: tuple[str, ...], expected: int, place: Place) -> None
 
 
 def _check_stored(classes: tuple[str, ...], expected: int, place: Place) -> None:
-    repeated = sorted({name for name in classes if classes.count(name) > 1})
+    repeated = _repeated(classes)
     if repeated:
         raise InputError(
             f"{place.name} names the classes {listed(repeated)} more than once; expected "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import nearest_name, parse_metric
 from calcli.core.language.settings import Settings
 from calcli.io.settings import settings_of
-from calcli.io.smallfiles import opened
+from calcli.io.smallfiles import opened, parsed_toml
 
 COUNT = whole()
 OF_ALL = {one.key: name for name, one in declared(Settings).items() if one.in_policies}
@@ -37,7 +36,7 @@ def read_policy(path: str | Path) -> Policy:
     """
     with opened(path, "; write a first policy with calcli check --init FILE") as (file, name):
         try:
-            return parse_policy(tomllib.load(file), name)
+            return parse_policy(parsed_toml(file), name)
         except RecursionError as error:
             raise InputError(
                 f"{name} is nested too deeply; expected rules, as calcli check --init writes"

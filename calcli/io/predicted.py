@@ -90,8 +90,8 @@ class PredictedColumn:
     ) -> bool:
         """Find out what the column calls each class: by its name, or by its position in the file."""
         there = set(held)
-        positions = {str(n): classes.index(name) for n, name in enumerate(stored)}
-        for number in ({name: k for k, name in enumerate(classes)}, positions):
+        by_name = {name: k for k, name in enumerate(classes)}
+        for number in (by_name, {str(n): by_name[name] for n, name in enumerate(stored)}):
             if there <= set(number):
                 texts = {k: text for text, k in number.items()}
                 seen = dict(zip(held, found, strict=True))

@@ -113,7 +113,8 @@ class RankedScores(TableScores):
         numbers = tuple(map(str, range(self.shape[1])))
         if self.by_name or set(self.classes) != set(numbers):
             return np.arange(self.shape[1])
-        return np.array([self.classes.index(number) for number in numbers])
+        places = {name: place for place, name in enumerate(self.classes)}
+        return np.array([places[number] for number in numbers])
 
     def _numbers(self, column: Any) -> Array:
         """Return (n,) positions of classes: nan or -1 for what is not a class."""

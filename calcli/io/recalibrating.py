@@ -304,7 +304,8 @@ def _recalibrated(
     stored_as = checked.classes
     if passage.own is not None:
         stored_as = (rest_of(stored_as[passage.own]), stored_as[passage.own])
-    order = [stored_as.index(one) for one in record.classes]
+    places = {one: place for place, one in enumerate(stored_as)}
+    order = [places[one] for one in record.classes]
     ordered = order == sorted(order)
     columns = np.argsort(order)  # of what is written, for each class of the file
     rows = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from typing import Any, BinaryIO
 from calcli.core.language.errors import InputError
 from calcli.io.remote import AnyPath, path_of
 
+KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+LONG_KEY = re.compile(rf"(?<![\w.'\"-]){KEY}(?:[ \t]*+\.[ \t]*+{KEY}){{100}}")  # every dot is a table
 ENDINGS = (".csv", ".json", ".toml")
 
 
@@ -90,6 +93,22 @@ def lines_of(path: AnyPath, expected: str) -> list[list[str]]:
     return lines
 
 
+def parsed_toml(file: BinaryIO) -> dict[str, Any]:
+    """Return the table that an open TOML file holds.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If it is not TOML in UTF-8, or nested beyond what Python can follow.
+    """
+    text = file.read().decode()
+    if found := LONG_KEY.search(text):
+        raise ValueError(
+            f"a key has more than 100 dots (at line {text.count(chr(10), 0, found.start()) + 1})"
+        )
+    return tomllib.loads(text)
+
+
 def tree(path: AnyPath) -> dict[str, Any]:
     """Return the object that a JSON or TOML file holds.
 
@@ -100,7 +119,7 @@ def tree(path: AnyPath) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as file:
-            found = json.load(file) if path.suffix.lower() == ".json" else tomllib.load(file)
+            found = json.load(file) if path.suffix.lower() == ".json" else parsed_toml(file)
     except RecursionError as fault:
         raise InputError(
             f"{path} is nested too deeply; expected an object with a key for each class"

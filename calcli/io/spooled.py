@@ -17,6 +17,7 @@ from calcli.io.remote import AnyPath, on_disk
 from calcli.io.tables import MemoryTable, Table
 
 PART_BYTES = 1 << 25  # of text parsed at once; smaller files are one part, and stay in memory
+LONGEST = 1 << 25  # bytes of a line: more would be refused by the parser
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def parts_of_text(path: AnyPath) -> Iterator[bytes]:
     with pa.input_stream(str(on_disk(path))) as stream:
         lines = io.BufferedReader(stream)
         while part := lines.read(PART_BYTES):
-            yield part if part.endswith(b"\n") else part + lines.readline()
+            yield part if part.endswith(b"\n") else part + lines.readline(LONGEST)
 
 
 def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]) -> Table | None:

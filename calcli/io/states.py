@@ -105,6 +105,8 @@ def from_bytes(data: bytes, name: str = "state") -> State:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             head = json.loads(file.read(HEAD))
             _require_version(head, name)
+            if any(one.compress_type != zipfile.ZIP_STORED for one in file.infolist()):
+                raise ValueError("it is compressed")  # and may hold more than memory
             stored = {one: file.read(one) for one in file.namelist() if one != HEAD}
         arrays = {
             one.removesuffix(".npy"): held_array(content, f"{name}: the array {one.removesuffix('.npy')}")

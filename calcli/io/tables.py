@@ -226,10 +226,11 @@ class TableSource(Source):
 
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
         """Return the columns to be kept, in the order of the table."""
-        schema = self.table.schema
-        fields = [field for field in schema if field.name in kept]
-        first = min(schema.names.index(name) for name in self.scores.names if name not in kept)
-        before = sum(schema.names.index(field.name) < first for field in fields)
+        schema, wanted = self.table.schema, set(kept)
+        fields = [field for field in schema if field.name in wanted]
+        places = {name: place for place, name in enumerate(schema.names)}
+        first = min(places[name] for name in self.scores.names if name not in wanted)
+        before = sum(places[field.name] < first for field in fields)
         return pa.schema(fields, schema.metadata), before
 
     def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:

@@ -79,7 +79,7 @@ def test_saved_and_loaded_is_the_same_to_the_last_bit(path, name):
 
 def test_numbers_that_json_does_not_have(path):
     fitted = DPAffine()
-    fitted.parameters = {"alpha": 1e-300, "beta": np.array([-0.0, 1 / 3, -1e300])}
+    fitted.parameters = {"alpha": 1e-300, "beta": np.array([-0.0, 1 / 3, -1e99])}
     save_calibrator(record_of(fitted, fitted_on={"before": {"log_loss": np.inf, "ece": np.nan}}), path)
     loaded = load_calibrator(path)
     assert loaded.calibrator.parameters["alpha"] == 1e-300
@@ -151,7 +151,11 @@ def refused(path, message: str) -> None:
         ({"parameters": {"scale": [1, 2], "intercept": [0, 0], "floor": -9}}, "fitted on 2 classes"),
         (
             {"parameters": {"scale": [1, 2, "nan"], "intercept": [0, 0, 0], "floor": -9}},
-            "scale is empty or not finite",
+            "scale is empty, or not finite",
+        ),
+        (
+            {"parameters": {"scale": [1, 2, 1e308], "intercept": [0, 0, 0], "floor": -9}},
+            "scale is empty, or not finite and at most 1e.100",
         ),
         (
             {"parameters": {"scale": [[1, 2, 3]], "intercept": [0, 0, 0], "floor": -9}},
@@ -315,6 +319,8 @@ def test_an_archive_of_something_else_and_one_with_a_pickle(tmp_path):
     refused(tmp_path / "a.npz", "no entry 'calibrator'")
     np.savez(tmp_path / "b.npz", calibrator=np.array("{}"), beta=np.array([Temperature()], dtype=object))
     refused(tmp_path / "b.npz", "the array beta holds Python objects .a pickle.")
+    np.savez_compressed(tmp_path / "c.npz", calibrator=np.array("{}"), beta=np.zeros(40_000_000))
+    refused(tmp_path / "c.npz", "beta.npy would have 0.3 GB, packed into 0.3 MB")
 
 
 def test_there_must_be_a_file(tmp_path):

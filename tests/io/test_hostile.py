@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import zipfile
 from contextlib import suppress
 
@@ -16,6 +17,7 @@ from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.atomic import atomic_path
 from calcli.io.calibrators import load_calibrator, save_calibrator
+from calcli.io.formats.csv import BLOCK_BYTES, MOST_COLUMNS
 from calcli.io.options import ReadOptions
 from calcli.io.policy import read_policy
 from calcli.io.read import read
@@ -99,6 +101,45 @@ def test_an_archive_that_would_fill_memory(tmp_path):
         for _ in range(300):
             file.write(bytes(1_000_000))
     refused(tmp_path / "t.npz", "scores would have 0.3 GB, packed into 0.3 MB", labels="scores")
+
+
+def test_gzip_that_would_fill_memory(tmp_path):
+    (tmp_path / "u.csv.gz").write_bytes(gzip.compress(bytes(300_000_000)))
+    refused(tmp_path / "u.csv.gz", "u.csv.gz would have 0.3 GB, packed into 0.3 MB")
+    (tmp_path / "s.csv.gz").write_bytes(gzip.compress(b"label,prob_0,prob_1\n" + b"0,0.5,0.5\n" * 9))
+    assert read(tmp_path / "s.csv.gz").n_rows == 9
+
+
+def test_more_columns_than_memory_may_hold(tmp_path):
+    names = ",".join(f"prob_{k}" for k in range(MOST_COLUMNS))
+    (tmp_path / "t.csv").write_text(f"label,{names}\n0{',0.5' * MOST_COLUMNS}\n")
+    refused(tmp_path / "t.csv", "t.csv has 50,001 columns; expected at most 50,000 in CSV; save the scores")
+
+
+def test_lines_longer_than_what_is_parsed_at_once(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a," * BLOCK_BYTES)
+    refused(tmp_path / "t.csv", "t.csv: line 1 is longer than 17 MB; expected a line for each row")
+
+
+def test_texts_that_are_no_names(tmp_path):
+    long = ["x" * 2000] * 39 + ["x" * 5_000_000]
+    predictions = read(parquet_file(tmp_path, **columns(), text=long, short=["x" * 2000] * 40))
+    with pytest.raises(InputError, match="the column text holds texts of up to 5,000,000 characters"):
+        predictions.columns["text"]
+    assert set(predictions.columns["short"].tolist()) == {"x" * 2000}
+
+
+@pytest.mark.parametrize(
+    "text", [".".join("a" * 102), f"[{'.'.join('a' * 102)}]", "b = {'a'" + ' . "a"' * 101]
+)
+def test_keys_of_more_dots_than_tables_may_nest(text, tmp_path):
+    path = tmp_path / "t.toml"
+    path.write_text("c = 1\n" + text)
+    for read_it in (tree, read_policy):
+        with pytest.raises(InputError, match=r"TOML: a key has more than 100 dots \(at line 2\)"):
+            read_it(path_of(path))
+    path.write_text(f"'{'.'.join('a' * 102)}' = [{', '.join(['0.5'] * 200)}]")
+    assert list(map(len, tree(path_of(path)).values())) == [200]
 
 
 DEEP = "[" * 30_000

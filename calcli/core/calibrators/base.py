@@ -27,6 +27,7 @@ from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.methods import METHODS
 
+LARGEST = 1e100  # parameter: its products with scores stay finite
 SHOWN = 6  # a fitted array longer than this is shown by its shape only; no more parameters are shown
 
 
@@ -224,8 +225,8 @@ class Calibrator(ABC):
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""
         for name, value in self.parameters.items():
-            if not np.size(value) or not np.isfinite(value).all():
-                raise ValueError(f"{name} is empty or not finite")
+            if not np.size(value) or not (np.abs(value) <= LARGEST).all():
+                raise ValueError(f"{name} is empty, or not finite and at most {LARGEST:g}")
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
         """Return the settings: the keyword arguments that make the same calibrator, not fitted.

@@ -18,7 +18,7 @@ from calcli.core.evaluating.results import ClassRow
 from calcli.core.language.settings import Settings
 
 ENOUGH_OF_CLASS = 30  # rows, by label or by probability, from which a class is judged
-LABELS = 50_000_000  # drawn at most, to have draws enough for many classes
+LABELS = 50_000_000  # or errors of classes, drawn at most to have draws enough for many classes
 
 
 def class_rows(measured: Measurements, settings: Settings, test: bool = True) -> list[ClassRow]:
@@ -52,7 +52,7 @@ def _nulls(
     if not (settings.test and settings.draws):
         return [None] * len(errors)
     rng = generator(settings.seed, Stream.CLASS_OUTCOMES)
-    affordable = min(enough_draws(len(errors)), LABELS // measured.predictions.n_rows)
+    affordable = min(enough_draws(sum(enough)), LABELS // max(measured.predictions.n_rows, len(errors)))
     draws = max(settings.draws, affordable)
     drawn = simulated_class_errors(measured, BinnedError(bins=settings.bins), draws, rng)
     return with_holm([compare(*pair) for pair in zip(errors, drawn.T, strict=True)], enough)

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from calcli.core.language.errors import InputError
+from calcli.io.archives import refuse_gzip_bomb
 from calcli.io.messages import listed
 from calcli.io.remote import AnyPath
 
@@ -113,7 +114,8 @@ def known_format(path: AnyPath) -> Format:
     Raises
     ------
     InputError
-        If there is no such file, it is empty, its name has no known ending, or says what it is not.
+        If there is no such file, it is empty, its name has no known ending, or says what it is not, or if
+        it is packed to fill memory.
     """
     if not path.exists():
         raise InputError(f"{path}: no such file")
@@ -125,6 +127,8 @@ def known_format(path: AnyPath) -> Format:
         raise InputError(f"{path} is empty (0 bytes)")
     if found.magic and not found.text:
         _refuse_wrong_content(path, found)
+    if path.suffix.lower() == ".gz":
+        refuse_gzip_bomb(path)
     return found
 
 

@@ -24,8 +24,9 @@ from calcli.io.spooled import parsed, parts_of_text
 from calcli.io.tables import MemoryTable, Table, TableSource
 from calcli.io.writing import Frame, Writer
 
-BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 STREAMED_BYTES = 1 << 22  # the same where the file is streamed
+BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
+MOST_COLUMNS = 50_000  # the parser takes 10 kB for each
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
@@ -139,8 +140,8 @@ def delimiter_of(path: AnyPath) -> str:
 
 def _delimiter(path: AnyPath, name: str) -> str:
     """Return what stands between fields: by the ending of the file, or by its headings if it has none."""
-    with arrow_errors(name, "CSV file"), pa.input_stream(str(on_disk(path))) as stream:
-        header = io.BufferedReader(stream).readline()
+    with arrow_errors(name, "CSV file"):
+        header = next(_lines(path, name), b"")
     delimiter = delimiter_of(path)
     if not path.suffix and b"\t" in header and b"," not in header:
         delimiter = "\t"
@@ -148,19 +149,44 @@ def _delimiter(path: AnyPath, name: str) -> str:
     return delimiter
 
 
-def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
-    """Refuse CSV as spreadsheets write it in some countries: other separators, other encodings.
+def _lines(path: AnyPath, name: str) -> Iterator[bytes]:
+    """Yield the lines of a file, with their ends.
 
     Raises
     ------
     InputError
-        If the line of headings is not in UTF-8, or its fields are separated by something else.
+        If one is too long; it is not read to its end.
+    """
+    with pa.input_stream(str(on_disk(path))) as stream:
+        reader, number = io.BufferedReader(stream), 0
+        while line := reader.readline(BLOCK_BYTES + 1):
+            number += 1
+            if len(line) > BLOCK_BYTES:
+                raise InputError(
+                    f"{name}: line {number} is longer than {BLOCK_BYTES / 1e6:.0f} MB; expected a line for "
+                    "each row"
+                )
+            yield line
+
+
+def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
+    """Refuse CSV as spreadsheets write it in some countries, and more columns than memory may hold.
+
+    Raises
+    ------
+    InputError
+        If the line of headings is not in UTF-8, or its fields are too many or separated by something else.
     """
     try:
         header.decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: the line of headings {NOT_UTF8}") from error
-    if delimiter.encode() in header:
+    if (columns := header.count(delimiter.encode()) + 1) > MOST_COLUMNS:
+        raise InputError(
+            f"{name} has {columns:,} columns; expected at most {MOST_COLUMNS:,} in CSV; save the scores of "
+            "so many classes as .npy or .npz, or as a column of lists in parquet"
+        )
+    if columns > 1:
         return
     for mark, word in SEPARATORS.items():
         if mark.encode() in header:
@@ -175,12 +201,11 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
 
     Or one that is not in UTF-8, of which pyarrow could not tell.
     """
-    with pa.input_stream(str(on_disk(path))) as stream:
-        for number, line in enumerate(io.BufferedReader(stream), start=1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                raise InputError(f"{name}: line {number} {NOT_UTF8}") from error
+    for number, line in enumerate(_lines(path, name), start=1):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}: line {number} {NOT_UTF8}") from error
     ragged = []
 
     def note(row: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
-from calcli.io.archives import ARCHIVE_DAMAGE
+from calcli.io.archives import ARCHIVE_DAMAGE, refuse_bomb
 from calcli.io.arrays import Archive
 from calcli.io.heads import read_header
 from calcli.io.remote import AnyPath
@@ -20,8 +20,6 @@ from calcli.io.storedarrays import StoredArray, native
 from calcli.io.writing import Frame, Writer
 
 NPY = ".npy"  # what the names of arrays end with
-# bytes of an array, and of packed ones a byte: more is made to fill memory
-UNSUSPECTED, PACKING = 1 << 28, 400
 
 
 def open_file(path: AnyPath, name: str) -> Archive:
@@ -52,11 +50,7 @@ def _find(path: AnyPath, name: str) -> StoredArray:
             header = read_header(file, where)
         if header.size + header.offset > member.file_size:
             raise EOFError
-    if header.size > max(UNSUSPECTED, PACKING * member.compress_size):
-        raise InputError(
-            f"{where} would have {header.size / 1e9:.1f} GB, packed into {member.compress_size / 1e6:.1f} MB "
-            "as nothing but equal values can be; save it without compression"
-        )
+    refuse_bomb(where, header.size, member.compress_size)
     packed = member.compress_type != zipfile.ZIP_STORED
     opened = partial(_member, path, member.filename)
     return StoredArray(where, str(path), header, opened, partial(_load, opened), packed)

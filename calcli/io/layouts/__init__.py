@@ -54,7 +54,7 @@ class Layout:
         """The pattern of its columns."""
         return re.compile(self.columns)
 
-    @property
+    @cached_property
     def unpacker(self) -> Any:
         """What unpacks its columns."""
         return import_module(f"calcli.io.layouts.{self.module}")

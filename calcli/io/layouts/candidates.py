@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Literal
 
 from calcli.core.data.predictions import Kind
@@ -59,6 +60,11 @@ class Columns:
     look: Callable[[Sequence[str]], Look]
     options: ReadOptions
     packed: Mapping[str, Unpacked]
+
+    @cached_property
+    def plain_names(self) -> set[str]:
+        """Names of all columns, plainly."""
+        return {plain(name) for name in (*self.holds, self.label or "")}
 
     def labels(self) -> set[str]:
         """Return the labels there are, without those that mark a missing one."""
@@ -146,8 +152,10 @@ def _others(taken: Guess, candidates: Sequence[Guess]) -> list[tuple[str, str]]:
 
 def _of_framework(layout: Layout, columns: Columns) -> Guess | None:
     """Return the columns that have the names which some software gives them."""
-    names = {plain(name) for name in (*columns.holds, columns.label or "")}
-    if not (layout.columns or layout.by_class) or not {plain(one) for one in layout.beside} <= names:
+    if (
+        not (layout.columns or layout.by_class)
+        or not {plain(one) for one in layout.beside} <= columns.plain_names
+    ):
         return None
     floats = [name for name in columns.holds if columns.holds[name] in ("float", "integer")]
     matches = {name: layout.pattern.fullmatch(name) for name in floats} if layout.columns else {}
@@ -290,18 +298,18 @@ def _single(column: str, columns: Columns) -> Guess | None:
         return Guess((column,), None, LISTS, 2, named)
     if holds not in ("float", "integer"):
         return None
-    looks = columns.look((column,))
+    look = partial(columns.look, (column,))  # costs a read where the columns are many
     stem = STEMS[alone[1].lower()] if alone else None
     if alone or name in ITSELF:
         if name in ("p", "yp"):
-            return Guess((column,), None, ALONE, 2 if looks in ("unit", "unknown") else 1, 1)
+            return Guess((column,), None, ALONE, 2 if look() in ("unit", "unknown") else 1, 1)
         named = 3 if stem or name in ITSELF else 2
-        return Guess((column,), None, ALONE, 2 if stem or looks in ("unit", "unknown") else 1, named)
+        return Guess((column,), None, ALONE, 2 if stem or look() in ("unit", "unknown") else 1, named)
     if SUFFIXED.fullmatch(column) and not PREFIXED.fullmatch(column):
         return Guess((column,), None, ALONE, 2, 3)
     if (
         name in GUESSES or re.fullmatch(r"(?i).+[_.\-](preds?|predictions?|oof)", column)
-    ) and looks == "unit":
+    ) and look() == "unit":
         return Guess((column,), None, ALONE, 2, 1)
     return None
 

@@ -55,6 +55,11 @@ def test_many_classes_take_more_draws_so_that_they_can_be_found(predict):
     assert sum(p <= 0.05 for p in corrected if p is not None) > 30
 
 
+def test_classes_without_rows_enough_take_no_more_draws(predict):
+    probs, labels = many_classes_off(n=20, classes=400)
+    assert {row.if_calibrated.draws for row in rows_of(predict, probs, labels, test=True, draws=9)} == {9}
+
+
 def test_so_many_only_as_can_be_afforded(predict, monkeypatch):
     monkeypatch.setattr(classrows, "LABELS", 3000 * 20)
     rows = rows_of(predict, *many_classes_off(), test=True, draws=9)
