@@ -19,6 +19,7 @@ PAGES = (  # in the order to read them
     "figures",
     "python",
     "statistics",
+    "recalibration",
     "promises",
     "works",
     "development",

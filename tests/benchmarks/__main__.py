@@ -11,10 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 
 from tests.benchmarks.harness import THREADS
 
-PARTS = ("evaluating", "reading", "estimating", "fitting", "isotonic", "effects", "studies", "coverage")
+PARTS = (
+    "evaluating", "reading", "estimating", "fitting", "isotonic", "effects", "studies", "coverage",
+    "recalibration",
+)  # fmt: skip
 PACKAGES = (
     "numpy", "pandas", "pyarrow", "scikit-learn", "scipy", "torch", "torchmetrics", "netcal", "relplot",
-    "psrcal", "probmetrics", "polars",
+    "betacal", "psrcal", "probmetrics", "polars",
 )  # fmt: skip
 
 
