@@ -114,15 +114,6 @@ class Tabled(Protocol):
 
 Made = tuple[Figure, Mapping[str, Tabled], str]  # the last says what is drawn, for the caption
 MOST_NAMED = 4  # systems named in a caption
-FOOTED = (
-    "rejection",
-    "risk",
-    "scores",
-    "temperature",
-    "divergence",
-    "slices",
-    "ks",
-)  # others say n
 
 
 def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawing:
@@ -167,7 +158,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
                 beside[f"{key}, {what}"] = table
             else:
                 own[key] = table
-    if kind.name in FOOTED:
+    if kind.footed:
         footed(figure, _size(evaluations))
     title = kind.title if kind.without_data else f"{kind.title} of {_named(evaluations)}"
     return Drawing(figure, own | beside, kind.name, title, f"{title}. {drawn}")

@@ -289,6 +289,8 @@ class FigureKind(Entry):
         Whether it is of two classes only.
     without_data
         Whether it shows no data: it takes no files.
+    footed
+        Whether a line below it says how many rows there are; else it says so itself.
     rows, numbers
         How many evenly spaced rows it looks at, or more that have so many probabilities; 0 for other looks.
     """
@@ -305,6 +307,7 @@ class FigureKind(Entry):
     of_classes: str = ""
     of_two: bool = False
     without_data: bool = False
+    footed: bool = False
     rows: int = 0
     numbers: int = 0
 

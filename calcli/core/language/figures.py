@@ -52,6 +52,7 @@ FIGURES: dict[str, FigureKind] = {
             source="Gupta et al. 2021, fig. 1 and 2",
             one_score=True,
             standard=(2, inf),
+            footed=True,
         ),
         FigureKind(
             name="corp",
@@ -86,6 +87,7 @@ FIGURES: dict[str, FigureKind] = {
             most_systems=LINES,
             standard=(2, 2),
             of_two=True,
+            footed=True,
         ),
         FigureKind(
             name="weighted-risk",
@@ -104,6 +106,7 @@ FIGURES: dict[str, FigureKind] = {
             meaning="error rate of what is kept when the least sure rows are rejected",
             source="El-Yaniv & Wiener 2010",
             most_systems=LINES,
+            footed=True,
         ),
         FigureKind(
             name="scores",
@@ -118,6 +121,7 @@ FIGURES: dict[str, FigureKind] = {
                 "normalized_bayes_risk",
             ),
             most_systems=LINES,
+            footed=True,
         ),
         FigureKind(
             name="epochs",
@@ -134,6 +138,7 @@ FIGURES: dict[str, FigureKind] = {
             source="forest plot; Lewis & Clarke 2001",
             metrics=("log_loss",),
             most_systems=COLUMNS,
+            footed=True,
         ),
         FigureKind(
             name="divergence",
@@ -144,6 +149,7 @@ FIGURES: dict[str, FigureKind] = {
             most_systems=LINES,
             needs_classes="moves the posterior of a class",
             of_two=True,
+            footed=True,
         ),
         FigureKind(
             name="refinement",
@@ -160,6 +166,7 @@ FIGURES: dict[str, FigureKind] = {
             most_systems=LINES,
             rows=THINNED,
             numbers=100 * THINNED,
+            footed=True,
         ),
         FigureKind(
             name="calibration-map",
