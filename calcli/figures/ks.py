@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from calcli.core.curves.cumulative import KNOTS, Cumulative, cumulative, ks_null
+from calcli.core.curves.cumulative import KNOTS, Cumulative, cumulative, ks_if_calibrated
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens
@@ -30,7 +30,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     knots = view.knots or KNOTS
 
     def compute(evaluation: Evaluation, problem: Problem) -> Cumulative:
-        null = ks_null(problem, view.draws, evaluation.settings.seed)
+        null = ks_if_calibrated(problem, view.draws, evaluation.settings.seed)
         return replace(cumulative(problem, view.lens, knots), if_calibrated=null)
 
     results = through_lens(compute, evaluations, view)

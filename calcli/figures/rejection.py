@@ -16,7 +16,7 @@ from calcli.core.curves.risk import RejectionCurve, rejection_curve
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
-from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, percent, styled
+from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, percent_tick, styled
 
 CAPTION = (
     "Error rate of the rows that are kept against the share of rows rejected, those of lowest confidence "
@@ -67,7 +67,7 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
         said = "all rows have one confidence:\nnone is less sure than others"
         axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=6.5)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(percent)
+        axis.set_major_formatter(percent_tick)
     axes.set(
         xlim=(0, 1),
         ylim=(0, None),

@@ -22,7 +22,7 @@ from calcli.core.problems.problem import Recursive
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell
 from calcli.figures.naming import short, titles
-from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent, styled
+from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent_tick, styled
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
 MASS = LinearSegmentedColormap.from_list("mass", ["#9fc3dd", "#0072b2", "#08263d"])  # darkens: prints in gray
@@ -93,7 +93,7 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
         axes.set_title(turn or names[name], loc="left")
     bar = figure.colorbar(ScalarMappable(scale, MASS), ax=grid, shrink=0.6, aspect=30, pad=0.02)
     bar.set_label("Share of rows in the bin")
-    bar.ax.yaxis.set_major_formatter(percent)
+    bar.ax.yaxis.set_major_formatter(percent_tick)
     bar.ax.spines["outline"].set_linewidth(0.4)
     return figure
 

@@ -154,11 +154,11 @@ def distribution(axes: Axes, edges: Doubles, share: Doubles, tallest: float) -> 
     look: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": seams}
     boxes(axes, (edges[:-1], edges[1:]), (0 * share, share), **look)
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_major_formatter(percent)
+    axes.yaxis.set_major_formatter(percent_tick)
     axes.set(xlim=(0, 1), ylim=(0, tallest * 1.05))
 
 
-def percent(value: float, _: object = None) -> str:
+def percent_tick(value: float, _: object = None) -> str:
     """Format a fraction, for the ticks of an axis."""
     return f"{100 * value:.4g}%"
 

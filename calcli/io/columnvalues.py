@@ -81,7 +81,7 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
     return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
 
 
-def distinct(table: Table, name: str) -> Sequence[str]:
+def distinct_texts(table: Table, name: str) -> Sequence[str]:
     """Return the values of a column, each once, as text; none of a nested one."""
     if holds_of(table.schema.field(name).type) in ("list", "other"):
         return ()

@@ -14,7 +14,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
-from calcli.io.columnvalues import column_values, distinct, labels_in
+from calcli.io.columnvalues import column_values, distinct_texts, labels_in
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
@@ -99,7 +99,7 @@ class Table(Contents):
         if found is None:
             roles = find_roles(
                 holds,
-                partial(distinct, seen),
+                partial(distinct_texts, seen),
                 options,
                 name,
                 labelled=labelled,

@@ -9,7 +9,7 @@ from math import isnan, nan
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
-from calcli.core.evaluating.sliced import apart
+from calcli.core.evaluating.sliced import slice_p_values
 from calcli.report.atglance import MANY
 from calcli.report.estimates import cell, half_width
 from calcli.report.numbers import counted, number
@@ -92,7 +92,7 @@ def _judged(whole: Result, parts: Sequence[Result]) -> list[tuple[Result, float]
         return []
     own, n = whole.metrics[name], whole.input.rows
     if compared[0].metrics[name].if_calibrated is None:
-        found = apart((part.metrics[name], own, part.input.rows / n) for part in compared)
+        found = slice_p_values((part.metrics[name], own, part.input.rows / n) for part in compared)
         better = [_badness(part.metrics[name]) <= _badness(own) for part in compared]
         found = [1.0 if less else p for less, p in zip(better, found, strict=True)]
     else:

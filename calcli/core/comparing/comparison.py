@@ -225,11 +225,11 @@ def parse_margins(texts: Sequence[str]) -> dict[str, float]:
 
 def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> tuple[str, ...]:
     """Return the metrics of a comparison: those named or the default ones, and what else the plan names."""
-    metrics = settings.metrics or default_metrics(baseline, settings.costs)
+    metrics = settings.metrics or usually_compared(baseline, settings.costs)
     return tuple(dict.fromkeys([*metrics, *(plan.margins or {}), plan.ranked_by]))
 
 
-def default_metrics(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:
+def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:
     """Return the metrics that are compared if none are named; of a state, those that it was made for."""
     left = predictions.state if isinstance(predictions, Remains) else None
     if left and left.head.metrics:

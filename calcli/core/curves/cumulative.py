@@ -95,7 +95,7 @@ def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cum
     )
 
 
-def ks_null(problem: Problem, draws: int, seed: int) -> Null | None:
+def ks_if_calibrated(problem: Problem, draws: int, seed: int) -> Null | None:
     """Return the distribution of the KS error if calibrated; None without draws."""
     if not draws:
         return None

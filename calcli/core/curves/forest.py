@@ -13,7 +13,7 @@ from calcli.core.data.arrays import Tables
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.evaluating.sliced import apart, slices_of, with_corrected_p
+from calcli.core.evaluating.sliced import slice_p_values, slices_of, with_corrected_p
 from calcli.core.language.errors import UsageError
 
 
@@ -50,7 +50,7 @@ class Forest:
             for metric, estimate in estimates.items()
             if not self.thin(name)
         ]
-        found = apart(pair for *_, pair in asked)
+        found = slice_p_values(pair for *_, pair in asked)
         return {(name, metric): p for (name, metric, _), p in zip(asked, found, strict=True)}
 
     def is_apart(self, name: str, metric: str) -> bool:

@@ -77,7 +77,7 @@ def slices_of(
     }
 
 
-def apart(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[float]:
+def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[float]:
     """Return p-values of slices that are like all rows, corrected for their number (Holm).
 
     Parameters

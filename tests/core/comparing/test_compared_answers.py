@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from calcli.core.comparing.comparison import Plan, compare, default_metrics
+from calcli.core.comparing.comparison import Plan, compare, usually_compared
 from calcli.core.comparing.pairing import pair
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.errors import KernelError
@@ -110,7 +110,7 @@ def test_swapped_kernel_errors_take_their_outcomes_with_them():
 
 def test_errors_alike_are_not_told_apart(two):
     """A system against itself with its rows in another order of being right is no evidence."""
-    usual = default_metrics(two[0])
+    usual = usually_compared(two[0])
     assert "cw_ece" not in usual
     found = differences((two[0], two[0]), "ece", "ks", "skce", "corp_miscalibration")
     assert all(one.value == 0 and one.verdict == "no evidence" for one in found.values())
