@@ -14,6 +14,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.axes import class_axis, places_note, sample_column
+from calcli.io.heads import native
 from calcli.io.labels import Labels, join_labels, labels_from_array
 from calcli.io.layouts import ANSWERS, ARRAYS
 from calcli.io.layouts.answers import Answers, find_answers, refuse_missing, rights_of
@@ -22,7 +23,7 @@ from calcli.io.layouts.names import ALONE, kind_by_name, label_names, score_name
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.source import Contents, HeldScores, JoinedScores, LazyColumns, Source, StoredScores
-from calcli.io.storedarrays import OrderedScores, StoredArray, native
+from calcli.io.storedarrays import OrderedScores, StoredArray
 
 LEAVE_OUT = "leave them out with --drop-missing"
 CLASS_NAMES = ("classes", "class_names")

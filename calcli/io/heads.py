@@ -26,6 +26,7 @@ DAMAGE = (
 )
 
 
+LAST_LETTER = 0x10FFFF  # of Unicode
 PLAIN = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[<|][biuf][1248])', 'fortran_order': False, "
     rb"'shape': \((?P<shape>[0-9, ]*)\), \} *\n",
@@ -88,4 +89,23 @@ def held_array(content: bytes, name: str) -> Array:
         raise InputError(f"{name} is truncated or damaged; save it again")
     flat = np.frombuffer(content[header.offset : end], header.dtype)
     array = flat.reshape(header.shape[::-1]).T if header.fortran_order else flat.reshape(header.shape)
-    return array.astype(header.dtype.newbyteorder("="))
+    try:
+        return native(array).copy()
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def native(values: Array) -> Array:
+    """Return values in the byte order of this machine.
+
+    Raises
+    ------
+    ValueError
+        If text has numbers that stand for no letter.
+    """
+    found = values.astype(values.dtype.newbyteorder("="), copy=False)
+    if found.dtype.kind == "U" and found.size:
+        letters = np.ascontiguousarray(found).reshape(-1).view(np.uint32)
+        if letters.max(initial=0) > LAST_LETTER:
+            raise ValueError("its text is damaged")
+    return found

@@ -27,6 +27,7 @@ from calcli.io.checks import CheckedScores
 from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
+from calcli.io.heads import native
 from calcli.io.ignored import without_labels, without_missing_values
 from calcli.io.labels import Labels, class_names
 from calcli.io.labelstreams import LabelColumn
@@ -40,7 +41,6 @@ from calcli.io.scorekinds import judge_kind
 from calcli.io.secrets import without_secrets
 from calcli.io.source import HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
 from calcli.io.states import is_state, load_state
-from calcli.io.storedarrays import native
 from calcli.io.systems import refuse_systems
 
 __all__ = ["ReadOptions", "from_answers", "from_arrays", "read", "read_concat"]

@@ -12,17 +12,12 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.axes import classes_last
-from calcli.io.heads import Header
+from calcli.io.heads import Header, native
 from calcli.io.messages import type_in_words
 from calcli.io.remote import AnyPath
 from calcli.io.source import HeldScores, StoredScores, rows_and_columns
 
 COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
-
-
-def native(values: Array) -> Array:
-    """Return values in the byte order of this machine."""
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def opened_file(path: AnyPath) -> AbstractContextManager[IO[bytes]]:

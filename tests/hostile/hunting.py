@@ -9,6 +9,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -81,8 +82,8 @@ def hunt(seed: int, numbers: range, jobs: int) -> Iterator[Found]:
         if jobs == 1:
             yield from map(_tried, tasks)
             return
-        with get_context("fork").Pool(jobs) as pool:
-            yield from pool.imap_unordered(_tried, tasks, chunksize=4)
+        with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
+            yield from pool.map(_tried, tasks, chunksize=4)
 
 
 def _tried(task: tuple[int, int, str]) -> Found:

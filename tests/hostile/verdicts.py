@@ -24,7 +24,7 @@ MARKUP = re.compile(r"<script>planted|<img src=x|(?<!\\)\]\(http://planted|href=
 JUDGES = ("evaluate", "check")  # what may end with status 1, or with 2 and a report of what could be read
 DATA = ("apply", "simulate")  # what writes data to standard output, as they are
 REMARK = "calcli: "
-LONGEST = 3000  # characters of a sentence
+LONGEST = 20_000  # characters of a sentence
 ABORTED = "memory: "  # how verdicts begin that are counted apart
 
 

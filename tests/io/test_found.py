@@ -127,3 +127,26 @@ def test_side_files_with_numbers_beyond_all_doubles(tmp_path):
         read_costs((str(tmp_path / "c.json"),))
     with pytest.raises(InputError, match="mine: entry 1 is"):
         weights_of([(0, 10**400)], "mine")
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_text_with_numbers_that_are_no_letters(order, tmp_path):
+    names = np.array(["cat", "dog"] * 4, f"{order}U3")
+    names.view(f"{order}u4")[4] = 0x110000
+    probs = np.full((8, 2), 0.5)
+    np.save(tmp_path / "t.npy", probs)
+    np.save(tmp_path / "t_labels.npy", names)
+    refused(tmp_path / "t.npy", r"t_labels.npy is truncated or damaged; copy it again")
+    np.savez(tmp_path / "t.npz", scores=probs, labels=names)
+    refused(tmp_path / "t.npz", r"t.npz is truncated or damaged; copy it again")
+    with pytest.raises(InputError, match="x: its text is damaged"):
+        held_array(npy(names), "x")
+
+
+def test_answers_without_rows(tmp_path):
+    refused(
+        parquet_file(tmp_path, confidence=pa.array([], pa.float64()), correct=pa.array([], pa.bool_())),
+        "has no rows",
+    )
+    (tmp_path / "t.csv").write_text("confidence,grade\n")
+    refused(tmp_path / "t.csv", "t.csv")

@@ -16,7 +16,7 @@ from calcli.io import formats
 from calcli.io.arrays import Arrays, ArraySource, flat_labels
 from calcli.io.atomic import atomic_path
 from calcli.io.axes import class_axis, places_note, sample_column
-from calcli.io.heads import Header, read_header
+from calcli.io.heads import Header, native, read_header
 from calcli.io.labels import Labels
 from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed
@@ -111,7 +111,7 @@ def open_file(path: AnyPath, name: str) -> NpyFile:
 
 def _array(path: AnyPath) -> Array:
     with path.open("rb") as file:
-        return np.load(file, allow_pickle=False)
+        return native(np.load(file, allow_pickle=False))
 
 
 def labels_of_same_stem(path: AnyPath) -> AnyPath | None:

@@ -14,9 +14,9 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.archives import ARCHIVE_DAMAGE, refuse_bomb
 from calcli.io.arrays import Archive
-from calcli.io.heads import read_header
+from calcli.io.heads import native, read_header
 from calcli.io.remote import AnyPath
-from calcli.io.storedarrays import StoredArray, native
+from calcli.io.storedarrays import StoredArray
 from calcli.io.writing import Frame, Writer
 
 NPY = ".npy"  # what the names of arrays end with

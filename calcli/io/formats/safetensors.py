@@ -14,9 +14,9 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.arrays import Archive
 from calcli.io.formats.npz import NpzWriter
-from calcli.io.heads import Header
+from calcli.io.heads import Header, native
 from calcli.io.remote import AnyPath
-from calcli.io.storedarrays import StoredArray, native, opened_file
+from calcli.io.storedarrays import StoredArray, opened_file
 
 LENGTH = 8  # bytes that say how long the head is
 METADATA = "__metadata__"

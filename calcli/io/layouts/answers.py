@@ -194,7 +194,7 @@ def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str, *, d
     distinct, which = np.unique(values[0], return_inverse=True)
     known = {text: 1 for text in RIGHT} | {text: 0 for text in WRONG}
     outcomes = np.array([known.get(text.casefold(), -1) for text in as_text(distinct).tolist()], np.int8)
-    if outcomes.min() < 0:
+    if (outcomes < 0).any():
         row = int((outcomes[which] < 0).argmax())
         raise InputError(
             f"{place.row(row)} has the value {distinct[which[row]].item()!r} in {owner}; expected right or "
