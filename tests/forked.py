@@ -61,6 +61,7 @@ def _started() -> str:
     return address
 
 
+@cache
 def load() -> None:
     """Load all of calcli, and what it loads when it is used."""
     import calcli

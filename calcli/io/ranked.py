@@ -191,10 +191,13 @@ def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str,
         return tuple(one.name for one in packed.made if one.name != packed.scores)
     lists = len(roles.scores) == 1 and holds_of(schema.field(roles.scores[0]).type) == "list"
     suffixes = [None] if lists else [_suffix(name) for name in roles.scores]
+    if lists and options.scores is None:
+        _refuse_ranks_alone(schema.field(roles.scores[0]), table.place.name)
     groups: dict[str, dict[str | None, str]] = {}
     for column in schema:
         match = RANKED.fullmatch(column.name)
-        if match and column.name != roles.label and _names_classes(match[1], column.type, lists):
+        taken = column.name in (roles.label, *roles.scores)
+        if match and not taken and _names_classes(match[1], column.type, lists):
             groups.setdefault(match[1].lower(), {})[match[2]] = column.name
     if roles.label is not None:
         named = holds_of(schema.field(roles.label).type) == "text"
@@ -215,6 +218,16 @@ def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str,
                 f"{listed(missing)}; expected the class of each score, or none; rename or remove the others"
             )
     return ()
+
+
+def _refuse_ranks_alone(field: Any, name: str) -> None:
+    """Raise an InputError if lists that were taken for scores are classes by their name."""
+    match = RANKED.fullmatch(field.name)
+    if match and _names_classes(match[1], field.type, True):
+        raise InputError(
+            f"{name}: {field.name} names the classes by rank, and no column has their scores; save these as "
+            f"well, or, if they are in {field.name}, say so with --scores"
+        )
 
 
 def _suffix(score: str) -> str:

@@ -17,6 +17,7 @@ from calcli.io.calibrators import load_calibrator, save_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.groups import weights_of
 from calcli.io.heads import held_array
+from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.samples import parquet_file, refused, scores_of
 
@@ -150,3 +151,14 @@ def test_answers_without_rows(tmp_path):
     )
     (tmp_path / "t.csv").write_text("confidence,grade\n")
     refused(tmp_path / "t.csv", "t.csv")
+
+
+def test_ranks_without_scores(tmp_path):
+    (tmp_path / "t.jsonl").write_text(
+        '{"label": 1, "indices": [1, 0, 2]}\n{"label": 0, "indices": [2, 1, 0]}\n'
+    )
+    refused(
+        tmp_path / "t.jsonl", "t.jsonl: indices names the classes by rank, and no column has their scores"
+    )
+    found = read(tmp_path / "t.jsonl", ReadOptions(scores="indices", kind="logits"))
+    np.testing.assert_array_equal(scores_of(found), [[1, 0, 2], [2, 1, 0]])
