@@ -83,7 +83,7 @@ def call(draw: Draw, store: Store, command: str, made: Made) -> list[str]:
     if command == "compare":
         return [*first, *(place.files[1:] or first)]
     if command == "check":
-        if draw.chance(0.2):
+        if draw.chance(0.2) and not (draw.folder / "calcli.toml").exists():
             draw.outputs.append("calcli.toml")
             return [*first, "--init"]
         has = (draw.folder / "calcli.toml").exists()

@@ -89,12 +89,13 @@ def laid_out(draw: Draw, values: np.ndarray, names: list[str], labels: np.ndarra
         parts = [(f"prob_{n}", ranked[:, n]) for n in range(len(names))]
         return [(label[0], labels), *parts, *((f"index_{n}", order[:, n]) for n in range(len(names)))]
     template = draw.choice(examples(layout)) if draw.chance(0.95) else draw.name()
-    found = [(template.replace("cat", name).replace("0", name), values[:, n]) for n, name in enumerate(names)]
+    mark = "cat" if "cat" in template else "0"
+    found = [(template.replace(mark, name), values[:, n]) for n, name in enumerate(names)]
     if layout.of_label or layout.name == "CatBoost":
         label = ("species" if text else "BAD" if "BAD" in template else "Label", said)
     if "obs" in layout.labels and layout.name == "caret":
         label = ("obs", said)
-    return [label, *found, *((name, said) for name in layout.beside)]
+    return [label, *found, *((name, said) for name in layout.beside if name != label[0])]
 
 
 def examples(layout: Layout) -> list[str]:
