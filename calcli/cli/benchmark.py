@@ -45,11 +45,13 @@ class Trying(Chosen):
     column: Any = option("columns", BenchmarkSettings)
     sizes: Any = option("sizes", BenchmarkSettings)
     repeats: Any = option("repeats", BenchmarkSettings)
-    jobs: Any = option("jobs", BenchmarkSettings)
+    workers: Any = option("workers", BenchmarkSettings)
+    jobs: Annotated[int | None, typer.Option("--jobs", hidden=True)] = None  # its former name
 
     def settings(self) -> BenchmarkSettings:
         """Return them as settings."""
-        return BenchmarkSettings(**checked(BenchmarkSettings, self.given(), "option"))
+        given = {"workers": self.jobs, **self.given()} if self.jobs is not None else self.given()
+        return BenchmarkSettings(**checked(BenchmarkSettings, given, "option"))
 
 
 @bundled

@@ -45,6 +45,8 @@ class BenchmarkReport(Shown):
         Names of those columns that are other models.
     read
         Names of the files, and what there is to say about how each was read.
+    workers
+        Processes that tried the methods.
     """
 
     trials: Sequence[Trial]
@@ -52,6 +54,7 @@ class BenchmarkReport(Shown):
     as_printed: bool = False
     columns: Sequence[str] = ()
     read: Sequence[tuple[str, Sequence[str]]] = ()
+    workers: int = 1
 
     title = "Benchmark of calibrators"
     schema = "calcli.benchmark/1"
@@ -117,8 +120,11 @@ class BenchmarkReport(Shown):
             found = self._relative(trial)
             name = f"{trial.model}, {trial.method}" if several else trial.method
             rows.append((name, *(relative(found[key]) if key in found else NONE for key in metrics)))
+        notes = [RELATIVE]
+        if self.workers > 1:
+            notes.append(f"The methods were tried by {self.workers} processes (--workers).")
         return TextTable(
-            "Change in percent", (Column("", "left"), *map(Column, metrics)), tuple(rows), (RELATIVE,)
+            "Change in percent", (Column("", "left"), *map(Column, metrics)), tuple(rows), tuple(notes)
         )
 
     def _relative(self, trial: Trial) -> dict[str, float]:

@@ -15,7 +15,14 @@ from calcli.core.language.methods import SETS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import BenchmarkSettings, Settings
-from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, Task, run, task_of
+from calcli.core.recalibrating.benchmark import (
+    DEFAULT_METHODS,
+    DEFAULT_METRICS,
+    Task,
+    run,
+    task_of,
+    workers_for,
+)
 from calcli.core.recalibrating.sizes import try_sizes
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
@@ -85,12 +92,13 @@ def benchmark_files(
     if trying.sizes:
         repeats = trying.repeats or REPEATS
         watch = watcher("methods", len(trying.sizes) * repeats * (len(methods) + 1))
-        found = try_sizes(tasks[0], methods, trying.sizes, repeats, settings, trying.jobs, watch)
+        found = try_sizes(tasks[0], methods, trying.sizes, repeats, settings, trying.workers, watch)
         return SizesReport(tasks[0].model, found, settings, repeats, reading)
     watch = watcher("methods", len(tasks) * (len(methods) + 1))
     heads = [name for name, _ in others]
-    trials = run(tasks, [*methods, *heads], settings, trying.jobs, watch)
-    return BenchmarkReport(trials, settings, trying.as_printed, heads, reading)
+    trials = run(tasks, [*methods, *heads], settings, trying.workers, watch)
+    used = workers_for(tasks, len(methods) + len(heads), trying.workers)
+    return BenchmarkReport(trials, settings, trying.as_printed, heads, reading, used)
 
 
 def _refuse_idle(trying: BenchmarkSettings, pairs: Sequence[tuple[str, str]], settings: Settings) -> None:

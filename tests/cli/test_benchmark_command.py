@@ -294,3 +294,16 @@ def test_sizes_that_make_no_sense(run, forest, arguments, message):
     done = run("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK, *arguments)
     assert (done.status, done.out) == (2, "")
     assert message in done.err
+
+
+def test_workers_give_the_same_and_have_a_former_name(run, bayes):
+    command = ("benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK[:4], "-f", "json")
+    one, two = (
+        json.loads(run(*command, option, n).out)["trials"] for option, n in (("--jobs", 1), ("--workers", 2))
+    )
+    assert [trial["values"] for trial in one] == [trial["values"] for trial in two]
+    told = run("benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK[:4], "--workers", 2).out
+    assert "tried by 2 processes (--workers)" in " ".join(told.split())
+    shown = run("benchmark", "--help").out
+    assert "--workers" in shown
+    assert "--jobs" not in shown

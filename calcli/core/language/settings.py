@@ -252,7 +252,9 @@ class BenchmarkSettings:
         (), whole_numbers("50,100,200"), "Fit to random subsets of --cal, such as 50,100,200 rows.", "LIST"
     )
     repeats: int | None = setting(None, whole(1), "--sizes: subsets of each size; 10 by default.", "N")
-    jobs: int | None = setting(None, whole(1), "Processes at once; one per processor by default.", "N")
+    workers: int | None = setting(
+        None, whole(1), "Processes at once; one a core where that gains, and the same bits.", "N"
+    )
 
 
 @documented()

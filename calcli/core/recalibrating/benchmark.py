@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,6 +26,7 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.fitting import takes_raw
+from calcli.core.recalibrating.processes import each, processes_for
 
 UNCALIBRATED = "uncalibrated"
 DEFAULT_METRICS = ("log_loss", "brier", "ece", "ks", "cw_ece", "accuracy")
@@ -157,7 +156,7 @@ def run(
     tasks: Sequence[Task],
     methods: Sequence[str],
     settings: Settings,
-    jobs: int | None = None,
+    workers: int | None = None,
     watch: Callable[[int], None] = lambda done: None,
 ) -> list[Trial]:
     """Try every method on every task, and the scores as they are.
@@ -170,8 +169,8 @@ def run(
         Method expressions.
     settings
         Metrics, bins, and intervals if methods are to be told apart.
-    jobs
-        Processes at once; as many as there are processors if None.
+    workers
+        Processes at once; one a core, where that gains, if None.
     watch
         Called with the number of trials done.
 
@@ -180,47 +179,23 @@ def run(
     Trials, task by task, each beginning with `UNCALIBRATED`.
     """
     asked = [(number, method) for number in range(len(tasks)) for method in (UNCALIBRATED, *methods)]
-    workers = min(jobs or os.cpu_count() or 1, len(asked))
     trials: dict[tuple[int, str], Trial] = {}
-    for done, (key, trial) in enumerate(_tried(tasks, asked, settings, workers), 1):
-        trials[key] = trial
+    count = workers_for(tasks, len(methods), workers)
+    for done, (key, found) in enumerate(each(_tried, (tasks, settings), asked, count), 1):
+        trials[key] = found
         watch(done)
     return [trials[key] for key in asked]
 
 
-Key = tuple[int, str]
+def workers_for(tasks: Sequence[Task], methods: int, workers: int | None = None) -> int:
+    """Return how many processes try so many methods."""
+    scores = sum(task.calibration.scores.size * max(1, task.folds - 1) for task in tasks)
+    return processes_for(scores * methods, len(tasks) * (methods + 1), workers)
 
 
-def _tried(
-    tasks: Sequence[Task], asked: Sequence[Key], settings: Settings, workers: int
-) -> Iterator[tuple[Key, Trial]]:
-    if workers == 1:
-        for number, method in asked:
-            yield (number, method), trial(tasks[number], method, settings)
-        return
-    # each process is handed the rows once; tasks are then only numbers and names
-    with ProcessPoolExecutor(workers, initializer=_Worker.start, initargs=(tasks, settings)) as pool:
-        futures = {pool.submit(_Worker.trial, *key): key for key in asked}
-        for future in as_completed(futures):
-            number, method = futures[future]
-            fault = future.exception()  # such as a process that ran out of memory
-            died = Trial(tasks[number].model, method, {}, fault=f"{type(fault).__name__}: {fault}")
-            yield (number, method), died if fault else future.result()
-
-
-class _Worker:
-    """What a process of the pool keeps."""
-
-    tasks: Sequence[Task]
-    settings: Settings
-
-    @classmethod
-    def start(cls, tasks: Sequence[Task], settings: Settings) -> None:
-        cls.tasks, cls.settings = tasks, settings
-
-    @classmethod
-    def trial(cls, number: int, method: str) -> Trial:
-        return trial(cls.tasks[number], method, cls.settings)
+def _tried(shared: tuple[Sequence[Task], Settings], key: tuple[int, str]) -> Trial:
+    tasks, settings = shared
+    return trial(tasks[key[0]], key[1], settings)
 
 
 def trial(task: Task, method: str, settings: Settings) -> Trial:

@@ -42,7 +42,7 @@ def try_sizes(
     sizes: Sequence[int],
     repeats: int,
     settings: Settings,
-    jobs: int | None = None,
+    workers: int | None = None,
     watch: Callable[[int], None] = lambda done: None,
 ) -> list[SizeTrial]:
     """Fit methods to random subsets of the calibration rows, and judge each on all test rows.
@@ -57,7 +57,7 @@ def try_sizes(
         Method expressions.
     sizes, repeats
         Rows of the subsets, and how many there are of each size.
-    settings, jobs, watch
+    settings, workers, watch
         As for `run`; nothing is resampled.
 
     Raises
@@ -72,7 +72,7 @@ def try_sizes(
     for repeat in range(repeats):
         order = generator(settings.seed, Stream.SUBSETS, repeat).permutation(known)
         tasks += [replace(task, calibration=task.calibration.take(np.sort(order[:size]))) for size in sizes]
-    trials = run(tasks, methods, replace(settings, no_intervals=True), jobs, watch)
+    trials = run(tasks, methods, replace(settings, no_intervals=True), workers, watch)
     by_task = np.array(trials, object).reshape(repeats, len(sizes), len(methods) + 1)
     return [
         SizeTrial(

@@ -27,10 +27,10 @@ def halves(predict):
     return predict(logits[:200], labels[:200], "logits"), predict(logits[200:], labels[200:], "logits")
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_trial_is_fit_apply_evaluate(halves, predict, jobs):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_trial_is_fit_apply_evaluate(halves, predict, workers):
     cal, test = halves
-    found = run([task_of("m", cal, test)], ["temperature", "histogram:bins=5"], SETTINGS, jobs)
+    found = run([task_of("m", cal, test)], ["temperature", "histogram:bins=5"], SETTINGS, workers)
     assert [trial.method for trial in found] == [UNCALIBRATED, "temperature", "histogram:bins=5"]
     assert found[0].values["ks"] == evaluate(test, SETTINGS).estimates["ks"].value
     for trial in found[1:]:

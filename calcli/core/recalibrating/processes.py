@@ -1,0 +1,85 @@
+"""Processes for what Python itself slows: many small fits."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_all_start_methods, get_context
+from typing import Any, TypeVar
+
+from calcli.core.language.errors import UsageError
+from calcli.core.state.threads import cores
+
+S = TypeVar("S")
+K = TypeVar("K")
+R = TypeVar("R")
+GAINS = (
+    1_000_000  # scores fitted to, from which processes gain more than their start takes, half a second each
+)
+
+
+def processes_for(scores: int, jobs: int, workers: int | None) -> int:
+    """Return how many processes do some fits, to so many scores in all: as said, or a core each."""
+    return min(workers or (cores() if scores >= GAINS else 1), jobs)
+
+
+def each(job: Callable[[S, K], R], shared: S, keys: Sequence[K], workers: int) -> Iterator[tuple[K, R]]:
+    """Yield each key with what `job` makes of it, in the order in which they are done.
+
+    Parameters
+    ----------
+    job
+        A function of a module.
+    shared
+        What it needs for all keys, handed to each process once.
+    keys
+        Small.
+    workers
+        Number of processes; one is this one.
+
+    Raises
+    ------
+    UsageError
+        If a process dies.
+    """
+    if workers == 1:
+        for key in keys:
+            yield key, job(shared, key)
+        return
+    # processes that begin anew: forks of one with threads may wait forever
+    method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+    before = set(active_children())
+    beginning: Any = (shared, list(warnings.filters))
+    pool = ProcessPoolExecutor(workers, get_context(method), initializer=_begin, initargs=beginning)
+    try:
+        futures = {pool.submit(_done, job, key): key for key in keys}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BrokenProcessPool as fault:
+        raise UsageError(
+            "one of the processes ended before its work was done, perhaps as there was no memory left; try "
+            "fewer with --workers"
+        ) from fault
+    except BaseException:  # Ctrl-C, or nobody waits for more
+        for process in set(active_children()) - before:
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_shared: Any = None  # of a process of the pool
+
+
+def _begin(*beginning: Any) -> None:
+    global _shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that started it ends it
+    _shared, filters = beginning
+    warnings.filters[:] = filters  # type: ignore[index]
+
+
+def _done(job: Callable[[Any, Any], R], key: Any) -> R:
+    return job(_shared, key)

@@ -1,0 +1,89 @@
+"""Work in several processes, and its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from multiprocessing import active_children
+
+import pytest
+
+from calcli.core.language.errors import UsageError
+from calcli.core.recalibrating.processes import GAINS, each, processes_for
+
+
+def product(shared, key):
+    return shared * key
+
+
+def dies(shared, key):
+    if key == shared:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return key
+
+
+def fails(shared, key):
+    raise UsageError(f"{key} of {shared}")
+
+
+def sleeps(shared, key):
+    time.sleep(shared if key else 0)
+    return key
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_every_key_is_done(workers):
+    assert sorted(each(product, 7, range(5), workers)) == [(key, 7 * key) for key in range(5)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_sentence_of_a_fault_comes_through(workers):
+    with pytest.raises(UsageError, match="3 of 7"):
+        list(each(fails, 7, [3], workers))
+
+
+def test_a_process_that_dies_is_told_of():
+    before = active_children()
+    with pytest.raises(UsageError, match=r"ended before its work was done.* fewer with --workers"):
+        list(each(dies, 1, range(5), 2))
+    assert active_children() == before
+
+
+def test_nobody_waits_for_what_is_not_wanted():
+    start, found = time.monotonic(), each(sleeps, 600, range(2), 2)
+    assert next(found) == (0, 0)
+    found.close()
+    assert time.monotonic() - start < 300
+
+
+def test_an_interrupt_of_all_is_silent():
+    code = (
+        "from calcli.core.recalibrating.processes import each\n"
+        "from tests.core.recalibrating.test_processes import sleeps\n"
+        "try:\n    for found in each(sleeps, 600, range(4), 2):\n        print(found, flush=True)\n"
+        "except KeyboardInterrupt:\n    raise SystemExit(130)\n"
+    )
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    signal.signal(signal.SIGINT, handler)
+    assert process.stdout.readline() == "(0, 0)\n"
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    assert process.communicate(timeout=300) == ("", "")
+    assert process.returncode == 130
+
+
+def test_processes_are_for_much_work_or_if_asked_for(monkeypatch):
+    monkeypatch.setattr("calcli.core.recalibrating.processes.cores", lambda: 4)
+    assert processes_for(GAINS, 9, None) == 4
+    assert processes_for(GAINS - 1, 9, None) == 1
+    assert processes_for(0, 9, 3) == 3
+    assert processes_for(GAINS, 2, None) == 2
