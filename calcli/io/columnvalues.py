@@ -85,4 +85,6 @@ def distinct_texts(table: Table, name: str) -> Sequence[str]:
     """Return the values of a column, each once, as text; none of a nested one."""
     if holds_of(table.schema.field(name).type) in ("list", "other"):
         return ()
-    return [str(value) for value in pc.unique(table.column(name)).to_pylist() if value is not None]
+    kind = table.schema.field(name).type
+    parts = [pc.unique(batch.column(0).cast(kind)) for batch in table.batches([name])]  # not all rows at once
+    return [str(one) for one in pc.unique(pa.chunked_array(parts, kind)).to_pylist() if one is not None]
