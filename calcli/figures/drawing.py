@@ -19,7 +19,7 @@ from calcli.core.data.predictions import require_classes
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.answers import LENS, no_lens, reason
 from calcli.core.language.brief import brief
-from calcli.core.language.declaring import documented
+from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import region_ends
@@ -58,6 +58,18 @@ class View(ViewSettings):
 
     def __repr__(self) -> str:
         return brief(self)
+
+
+def viewed(view: View, **given: Any) -> View:
+    """Return a view with other settings.
+
+    Raises
+    ------
+    UsageError
+        If the value of one is wrong.
+    """
+    settings = {name: given.pop(name) for name in declared(ViewSettings) if name in given}
+    return replace(view, **checked(ViewSettings, settings, "keyword"), **given)
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import checked, declared, documented, items
+from calcli.core.language.declaring import declared, documented, items
 from calcli.core.language.figures import find_figure
 from calcli.core.language.spelling import of_python
 from calcli.core.language.viewing import ViewSettings
 from calcli.figures import Drawing, View, draw
+from calcli.figures.drawing import viewed
 from calcli.io.calibrators import load_calibrator
 from calcli.work.evaluate import evaluate
 
@@ -57,8 +57,7 @@ def plot(
         If the figure or a setting is unknown, or does not fit.
     """
     systems = data if isinstance(data, Mapping) and labels is None else {_name(data): data}
-    given = {name: settings.pop(name) for name in declared(ViewSettings) if name in settings}
-    looks = checked(ViewSettings, given, "keyword")
+    looks = {name: settings.pop(name) for name in declared(ViewSettings) if name in settings}
     looks |= {name: settings[name] for name in ("draws", "metrics") if name in settings}
     looks |= {"metrics": items(looks["metrics"])} if isinstance(looks.get("metrics"), str) else {}
     if calibrator is not None:
@@ -67,7 +66,7 @@ def plot(
     if metrics := find_figure(figure).metrics:
         settings = {"metrics": metrics, **settings}
     evaluations = {name: evaluate(one, labels, **settings).evaluation for name, one in systems.items()}
-    return draw(figure, evaluations, replace(view or View(), **looks))
+    return draw(figure, evaluations, viewed(view or View(), **looks))
 
 
 def _name(data: Any) -> str:

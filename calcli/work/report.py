@@ -73,10 +73,10 @@ class Report(EvaluationReport):
         **view
             As for `calcli.figures.View`: lens, binning and so on.
         """
-        from calcli.figures import View, draw
+        from calcli.figures.drawing import View, draw, viewed
 
         name = Path(self.results[0].input.path).name
-        return draw(figure, {name: self.evaluation}, View(**{"draws": self.settings.draws} | view))
+        return draw(figure, {name: self.evaluation}, viewed(View(draws=self.settings.draws), **view))
 
     def save(self, path: str | Path) -> None:
         """Write the report: a page with figures as .html, else .json, .md or .csv.

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import calcli
-from calcli.core.language.errors import CalcliError
+from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.spelling import in_arguments
 
 RNG = np.random.default_rng(0)
@@ -71,6 +71,12 @@ def test_figures_take_what_a_view_takes():
     drawn = calcli.plot(FRAME, figure="slices", by="country", metrics="accuracy", draws=19)
     assert {"country=DE", "country=FR"} <= {str(value) for value in drawn.tables["DataFrame"]["slice"]}
     assert calcli.plot(FRAME, figure="ks", lens="class-1", draws=19).tables
+    report = calcli.evaluate(FRAME, metrics="accuracy,log_loss", draws=19)
+    of_report = report.plot("slices", by="country", metrics=("accuracy",))
+    (table,), (expected,) = of_report.tables.values(), drawn.tables.values()
+    np.testing.assert_array_equal(table["value"], expected["value"])
+    with pytest.raises(UsageError, match="knots is 2; expected a whole number of at least 4"):
+        report.plot("ks", knots=2)
 
 
 def test_reprs_are_a_line():
