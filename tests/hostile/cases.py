@@ -10,7 +10,7 @@ from tests.hostile import expressions, models
 from tests.hostile.drawing import Draw, text_of
 from tests.hostile.kinds import ENDINGS, KINDS, Made
 from tests.hostile.made import Store
-from tests.hostile.options import options
+from tests.hostile.options import declared, options
 
 
 @dataclass
@@ -48,6 +48,7 @@ def make(seed: int, number: int, folder: Path, store: Store) -> Case:
     arguments = [command, *call(draw, store, command, made), *made.arguments]
     arguments += options(draw, command, made.place, most=2) if draw.chance(0.4) else []
     stdin = ""
+    arguments += shown(draw, command) if draw.chance(0.3) else []
     readable = [text for text in arguments if text in made.place.files and (folder / text).is_file()]
     if readable and draw.chance(0.05):
         stdin = readable[0]
@@ -58,6 +59,17 @@ def make(seed: int, number: int, folder: Path, store: Store) -> Case:
 def kind_of(number: int) -> str:
     """Return the kind of a case; they take turns."""
     return list(KINDS)[number % len(KINDS)]
+
+
+def shown(draw: Draw, command: str) -> list[str]:
+    """Return how results are to be shown: in a form that can be checked, or on a page."""
+    known = {one.name: one for one in declared(command)}
+    if "--html" in known and draw.chance(0.3):
+        return ["--html", draw.output(".html")]
+    forms = [
+        form for form in ("json", "markdown") if "--format" in known and form in known["--format"].choices
+    ]
+    return ["--format", draw.choice(forms)] if forms else []
 
 
 READERS = (

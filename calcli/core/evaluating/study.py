@@ -10,13 +10,14 @@ import numpy as np
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.simulation import TABLES, Simulation, simulate
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.truth import true_error
+from calcli.core.evaluating.truth import require_truth, true_error
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.declaring import as_option
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.language.settings import Settings
 
-TRUTH_ROWS = 1_000_000  # behind the true value of what has no exact population
+TRUTH_ROWS = 1_000_000  # behind the true value of what has no exact population, fewer of many classes
+TRUTH_SCORES = 8_000_000
 TAIL = 0.05
 
 
@@ -76,9 +77,13 @@ def study(
         If there is no such system or metric, or no true value of it.
     """
     settings = Settings(metrics=tuple(metrics), draws=0, no_intervals=True)
-    exact = system in TABLES
-    whole = simulate(system, parameters, None if exact else TRUTH_ROWS, seed, exact=exact, spelled=as_option)
     calls = parse_metrics(metrics, settings.defaults)
+    for call in calls:
+        require_truth(call, settings)
+    exact = system in TABLES
+    most = max(1, int(TRUTH_SCORES // parameters.get("classes", 2)))
+    behind = None if exact else min(TRUTH_ROWS, most)
+    whole = simulate(system, parameters, behind, seed, exact=exact, spelled=as_option)
     truth = {str(call): true_error(call, _predictions(whole), whole.posteriors, settings) for call in calls}
     found = []
     for place, size in enumerate(rows):

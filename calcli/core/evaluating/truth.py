@@ -83,6 +83,14 @@ def is_known(call: MetricExpression, settings: Settings) -> bool:
     return isinstance(estimator, BinnedError | KolmogorovSmirnov | VectorMiscalibration)
 
 
+def require_truth(call: MetricExpression, settings: Settings) -> None:
+    """Raise a UsageError if a metric has no true value."""
+    if not is_known(call, settings):
+        raise UsageError(
+            f"{call}: no true value of it is known; expected ece and its kin, ks or expected_miscalibration"
+        )
+
+
 def require_use(calls: Iterable[MetricExpression], settings: Settings) -> None:
     """Raise a UsageError if no metric can make use of posteriors, or those are of other priors."""
     if settings.priors is not None:
@@ -127,10 +135,7 @@ def true_error(
     UsageError
         If the error has no such value.
     """
-    if not is_known(call, settings):
-        raise UsageError(
-            f"{call}: no true value of it is known; expected ece and its kin, ks or expected_miscalibration"
-        )
+    require_truth(call, settings)
     estimator = find_estimator(call, settings.edges)
     lenses = [f"class-{k}" for k in range(predictions.n_classes)] if call.is_class_wise else [call.lens]
     errors = []

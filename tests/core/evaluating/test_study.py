@@ -8,6 +8,7 @@ from scipy import integrate, special, stats
 
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.simulation import simulate
+from calcli.core.evaluating import study as studies
 from calcli.core.evaluating.study import study
 from calcli.core.evaluating.truth import true_error
 from calcli.core.language.errors import UsageError
@@ -108,3 +109,23 @@ def test_what_has_no_true_value_is_refused():
     ):
         with pytest.raises(UsageError, match="no true value of it is known"):
             truth(metric, "table-1")
+
+
+def test_what_has_no_true_value_is_refused_before_rows_are_drawn(monkeypatch):
+    monkeypatch.setattr(studies, "simulate", None)
+    with pytest.raises(UsageError, match="auroc: no true value of it is known"):
+        study("mcps", {"classes": 20}, ["ece", "auroc"], [10], 2)
+
+
+@pytest.mark.parametrize(("classes", "rows"), [(2, 1_000_000), (20, 400_000), (1000, 8000), (10**9, 1)])
+def test_rows_behind_the_truth_of_many_classes(classes, rows, monkeypatch):
+    drawn = []
+
+    def simulate(system, parameters, rows, *given, **others):
+        drawn.append(rows)
+        raise UsageError("enough")
+
+    monkeypatch.setattr(studies, "simulate", simulate)
+    with pytest.raises(UsageError, match="enough"):
+        study("cal", {"classes": classes}, ["ece"], [10], 2)
+    assert drawn == [rows]
