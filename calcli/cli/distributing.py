@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -29,8 +30,8 @@ class Distributing:
         Option(metavar="tcp://HOST:PORT", help="Those of this Dask scheduler, not of this machine."),
     ] = None
 
-    def found(self, watcher: Watcher, key: str | None = None) -> Engine | None:
-        """Return what reads parts elsewhere, whose rows may be known by a key, if it is asked for.
+    def found(self, watcher: Watcher, key: str | None = None, by: Sequence[str] = ()) -> Engine | None:
+        """Return what reads parts elsewhere, whose rows may be known by a key and sliced, if it is asked for.
 
         Raises
         ------
@@ -43,4 +44,4 @@ class Distributing:
             return None
         from calcli.work.cluster import Engine
 
-        return Engine(self.scheduler, watcher, key)
+        return Engine(self.scheduler, watcher, key, tuple(by))

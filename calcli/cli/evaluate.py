@@ -103,7 +103,7 @@ def evaluate(
             key=reporting.key,
             sort=reporting.sort,
             details=reporting.details,
-            engine=distributing.found(watcher, reporting.key),
+            engine=distributing.found(watcher, reporting.key, reporting.by or ()),
             watcher=watcher,
         )
     showing.show(shown, showing.format)

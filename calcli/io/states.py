@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from calcli.io.statechecks import check_arrays, check_rows, check_told
 ENDING = ".calcli"
 SCHEMA = "calcli.state/1"
 HEAD = "state.json"
+SLICES = "slices/"
 MADE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
 DAMAGE: tuple[type[Exception], ...] = (*ARCHIVE_DAMAGE, ArithmeticError, TypeError, AttributeError)
 EXPECTED = "expected a state, as written by calcli evaluate --save-state"
@@ -82,6 +83,7 @@ def to_bytes(state: State) -> bytes:
         "deals": None if state.body.deals is None else _told(state.body.deals),
         "cells": {name: cells.limit for name, cells in state.body.cells.items()},
         "below": None if state.body.sample is None else state.body.sample.below,
+        "slices": {column: [*own] for column, own in state.slices.items()},
     }
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
@@ -90,6 +92,9 @@ def to_bytes(state: State) -> bytes:
             content = io.BytesIO()
             np.save(content, _narrow(array), allow_pickle=False)
             file.writestr(zipfile.ZipInfo(f"{name}.npy", MADE), content.getvalue())
+        for n, own in enumerate(state.slices.values()):
+            for m, part in enumerate(own.values()):
+                file.writestr(zipfile.ZipInfo(f"{SLICES}{n}/{m}{ENDING}", MADE), to_bytes(part))
     return target.getvalue()
 
 
@@ -111,8 +116,16 @@ def from_bytes(data: bytes, name: str = "state") -> State:
         arrays = {
             one.removesuffix(".npy"): held_array(content, f"{name}: the array {one.removesuffix('.npy')}")
             for one, content in stored.items()
+            if not one.startswith(SLICES)
         }
-        return _state(head, arrays)
+        slices = {
+            column: {
+                value: from_bytes(stored[f"{SLICES}{n}/{m}{ENDING}"], f"{name}: {column}={value}")
+                for m, value in enumerate(values)
+            }
+            for n, (column, values) in enumerate(head["slices"].items())
+        }
+        return replace(_state(head, arrays), slices=slices)
     except CalcliError:
         raise
     except DAMAGE as fault:
@@ -178,7 +191,7 @@ def _of_deals(body: Body, deals: Deals) -> Iterator[tuple[str, Array]]:
             yield f"deals/infinite/{name}", own.infinite
     for lens, cells in body.cells.items():
         yield from ((f"cells/{lens}/{name}", values) for name, values in cells.arrays().items())
-        swaps = body.swaps[lens].arrays()
+        swaps = body.swaps[lens].arrays() if lens in body.swaps else {}
         yield from ((f"swaps/{lens}/{name}", values) for name, values in swaps.items())
 
 
@@ -191,7 +204,7 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
     check_told(known, facts, parts)
     k = len(known.classes)
     body = Body(known)
-    body.sample = _sample(told["below"], arrays, known)
+    body.sample = None if told["below"] is None else _sample(told["below"], arrays, known)
     if told["deals"] is None:
         body.labels = _shaped(arrays["rows/labels"], -1)
         if known.weighted:
@@ -208,6 +221,8 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
         for lens, limit in told["cells"].items():
             body.cells[lens] = ScoreCells.of_arrays(int(limit), _under(f"cells/{lens}/", arrays))
             swaps = _under(f"swaps/{lens}/", arrays)
+            if body.sample is None:
+                continue
             shape = SWAPPED_DEALS, len(swap_edges()) - 1
             body.swaps[lens] = Swaps.of_arrays(
                 {name: _wide(_shaped(own, *shape)) for name, own in swaps.items()}

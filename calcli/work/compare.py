@@ -151,7 +151,7 @@ def _compared(
     left = next((system for system in systems if isinstance(system, Remains)), None)
     if left is not None:
         settings = replace(settings, metrics=compared_metrics(left, settings, plan))
-        systems = as_states(systems, settings, pairing.key)
+        systems = as_states(systems, settings, pairing.key, [plan.by] if plan.by else ())
     unlike = unlike_rows(systems) if plan.paired and isinstance(systems[0], Remains) else ""
     if unlike and not pairing.paired:
         plan = replace(plan, paired=False)

@@ -192,7 +192,7 @@ def evaluate_files(
                 pictures, captions = pictures + own, captions | told
             if diagram:
                 diagrams.append(_reliability(evaluation))
-            _save(predictions, asked, state, watcher, key)
+            _save(predictions, asked, state, watcher, key, by)
             results += _results(evaluation)
         failures = broken(results, rules)
         shown = EvaluationReport(results, settings, per_class, diagrams, unread, failures, sort, details)
@@ -217,7 +217,7 @@ def _evaluated(
     drawn: bool = False,
 ) -> Evaluation:
     """Return the evaluation of all rows, with those of slices and, if it is drawn, what figures look at."""
-    _refuse_rows(predictions, settings, by)
+    _refuse_rows(predictions, settings)
     standard = find_figures(standard_names(predictions.n_classes)) if drawn else ()
     looks = looks_of(standard, predictions, USUAL, settings)
     evaluation = evaluate_predictions(predictions, settings, watch, companions, looks)
@@ -275,12 +275,17 @@ def _require_one_to_save(sources: Sequence[Sequence[str]], state: str | None, ke
 
 
 def _save(
-    predictions: Predictions, settings: Settings, path: str | None, watcher: Watcher, key: str | None
+    predictions: Predictions,
+    settings: Settings,
+    path: str | None,
+    watcher: Watcher,
+    key: str | None,
+    by: Sequence[str],
 ) -> None:
     if path is not None and isinstance(predictions, Remains) and predictions.state:
         save_state(predictions.state, path)
     elif path is not None:
-        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), key), path)
+        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), key, by), path)
 
 
 def _refuse_classes(predictions: Predictions, *, per_class: bool) -> None:
@@ -289,7 +294,7 @@ def _refuse_classes(predictions: Predictions, *, per_class: bool) -> None:
         raise UsageError(f"--per-class: {name} has answers, right or wrong, and no classes; leave it out")
 
 
-def _refuse_rows(predictions: Predictions, settings: Settings, by: Sequence[str]) -> None:
+def _refuse_rows(predictions: Predictions, settings: Settings) -> None:
     """Raise a UsageError if a state is asked for what needs rows."""
     if not isinstance(predictions, Remains):
         return
@@ -297,11 +302,6 @@ def _refuse_rows(predictions: Predictions, settings: Settings, by: Sequence[str]
     if settings.test:
         raise UsageError(
             f"--test: tests of classes draw labels for rows, and {path} is a state: it keeps sums"
-        )
-    if by:
-        raise UsageError(
-            f"--by {by[0]}: slices are made of rows, and {path} is a state: it keeps sums; save a state of "
-            "each slice, or ask the predictions"
         )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calcli.core.language.errors import UsageError
-from calcli.core.state.state import State, merge
+from calcli.core.state.merging import merge
+from calcli.core.state.state import State
 from calcli.io.states import is_state, load_state, save_state
 from calcli.report.merge import MergeReport
 

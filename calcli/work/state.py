@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python
+from calcli.core.state import merging
 from calcli.core.state import state as states
 from calcli.core.state.remains import Remains, left_of
 from calcli.io.options import ReadOptions
@@ -33,6 +34,7 @@ class State(Remains):
         labels: Any = None,
         *,
         key: str | None = None,
+        by: str | Sequence[str] = (),
         **settings: Any,
     ) -> Self:
         """Return the state of predictions.
@@ -43,6 +45,8 @@ class State(Remains):
             Predictions, as `evaluate` takes them.
         key : str, optional
             Column that rows are known by, whose values no two of them share; else they are numbered.
+        by : str or sequence of str
+            Columns of whose every value a small state is kept as well.
         {ReadOptions}
         {Settings}
 
@@ -56,7 +60,7 @@ class State(Remains):
         predictions, settings = split_reading(data, labels, settings)
         if isinstance(predictions, Remains):
             raise UsageError("this is a state already; merge() puts states together")
-        state = state_of(predictions, settings_of(settings), key=key)
+        state = state_of(predictions, settings_of(settings), key=key, by=[by] if isinstance(by, str) else by)
         return cls._around(state, predictions.provenance.path)
 
     @classmethod
@@ -88,7 +92,7 @@ class State(Remains):
             if not isinstance(other, Remains):
                 raise UsageError(f"merge takes states, not {type(other).__name__}")
         every = (one.state for one in (self, *others) if isinstance(one, Remains) and one.state)
-        return self._around(states.merge(every), "merged states")
+        return self._around(merging.merge(every), "merged states")
 
     @classmethod
     def _around(cls, state: states.State, name: str) -> Self:

@@ -14,6 +14,7 @@ from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 from calcli.core.state import state as states
+from calcli.core.state.merging import merge
 from calcli.io.states import HEAD, from_bytes, load_state, save_state, to_bytes
 
 
@@ -49,8 +50,8 @@ def test_merged_bits_are_those_of_stored_parts(tmp_path):
     first, second = state(21_000), state(300)
     save_state(first, tmp_path / "a.calcli")
     save_state(second, tmp_path / "b.calcli")
-    stored = states.merge(load_state(tmp_path / name) for name in ("a.calcli", "b.calcli"))
-    assert to_bytes(stored) == to_bytes(states.merge([first, second]))
+    stored = merge(load_state(tmp_path / name) for name in ("a.calcli", "b.calcli"))
+    assert to_bytes(stored) == to_bytes(merge([first, second]))
 
 
 def changed(data, change):

@@ -174,3 +174,57 @@ def test_what_needs_rows_is_compared_on_the_samples(monkeypatch):
         assert found[name].value == pytest.approx(expected[name].value, abs=1e-6)
         assert found[name].verdict == expected[name].verdict
         assert found[name].p_value == pytest.approx(expected[name].p_value, abs=1e-6)
+
+
+def sliced(rows, n, scale=1.0, **more):
+    rng = np.random.default_rng(3)
+    logits = np.round(rng.normal(size=(n, 3)), 2)
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(1)
+    columns = {"country": np.array(["de", "at", "ch"])[rng.integers(0, 3, n)], "id": rng.permutation(n)}
+    columns = {name: values[rows] for name, values in columns.items()}
+    return from_arrays(scale * logits[rows], labels[rows], columns=columns)
+
+
+@pytest.mark.parametrize("n", [900, 75_000])
+def test_slices_tell_what_the_rows_of_each_value_do(n):
+    names = "log_loss,accuracy,ece,ks"
+    parts = [
+        calcli.State.of(sliced(own, n), metrics=names, by="country") for own in np.split(np.arange(n), 3)
+    ]
+    whole = calcli.State.from_bytes(parts[0].merge(*parts[1:]).to_bytes())
+    found = calcli.evaluate(whole, by="country").results
+    expected = calcli.evaluate(sliced(np.arange(n), n), by="country", metrics=names.split(",")).results
+    assert [one.slice for one in found] == [one.slice for one in expected]
+    for own, other in zip(found, expected, strict=True):
+        assert own.input.rows == other.input.rows
+        for name, estimate in other.metrics.items():
+            assert own.metrics[name].value == pytest.approx(estimate.value, abs=1e-7)
+
+
+@pytest.mark.parametrize("n", [900, 75_000])
+def test_slices_of_states_are_compared(n):
+    rows = np.arange(n)
+    systems = [sliced(rows, n), sliced(rows[::-1], n, 3.0)]
+    names = ("log_loss", "accuracy", "ece")
+    old, new = (calcli.State.of(one, metrics=names, by="country", key="id") for one in systems)
+    for other in (new, systems[1]):
+        found = calcli.compare(old, other, by="country").comparisons
+        expected = calcli.compare(*systems, by="country", key="id", metrics=names).comparisons
+        assert [one.part for one in found] == [one.part for one in expected]
+        for own, true in zip(found, expected, strict=True):
+            assert own.differences[0]["log_loss"].value == pytest.approx(
+                true.differences[0]["log_loss"].value
+            )
+            assert own.differences[0]["log_loss"].verdict == true.differences[0]["log_loss"].verdict
+
+
+def test_slices_that_are_not_there_are_refused():
+    state, other = (calcli.State.of(sliced(np.arange(900), 900), metrics=METRICS, by=by) for by in ((), ()))
+    with pytest.raises(UsageError, match="made without slices by it; it has none"):
+        calcli.evaluate(state, by="country")
+    with pytest.raises(UsageError, match="was made without slices by it"):
+        calcli.compare(state, other, by="country")
+    with pytest.raises(InputError, match="different columns: none and country"):
+        calcli.State.of(sliced(np.arange(500), 900), metrics=METRICS, by="country").merge(
+            calcli.State.of(sliced(np.arange(500, 900), 900), metrics=METRICS)
+        )

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.leftover import parts_left
 from calcli.core.comparing.selection import relative_change
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice, select, slice_rows
@@ -287,6 +288,8 @@ def _parts(
     systems: Sequence[Predictions], column: str, paired: bool
 ) -> list[tuple[Slice | None, Sequence[Predictions]]]:
     """Return the slices that all systems have; paired ones are sliced by the baseline's column."""
+    if isinstance(systems[0], Remains):
+        return [*parts_left(systems, column, paired)]
     if paired:
         return [
             (part, [select(system, rows) for system in systems])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.slices import Slice
 from calcli.core.evaluating.gathering import state_of
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.state.deals import same_rows
 from calcli.core.state.remains import Remains, left_of
@@ -17,7 +18,10 @@ from calcli.core.state.state import Body
 
 
 def as_states(
-    systems: Sequence[Predictions], settings: Settings, key: str | None = None
+    systems: Sequence[Predictions],
+    settings: Settings,
+    key: str | None = None,
+    by: Sequence[str] = (),
 ) -> Sequence[Predictions]:
     """Return systems as they are, or all of them as states if one is.
 
@@ -29,6 +33,8 @@ def as_states(
         Metrics that they are to be compared by.
     key
         The column by which rows are paired; None for that of the states, if they have one.
+    by
+        Columns whose values are compared as well.
 
     Raises
     ------
@@ -55,7 +61,7 @@ def as_states(
     return [
         system
         if isinstance(system, Remains)
-        else left_of(state_of(system, alike, key=left.head.key or None), system.provenance.path)
+        else left_of(state_of(system, alike, key=left.head.key or None, by=by), system.provenance.path)
         for system in systems
     ]
 
@@ -80,6 +86,35 @@ def unlike_rows(systems: Sequence[Predictions]) -> str:
                 return f"{other} and {name} have different values of {first.head.key}, or labels of these"
             return f"{other} and {name} have different labels, or the same ones in another order"
     return ""
+
+
+def parts_left(
+    systems: Sequence[Predictions], column: str, paired: bool
+) -> Iterator[tuple[Slice, Sequence[Predictions]]]:
+    """Yield the slices that all states have.
+
+    Raises
+    ------
+    InputError
+        If paired slices have different rows.
+    UsageError
+        If a state was made without them.
+    """
+    tables = []
+    for system in systems:
+        state, path = system.state if isinstance(system, Remains) else None, system.provenance.path
+        if state is None or column not in state.slices:
+            raise UsageError(
+                f"--by {column}: {path} was made without slices by it; make a state with --by {column} "
+                "--save-state from the predictions"
+            )
+        tables.append({value: left_of(own, path) for value, own in state.slices[column].items()})
+    for value in tables[0]:
+        if all(value in table for table in tables):
+            members = [table[value] for table in tables]
+            if paired and (unlike := unlike_rows(members)):
+                raise InputError(f"slice {column}={value}: {unlike}; compare with --unpaired")
+            yield Slice(column, value), members
 
 
 def _same_rows(first: Body, second: Body, *, answers: bool) -> bool:

@@ -182,7 +182,7 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
             f"{predictions.provenance.path}: column {column!r} has {len(values):,} values in "
             f"{len(codes):,} rows; --by takes a column of at most {MOST:,} groups, such as country or device"
         )
-    order = np.array(_natural_order(values), np.intp)
+    order = np.array(natural_order(values), np.intp)
     return [Slice(column, str(value)) for value in values[order]], np.argsort(order)[codes]
 
 
@@ -210,7 +210,7 @@ def _texts(values: Array) -> NDArray[np.str_]:
     return np.where(missing, "", values.astype(str))
 
 
-def _natural_order(values: NDArray[np.str_]) -> list[int]:
+def natural_order(values: NDArray[np.str_]) -> list[int]:
     """Sort numbers as numbers, and before other text."""
 
     def key(code: int) -> tuple[bool, float, str]:

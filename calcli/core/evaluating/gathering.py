@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +12,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import Block, Collector, sweep
 from calcli.core.data.predictions import Predictions, read_through
+from calcli.core.data.slices import select_each, slice_numbers
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.measurements import Looks, Measurements, Pass
 from calcli.core.evaluating.sampling import needs_rows
@@ -35,12 +37,14 @@ def state_of(
     settings: Settings | None = None,
     watch: Watch | None = None,
     key: str | None = None,
+    by: Sequence[str] = (),
 ) -> State:
     """Return the state of predictions, for the metrics that the settings name or the default report.
 
-    Rows are known by their number or by the column `key`, whose values no two of them share. The computation
-    is in double precision unless the scores are stored in single precision or less, or the settings say
-    otherwise: how many rows there are does not matter, so that states can be merged.
+    Of every value of the columns `by` a small state is in it, for the metrics that sums tell. Rows are known
+    by their number or by the column `key`, whose values no two of them share. The computation is in double
+    precision unless the scores are stored in single precision or less, or the settings say otherwise: how
+    many rows there are does not matter, so that states can be merged.
 
     Raises
     ------
@@ -60,7 +64,25 @@ def state_of(
         made, _ = _pass(predictions, replace(settings, precision=precision))
         return _Gathering(made, key=key or "").run(watch)
 
-    return read_through(gathered)
+    whole = read_through(gathered)
+    slices = {column: _slices(predictions, column, settings, precision, key or "") for column in by}
+    return replace(whole, slices=slices)
+
+
+def _slices(
+    predictions: Predictions, column: str, settings: Settings, precision: Precision, key: str
+) -> dict[str, State]:
+    """Return a state of the rows of every value of a column, without a sample of them."""
+    names = settings.metrics or default_metrics(predictions, settings)[0]
+    calls = [call for call in parse_metrics(names, settings.defaults)]
+    told = tuple(call.asked for call in calls if not needs_rows(call, predictions, settings))
+    own = replace(settings, metrics=told, precision=precision)
+    slices, numbers = slice_numbers(predictions, column)
+    found = {}
+    for part, rows in zip(slices, select_each(predictions, numbers), strict=True):
+        state = _Gathering(_pass(rows, own)[0], sampled=False, key=key).run(None)
+        found[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
+    return found
 
 
 def summed(

@@ -14,7 +14,10 @@ from calcli.core.estimators.multiple import enough_draws, holm, with_holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Estimate, Evaluation, Summary
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import Settings
+from calcli.core.state.remains import Remains, left_of
+from calcli.core.state.state import State
 
 
 def evaluate_slices(
@@ -42,6 +45,9 @@ def evaluate_slices(
         If there is no such column, it has too many values, or a slice cannot be evaluated.
     """
     settings = whole.settings
+    if isinstance(predictions, Remains) and predictions.state is not None:
+        yield from _of_state(predictions, predictions.state, column, settings)
+        return
     if not settings.metrics:
         calls = [estimate.call for estimate in whole.estimates.values()]
         usual = tuple(call.asked for call in calls if not call.entry.family.fits)
@@ -62,6 +68,25 @@ def evaluate_slices(
         except InputError as fault:
             raise InputError(f"slice {slices[number]}: {fault}") from fault
         yield slices[number], evaluation
+
+
+def _of_state(
+    predictions: Predictions, state: State, column: str, settings: Settings
+) -> Iterator[tuple[Slice, Evaluation]]:
+    """Evaluate what is left of the rows of every value of a column."""
+    path = predictions.provenance.path
+    if column not in state.slices:
+        has = ", ".join(state.slices) or "none"
+        raise UsageError(
+            f"--by {column}: {path} is a state, made without slices by it; it has {has}; make one with "
+            f"--by {column} --save-state from the predictions"
+        )
+    parts = state.slices[column]
+    if settings.draws:
+        settings = replace(settings, draws=max(settings.draws, enough_draws(len(parts))))
+    for value, own in parts.items():
+        asked = replace(settings, metrics=settings.metrics or own.head.metrics)
+        yield Slice(column, value), evaluate(left_of(own, path), asked)
 
 
 def slices_of(

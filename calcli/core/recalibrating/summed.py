@@ -34,8 +34,9 @@ from calcli.core.recalibrating.fitting import (
     takes_raw,
     values_of,
 )
+from calcli.core.state.merging import merge
 from calcli.core.state.remains import left_of
-from calcli.core.state.state import State, merge
+from calcli.core.state.state import State
 
 T = TypeVar("T")
 

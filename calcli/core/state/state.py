@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,6 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Kind
 from calcli.core.data.units import UNIT_LIMIT
 from calcli.core.language.answers import WRONG_RIGHT
-from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, digests_of
 from calcli.core.state.hashing import Hashes
@@ -68,19 +67,6 @@ class Head:
     key: str = ""
 
 
-MUST_AGREE = {  # before parts are merged
-    "classes": "classes",
-    "kind": "kinds of scores",
-    "computed_in": "precisions",
-    "weighted": "use of weights",
-    "metrics": "metrics",
-    "clip": "values of --clip",
-    "lenses": "lenses",
-    "groups": "class groups",
-    "key": "keys",
-}
-
-
 @dataclass(frozen=True, order=True)
 class Part:
     """One of the data sets in a state.
@@ -121,7 +107,7 @@ class Body:
     """The statistics of rows: row by row up to 20,000 of them, of more the sums over deals, and score cells.
 
     In a run from many rows that saves no state they are summed at once, the cells are exact for longer, and
-    nothing is kept for comparisons.
+    nothing is kept for comparisons. Slices are small: without a sample there are no coarse cells by deal.
 
     Attributes
     ----------
@@ -196,6 +182,11 @@ class Body:
             self.cells.setdefault(lens, cells.emptied()).merge(cells)
 
     @property
+    def is_dealt_slice(self) -> bool:
+        """Whether only sums are left, without coarse cells by deal."""
+        return self.deals is not None and self.sample is None
+
+    @property
     def lowest(self) -> Hashes:
         """The lowest hashes of keys, ascending: all of them, while there are few rows."""
         if self.hashes is not None and self.deals is None:
@@ -259,7 +250,7 @@ class Body:
             score, outcome, numbers = score[chosen], outcome[chosen], numbers[chosen]
             inside = None if weights is None else weights[chosen]
         self.cells[lens].add(score, outcome, inside)
-        if self._in_run:
+        if self._in_run or self.sample is None:
             return
         swaps, known = Swaps.of(score, outcome, inside, numbers), self.swaps.get(lens)
         self.swaps[lens] = swaps if known is None else known.merged(swaps, before)
@@ -281,6 +272,8 @@ class State:
         (K, m) sums over equal-width bins of every class's probability, by m.
     body
         Statistics of the rows.
+    slices
+        States of the rows of each value of columns, by column and value.
     """
 
     head: Head
@@ -288,79 +281,9 @@ class State:
     facts: Facts
     bins: Mapping[int, Bins]
     body: Body
+    slices: Mapping[str, Mapping[str, State]] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.body.n_rows
-
-
-def merge(states: Iterable[State]) -> State:
-    """Return the state of the rows of all, numbered on in the order given; of keys their order is no matter.
-
-    Raises
-    ------
-    InputError
-        If states are not alike, or hold the same rows.
-    """
-    whole: State | None = None
-    parts: dict[str, Part] = {}
-    for state in states:
-        if whole is None:
-            body = Body(state.head)
-            body.merge(state.body)
-            whole = replace(state, body=body)
-        else:
-            _require_alike(state, whole)
-            _refuse_common_keys(state, whole)
-            whole.body.merge(state.body)
-            bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items()}
-            whole = replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
-            if state.head.key and state.parts[0] < min(parts.values()):
-                whole = replace(whole, head=state.head)  # what is said of the rows depends on no order either
-        for part in state.parts:
-            if part.digest in parts:
-                raise InputError(
-                    f"{part.name} and {parts[part.digest].name} have the same {part.rows:,} rows; expected "
-                    "states of different rows"
-                )
-            parts[part.digest] = part
-    if whole is None:
-        raise UsageError("there is no state to merge; give one or more")
-    return replace(whole, parts=tuple(sorted(parts.values()) if whole.head.key else parts.values()))
-
-
-def _refuse_common_keys(state: State, whole: State) -> None:
-    """Raise an InputError if the lowest hashes show that states have rows in common."""
-    if not state.head.key:
-        return
-    common = len(np.intersect1d(state.body.lowest, whole.body.lowest, assume_unique=True))
-    if common and {part.digest for part in state.parts}.isdisjoint(part.digest for part in whole.parts):
-        names = f"{state.parts[0].name} and {whole.parts[0].name}"
-        what = "1 value" if common == 1 else f"{common:,} values"
-        raise InputError(f"{names} have {what} of {state.head.key} in common; expected different rows")
-
-
-def _require_alike(state: State, first: State) -> None:
-    for field, called in MUST_AGREE.items():
-        mine, others = getattr(first.head, field), getattr(state.head, field)
-        if mine != others:
-            if field == "lenses":
-                mine, others = (f"of {', '.join(names)}" for names in (mine, others))
-            raise InputError(
-                f"the states of {state.parts[0].name} and {first.parts[0].name} have different {called}: "
-                f"{_said(others)} and {_said(mine)}; expected states that were made alike"
-            )
-
-
-def _said(value: object) -> str:
-    if value == "":
-        return "none"
-    if isinstance(value, tuple | dict):
-        names = [*map(str, value)]
-        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return str(value)
-
-
-def _added(first: Bins, second: Bins) -> Bins:
-    return Bins(*(getattr(first, one.name) + getattr(second, one.name) for one in fields(Bins)))

@@ -111,6 +111,8 @@ class ErrorFamily(Family):
                 if coarse is not None:
                     kept[str(call)] = coarse
                     continue
+                if isinstance(rows, Remains) and rows.state is not None and rows.state.body.is_dealt_slice:
+                    continue
                 score, outcome, weights, inside = measured.look(call.lens)
                 units = measured.units if inside is None else measured.units.within(inside)
                 kept[str(call)] = Side(score, outcome, units, weights)

@@ -16,6 +16,7 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
+from calcli.core.state.remains import Remains
 from calcli.core.state.swaps import swap_edges
 
 
@@ -53,7 +54,9 @@ class RankingFamily(Family):
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
         """Return the influences of the units on the area (DeLong et al. 1988)."""
-        measured = system.measured
+        measured, rows = system.measured, system.measured.predictions
+        if isinstance(rows, Remains) and rows.state is not None and rows.state.body.is_dealt_slice:
+            return {}
         coarse = measured.by_deal("class-1") if measured.predictions.n_classes == 2 else None
         if coarse is None:
             found = _influences(measured)
