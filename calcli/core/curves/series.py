@@ -17,7 +17,6 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import Metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.families import ERROR
 from calcli.core.language.metrics import METRICS
 
 LOSS = "relative_calibration_loss"
@@ -65,7 +64,7 @@ def _is_normalized(metric: Metric) -> bool:
 
 
 def _is_error(call: MetricExpression) -> bool:
-    return call.entry.family == ERROR
+    return call.entry.family.beside_null
 
 
 def _is_drawn(call: MetricExpression, *, errors: bool) -> bool:

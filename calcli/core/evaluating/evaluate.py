@@ -35,7 +35,6 @@ from calcli.core.evaluating.usual import default_metrics, gap_of, is_sampled
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
-from calcli.core.language.families import ERROR
 from calcli.core.language.progress import Watch
 from calcli.core.language.questions import looks_at_classes, refuse_places
 from calcli.core.language.settings import Settings
@@ -247,8 +246,7 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
         for name, null in nulls.items():
             found[name] = replace(found[name], if_calibrated=null)
     if settings.test and settings.draws and evaluation.posteriors is not None:
-        tested = {name: e.value for name, e in errors.items() if e.call.entry.family is ERROR}
-        tested = {name: value for name, value in tested.items() if not np.isnan(value)}
+        tested = {name: e.value for name, e in errors.items() if not np.isnan(e.value)}
         rows, known = evaluation.predictions, evaluation.posteriors
         resample = settings.resample_predictions
         given = resampled_nulls(

@@ -21,7 +21,6 @@ from calcli.core.estimators.miscalibration import (
 from calcli.core.estimators.partitions import miscalibration
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
-from calcli.core.language.families import ERROR
 from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
@@ -77,7 +76,7 @@ class Known:
 
 def is_known(call: MetricExpression, settings: Settings) -> bool:
     """Tell whether a metric has a true value: it is an error of bins, or ks."""
-    if call.entry.family is not ERROR or call.arguments.get("weights", "equal") != "equal":
+    if not call.entry.family.beside_null or call.arguments.get("weights", "equal") != "equal":
         return False
     estimator = find_estimator(call, settings.edges)
     return isinstance(estimator, BinnedError | KolmogorovSmirnov | VectorMiscalibration)
@@ -97,7 +96,7 @@ def require_use(calls: Iterable[MetricExpression], settings: Settings) -> None:
         raise UsageError("--posteriors are true of the rows as they are; leave out --priors")
     for call in calls:
         given = call.arguments.get("recalibrator") == GIVEN
-        tested = settings.test and settings.draws and call.entry.family is ERROR
+        tested = settings.test and settings.draws and call.entry.family.beside_null
         if given or tested or is_known(call, settings):
             return
     raise UsageError(

@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 from calcli.core.language.calibrationerrors import REGION
 from calcli.core.language.entries import Argument, Entry, Method, Metric, written
 from calcli.core.language.errors import UsageError
-from calcli.core.language.families import ERROR
 from calcli.core.language.methods import JOINED, METHODS
 from calcli.core.language.metrics import AS_SCORE, L1, METRICS
 
@@ -89,7 +88,7 @@ class MetricExpression(Expression[Metric]):
     @property
     def trains_bins(self) -> bool:
         """Whether an error takes the frequencies of its bins from other rows."""
-        return self.entry.family is ERROR and self.arguments.get("training", "test") != "test"
+        return self.entry.family.beside_null and self.arguments.get("training", "test") != "test"
 
     @property
     def over_classes(self) -> str:
@@ -110,7 +109,7 @@ class MetricExpression(Expression[Metric]):
         """The arguments that its value depends on: no number of bins where other things part the rows."""
         binning = self.arguments.get("binning")
         idle = {None: set(), "recursive": {"bins"}, "equal-width": {"min_rows"}, "equal-mass": {"min_rows"}}
-        own = {"training"} if self.entry.family is ERROR and not self.trains_bins else set[str]()
+        own = {"training"} if self.entry.family.beside_null and not self.trains_bins else set[str]()
         unused = idle.get(binning, {"bins", "min_rows"}) | own
         return {key: value for key, value in self.arguments.items() if key not in unused}
 

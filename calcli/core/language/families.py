@@ -29,6 +29,8 @@ class MetricFamily:
         Whether a difference has an interval, so that it can be proven to be small.
     fits
         Whether its metrics fit transforms, which takes so long that they are not computed again and again.
+    class_by_class
+        Whether its metrics look at single classes, whatever their lens.
     undefined
         Why a value is not defined, where nothing else says so.
     """
@@ -40,6 +42,7 @@ class MetricFamily:
     beside_null: bool = False
     proves: bool = True
     fits: bool = False
+    class_by_class: bool = False
     undefined: str = ""
 
 
@@ -56,6 +59,7 @@ RANKING = MetricFamily(
     title="Ranking",
     comes_with="an interval by its influences; in comparisons a paired one",
     section="scores",
+    class_by_class=True,
     undefined="there are no rows of a class beside rows of another",
 )
 RECALIBRATION = MetricFamily(

@@ -27,4 +27,4 @@ def refuse_places(calls: Iterable[MetricExpression]) -> None:
 
 def looks_at_classes(call: MetricExpression) -> bool:
     """Return whether a metric looks at single classes."""
-    return call.entry.name == "auroc" or str(call.arguments.get("lens", "")).startswith(SINGLE)
+    return call.entry.family.class_by_class or call.lens.startswith(SINGLE)
