@@ -121,6 +121,7 @@ def fit(
             lens=choosing.lens,
             preset=choosing.preset,
             output=output,
+            beside=(cross_validated, paging.html),
             engine=distributing.found(watcher),
             watcher=watcher,
             raw=choosing.input == "raw",

@@ -28,6 +28,13 @@ def refuse_folders(*paths: str | None) -> None:
             raise InputError(IS_FOLDER.format(path))
 
 
+def refuse_nowhere(*paths: str | None) -> None:
+    """Raise an InputError for a file in a folder that is not there, before anything is written elsewhere."""
+    for path in paths:
+        if path is not None and not isinstance(where := path_of(path), Remote) and not where.parent.exists():
+            raise InputError(f"{path} cannot be written: {os.strerror(errno.ENOENT)}; choose another place")
+
+
 @contextmanager
 def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
     """Give a temporary name to write to: it becomes `path` at the end, or vanishes if the block fails.

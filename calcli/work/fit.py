@@ -29,7 +29,7 @@ from calcli.core.recalibrating.fitting import (
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.core.recalibrating.summed import fit_parts
 from calcli.io import calibrators
-from calcli.io.atomic import refuse_folders
+from calcli.io.atomic import refuse_folders, refuse_nowhere
 from calcli.io.options import ReadOptions
 from calcli.io.pieces import read_part
 from calcli.io.read import read
@@ -54,6 +54,7 @@ def fit_file(
     lens: str | None = None,
     preset: str | None = None,
     output: str | None = None,
+    beside: Sequence[str | None] = (),
     engine: Engine | None = None,
     watcher: Watcher = unwatched,
     **settings: Any,
@@ -75,6 +76,8 @@ def fit_file(
     output
         Where the calibrator is to go; another ending than that of its file is refused before anything is
         done.
+    beside
+        Other files that are to be written.
     engine
         Sums the loss over the parts of a folder elsewhere; None to read here.
     watcher
@@ -91,7 +94,8 @@ def fit_file(
     """
     if output is not None:
         calibrators.refuse_ending(output)
-        refuse_folders(output)
+    for refuse in (refuse_folders, refuse_nowhere):
+        refuse(output, *beside)
     if preset is not None:
         method, candidates = _as_in(preset, method, candidates)
     given = {"candidates": candidates, "lens": lens, "watcher": watcher, **settings}

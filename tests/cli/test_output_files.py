@@ -141,3 +141,14 @@ def test_a_folder_is_no_file(run, preds, policy, tmp_path):
         done = run(*command)
         assert (done.status, done.out) == (2, "")
         assert done.err == f"calcli: {tmp_path} is a folder; expected the name of a file\n"
+
+
+@pytest.mark.parametrize("option", ["-o", "--html", "--cross-validated"])
+def test_a_fit_that_could_not_write_all_its_files_writes_none(option, run, preds, tmp_path):
+    outputs = {"-o": "c.json", "--html": "c.html", "--cross-validated": "c.csv"}
+    outputs[option] = f"none/{outputs[option]}"
+    given = [text for name, file in outputs.items() for text in (name, tmp_path / file)]
+    done = run("fit", preds, "-m", "temperature", "--folds", "2", *given)
+    assert done.status == 2
+    assert f"{tmp_path / outputs[option]} cannot be written: No such file or directory" in done.err
+    assert list(tmp_path.iterdir()) == [preds]

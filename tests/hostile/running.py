@@ -10,6 +10,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import util
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,7 @@ def _be(case: Case, folder: Path) -> None:
         tempfile.tempdir = None  # that of this process is not that of the case
         sys.addaudithook(lambda event, given: _watch(event, given, str(folder), strays))
         status = call(case.arguments, str(folder / "work"), environment)
+        util._exit_function()  # as a process would at its end: what multiprocessing put away in folders
     finally:
         os._exit(status)
 

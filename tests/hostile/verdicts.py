@@ -93,7 +93,11 @@ def _answer(case: Case, out: str) -> Iterator[str]:
     """Look at results: JSON is JSON, numbers are in the range of their metric, and names are no markup."""
     if _value(case, "--format", "-f") == "markdown" and (found := MARKUP.search(out)):
         yield f"markup on standard output: {_line(out, found.start())}"
-    if _value(case, "--format", "-f") != "json" or case.arguments[0] in ("plot", "fit"):
+    if (
+        _value(case, "--format", "-f") != "json"
+        or case.arguments[0] in ("plot", "fit")
+        or "--init" in case.arguments
+    ):
         return
     try:
         tree = json.loads(out, parse_constant=_refuse)

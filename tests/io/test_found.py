@@ -162,3 +162,13 @@ def test_ranks_without_scores(tmp_path):
     )
     found = read(tmp_path / "t.jsonl", ReadOptions(scores="indices", kind="logits"))
     np.testing.assert_array_equal(scores_of(found), [[1, 0, 2], [2, 1, 0]])
+
+
+def test_text_of_numbers_with_blanks_among_them(tmp_path):
+    texts = [f"[{p:g}, {1 - p:g}]" for p in np.linspace(0, 1, 17)]
+    refused(
+        parquet_file(tmp_path, label=[0] * 18, probs=[*texts, "[0.5,, \x7f]"]),
+        'row 17 has "\x7f" among the scores',
+    )
+    found = read(parquet_file(tmp_path, label=[0] * 18, probs=[*texts, "[0.5,, 0.5]"]))
+    np.testing.assert_array_equal(scores_of(found)[-2:], [[1, 0], [0.5, 0.5]])

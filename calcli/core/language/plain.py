@@ -6,7 +6,7 @@ import re
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 COMMAND = re.compile(
-    r"::(?=error|warning|notice|debug|group|endgroup|echo|add-|set-|save-|stop-)|##(?=\[)"
+    r"::(?=error|warning|notice|debug|group|endgroup|echo|add-|set-|save-|stop-)|##(?=(vso)?\[)"
 )  # workflow commands of GitHub, and of Azure
 
 

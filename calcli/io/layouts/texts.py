@@ -90,7 +90,8 @@ def _numbers(texts: Any, row: Row) -> Any:
     lists = pc.split_pattern_regex(bare, BETWEEN)
     flat = lists.flatten()
     if pc.any(pc.equal(flat, "")).as_py():  # what is missing
-        return pa.array([[float(x) for x in one if x] for one in lists.to_pylist()], pa.list_(pa.float64()))
+        lists = pa.array([[x for x in one if x] for one in lists.to_pylist()], pa.list_(pa.string()))
+        flat = lists.flatten()
     return pa.ListArray.from_arrays(lists.offsets, _as_numbers(flat, lists, row, "numbers, as in [0.1, 0.9]"))
 
 

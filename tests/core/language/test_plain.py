@@ -21,6 +21,7 @@ from calcli.report.terminal import terminal_text
         ("two\nlines\r", "two\\nlines\\r"),
         ("::error file=x::y", ":\\:error file=x::y"),
         ("##[error]x", "#\\#[error]x"),
+        ("##vso[task.complete]x", "#\\#vso[task.complete]x"),
         ("t\udcff\u202e\x85", "t\\udcff\\u202e\\x85"),
     ],
 )
