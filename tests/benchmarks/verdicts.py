@@ -13,9 +13,8 @@ import numpy as np
 from scipy.stats import t
 
 from calcli.core.estimators.multiple import holm
+from tests.benchmarks.recalibrators import AS_THEY_ARE, AUTO, CONTESTANTS
 
-AUTO = "auto"
-AS_THEY_ARE = "as they are"
 LIBRARIES = ("probmetrics", "netcal", "betacal", "psrcal", "scikit-learn")
 BEGIN, END = "<!-- study -->\n", "<!-- end of study -->\n"
 NOMINAL = 2.0  # standard errors from which an excess is listed
@@ -190,7 +189,7 @@ def page(found: Found) -> str:
     against = excesses(sets, peers)
     beyond = beyond_chance(against)
     nominal = sorted((one for one in against if one.is_nominal), key=lambda one: -one.mean / one.error)
-    behind = [name for name in peers if (own := excesses(sets, [name])) and average(own)[0] > 0]
+    better = ", ".join(_ahead(sets, peers)) or "none"
     dates = sorted(entry["date"] for entry in complete(sets).values())
     versions = ", ".join(f"{package} {number}" for package, number in found["versions"].items())
     others = f"{len(peers)} methods of other libraries ({versions})"
@@ -200,7 +199,7 @@ def page(found: Found) -> str:
     lines = [
         f"{len(complete(sets))} sets, {others}; {judged}.",
         "",
-        f"- Methods of others that are better than `auto` on average over their sets: {_list(behind)}.",
+        f"- Methods of others that are better than `auto` on average over their sets: {better}.",
         f"- Of {len(against)} pairs of set and such a method, {worse}{': ' * bool(pairs)}{pairs}.",
         "- Worse by more than two standard errors, which chance alone makes of some, in "
         f"{len(nominal)}{': ' * bool(nominal)}"
@@ -219,7 +218,17 @@ def page(found: Found) -> str:
     ]
     if faults := list(_faults(sets)):
         lines += ["### What failed", "", *faults, ""]
+    if untried := [name for name in CONTESTANTS if name not in (AUTO, *names)]:
+        lines += [f"Not tried: {_list(untried)}.", ""]
     return "\n".join(lines)
+
+
+def _ahead(sets: Mapping[str, Found], names: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        if own := excesses(sets, [name]):
+            mean, error = average(own)
+            if mean > 0:
+                yield f"`{name}` ({mean:+.4f} ± {error:.4f} on {len(own)} sets)"
 
 
 def _list(names: Sequence[str]) -> str:
