@@ -1,10 +1,13 @@
 # python3 with venv is all that is assumed; everything else goes into .venv.
 PYTHON ?= python3
+OLDEST ?= python3.11
+NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell \
+	python3.$(minor) -c "import venv" 2> /dev/null && echo python3.$(minor))) $(PYTHON))
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz integration browser bench sample-data clean
+.PHONY: help demo test fuzz differential faults oldest newest integration browser bench sample-data clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
@@ -23,6 +26,25 @@ test: $(VENV)/dev  ## ruff, mypy and pytest
 fuzz: $(VENV)/dev  ## hostile input of every kind: make fuzz CASES=100000 SEED=7
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.hostile --cases $(or $(CASES),1000) --seed $(or $(SEED),0)
 
+differential: $(VENV)/dev  ## random valid files beside scikit-learn and numpy: make differential FILES=1000 SEED=7
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.differential --files $(or $(FILES),400) --seed $(or $(SEED),0)
+
+faults: $(VENV)/dev  ## runs that are killed, or have no room: make faults RUNS=1000 SEED=7
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults --runs $(or $(RUNS),400) --seed $(or $(SEED),0)
+
+oldest:  ## the tests on the oldest Python and versions that pyproject.toml admits, in .venv-oldest
+	$(OLDEST) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	sed -n '/^dependencies = \[/,/^\]/s/ *"\([a-z]*\)>=\(.*\)",/\1==\2/p' pyproject.toml > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --quiet --constraint .venv-oldest/constraints.txt --editable . --group dev
+	OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/pytest -n auto -W ignore::DeprecationWarning  # typer's, of a newer click
+
+newest:  ## the tests on the newest Python that is installed, with the newest versions, in .venv-newest
+	$(NEWEST) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-newest/bin/python -m pip install --quiet --upgrade --editable . --group dev
+	OPENBLAS_NUM_THREADS=1 .venv-newest/bin/pytest -n auto
+
 integration: $(VENV)/integration  ## read and write through an object store and web servers started here
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest tests/integration
 
@@ -36,7 +58,7 @@ sample-data: $(VENV)/dev  ## make sample_data/ again from the data sets inside s
 	$(BIN)/python sample_data/make.py
 
 clean:  ## remove what was made here
-	rm -rf $(VENV) build dist output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The files below only mark when something was installed. The installation is editable, so that it

@@ -321,6 +321,9 @@ def _other_rows(found: Source, labels_from: str, labels: int) -> str:
     )
 
 
+LEAST_WEIGHT, MOST_WEIGHT = 1e-50, 1e50
+
+
 def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptions) -> Floats:
     """Return row weights as float64.
 
@@ -343,6 +346,13 @@ def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptio
         row = int(wrong.argmax())
         raise InputError(
             f"{place.row(row)} has the weight {weights[row]:g}; expected a finite number of at least 0"
+        )
+    odd = (weights > 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise InputError(
+            f"{place.row(row)} has the weight {weights[row]:g}; expected 0, or {LEAST_WEIGHT:g} to "
+            f"{MOST_WEIGHT:g}, whose squares and cubes can be summed; divide all of them by one number"
         )
     if not weights.any():
         raise InputError(f"{place.name}: all weights are 0; expected some rows to count")

@@ -235,3 +235,21 @@ def test_calibrators_of_columns_that_have_no_names(columns, tmp_path):
     save_calibrator(record, tmp_path / "c.json")
     with pytest.raises(InputError, match=r"c.json is damaged \(the columns of its fit are not names\)"):
         load_calibrator(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_weights_whose_squares_cannot_be_summed(weight, tmp_path):
+    probs, labels = random_probs()
+    weights = np.ones(40)
+    weights[7] = weight
+    np.savez(tmp_path / "t.npz", scores=probs, labels=labels, w=weights)
+    refused(
+        tmp_path / "t.npz", "row 7.* has the weight 1e[-+]300; expected 0, or 1e-50 to 1e[+]50", weights="w"
+    )
+
+
+def test_orders_of_infinite_logits(tmp_path, recwarn):
+    scores = random_probs().scores.copy()
+    scores[:, :2] = -np.inf
+    assert read(pair(tmp_path, scores, random_probs().labels), ReadOptions(kind="logits")).n_rows == 40
+    assert not recwarn.list

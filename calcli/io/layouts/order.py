@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from calcli.core.data.logspace import as_floats
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.candidates import command
@@ -27,7 +25,7 @@ def refuse_sorted(found: Source, options: ReadOptions) -> None:
     if found.by_rank or named or columns < 3 or options.scores is not None or options.classes is not None:
         return
     head = as_floats(found.scores.head(max(FEW, LOOKED_AT // columns)))
-    if len(head) < FEW or not (np.diff(head, axis=1) <= 0).all():
+    if len(head) < FEW or not (head[:, 1:] <= head[:, :-1]).all():
         return
     if float((head[:, 0] > head[:, -1]).mean()) <= 0.5:
         return  # equal scores have no order
