@@ -185,7 +185,7 @@ def page(found: Found) -> str:
     """Return the tables of the guide."""
     sets = found["sets"]
     names = contestants(sets)
-    peers = [name for name in names if is_peer(name)]
+    peers = [name for name in names if is_peer(name) and excesses(sets, [name])]
     against = excesses(sets, peers)
     beyond = beyond_chance(against)
     nominal = sorted((one for one in against if one.is_nominal), key=lambda one: -one.mean / one.error)
@@ -214,7 +214,7 @@ def page(found: Found) -> str:
         *_by_contestant(sets, peers),
         "### Methods of calcli",
         "",
-        *_by_contestant(sets, [name for name in names if name not in peers]),
+        *_by_contestant(sets, [name for name in names if not is_peer(name)]),
     ]
     if faults := list(_faults(sets)):
         lines += ["### What failed", "", *faults, ""]
