@@ -32,7 +32,7 @@ from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.core.language.viewing import PlotSettings, ViewSettings
 from calcli.figures import Drawing, View, draw
-from calcli.io.atomic import filled_folder
+from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere
 from calcli.io.calibrators import load_calibrator
 from calcli.io.options import ReadOptions
 from calcli.report.figures import Figures
@@ -109,6 +109,9 @@ def plot_files(
     _refuse_idle(kinds, files, drawing)
     if output is None and (html is None or data):
         raise UsageError("figures need somewhere to go: give -o DIR, or --html FILE without --data")
+    refuse_folders(html)
+    if not (output and html and Path(output) in Path(html).parents):
+        refuse_nowhere(html)
     if drawing.select and drawing.select_on:
         chosen = chosen_on(drawing.select_on, drawing.select, options, settings, watcher)
         view = replace(view, selected=(f"best {drawing.select} on {drawing.select_on}", chosen))

@@ -152,3 +152,12 @@ def test_a_fit_that_could_not_write_all_its_files_writes_none(option, run, preds
     assert done.status == 2
     assert f"{tmp_path / outputs[option]} cannot be written: No such file or directory" in done.err
     assert list(tmp_path.iterdir()) == [preds]
+
+
+def test_figures_and_a_page_that_cannot_be_written(run, preds, tmp_path):
+    asked = ("plot", preds, "--figure", "reliability", "-o", tmp_path / "out", "--html")
+    done = run(*asked, tmp_path / "none" / "page.html")
+    assert done.status == 2
+    assert list(tmp_path.iterdir()) == [preds]
+    assert run(*asked, tmp_path / "out" / "page.html").status == 0
+    assert (tmp_path / "out" / "page.html").exists()
