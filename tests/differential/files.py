@@ -120,7 +120,8 @@ def _write_table(path: Path, form: str, columns: dict[str, Any], several: bool) 
             file.write_table(table, max_chunksize=41 if several else None)
     elif form in ("json", "jsonl"):
         rows = table.to_pylist()
-        path.write_text(json.dumps(rows) if form == "json" else "\n".join(map(json.dumps, rows)) + "\n")
+        lines = [json.dumps(row, default=float) for row in rows]  # half floats of older pyarrow are numpy's
+        path.write_text(f"[{','.join(lines)}]" if form == "json" else "\n".join(lines) + "\n")
     else:
         import pandas as pd
 
