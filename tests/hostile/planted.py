@@ -58,7 +58,7 @@ PLANTS: dict[str, Callable[[], Any]] = {  # by a part of what the harness says o
     "no sentence": lambda: sys.exit(2),
     "crash: signal 11": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "slow: ": _busy,
-    "large: ": lambda: b"x" * 200_000_000,
+    "large: ": lambda: b"x" * 400_000_000,
     "memory: calcli: not enough memory": _raised(MemoryError()),
 }
 
