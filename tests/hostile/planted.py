@@ -13,7 +13,7 @@ from typing import Any
 
 from calcli.core.language.errors import InputError
 from calcli.io import read
-from tests.hostile import hunting, running
+from tests.hostile import hunting, running, verdicts
 from tests.hostile.cases import Case
 
 
@@ -79,7 +79,7 @@ def try_all() -> dict[str, list[str]]:
         return known_format(*given)
 
     hunting.make, read.known_format = make, planted
-    running.SECONDS, running.MEGABYTES = 4, 250
+    running.SECONDS, verdicts.MEGABYTES = 4, 300
     numbers = range(len(plants) + 1)
     return dict(zip([*plants, ""], (one.verdicts for one in hunting.hunt(0, numbers, 1)), strict=True))
 
