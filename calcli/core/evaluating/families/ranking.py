@@ -41,7 +41,7 @@ class RankingFamily(Family):
             interval, reason = None, ""
             if settings.intervals and not math.isnan(area.value):
                 unit = "row" if settings.cluster is None else "cluster"
-                rarer = _rarer(measured) if measured.predictions.n_classes == 2 else math.inf
+                rarer = _rarer(measured) if measured.predictions.n_classes == 2 else _of_a_class(measured)
                 if rarer < FEWEST:
                     reason = carried_by(rarer, math.inf, unit)
                 else:
@@ -85,6 +85,23 @@ def _rarer(measured: Measurements) -> float:
         sums = [measured.units.sums(1.0 * of(outcome), weights) for of in kinds]
         own = [(one, np.square(one)) for one in sums]
     return min(float(first.sum() ** 2 / second.sum()) for first, second in own)
+
+
+def _of_a_class(measured: Measurements) -> float:
+    """Return how many units of equal weight carry a class that occurs, in the harmonic mean.
+
+    By their reciprocals they enter the variance of the mean area, which is too small where they are few.
+    """
+    predictions, units = measured.predictions, measured.units
+    weights = np.ones(predictions.n_rows) if predictions.weights is None else predictions.weights
+    if units.single:
+        first = np.bincount(predictions.labels, weights)
+        second = np.bincount(predictions.labels, np.square(weights))
+    else:
+        sums = [units.sums(1.0 * (predictions.labels == k), weights) for k in np.unique(predictions.labels)]
+        first, second = np.array([[one.sum(), np.square(one).sum()] for one in sums]).T
+    occurs = first > 0
+    return float(occurs.sum() / (second[occurs] / np.square(first[occurs])).sum())
 
 
 def _influences(measured: Measurements) -> Influences:
