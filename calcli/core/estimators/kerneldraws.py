@@ -63,8 +63,8 @@ class DrawnSums:
             tile = tile * self._weights[rows, None] * self._weights[columns]
         single = tile.astype(np.float32)
         for number, probs in self._common.items():
-            left, right = (
-                np.subtract(self._labels[side] == number, probs[side, None], dtype=np.float32)
+            left, right = (  # 1 - p before it is rounded: near 1 nothing of it would be left
+                np.subtract(self._labels[side] == number, probs[side, None]).astype(np.float32, copy=False)
                 for side in (rows, columns)
             )
             self._total += np.einsum("ib,ib->b", left, single @ right)

@@ -101,7 +101,9 @@ def smooth_ece_null(problem: Problem, resamples: int, rng: np.random.Generator) 
     grid = Grid(problem)
     drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
     draws = [fixed_widths(grid.spectrum(grid.score - part)) for part in _chunks(drawn)]
-    return compare(smooth_ece(problem), np.concatenate(draws), ROUNDING)
+    # the rows of a cell stand together in the draws, and so they must here: or the same outcomes differ
+    observed = fixed_widths(grid.spectrum((grid.score - grid.outcome)[None]))[0]
+    return compare(float(observed), np.concatenate(draws), ROUNDING)
 
 
 def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
@@ -175,7 +177,10 @@ def kde_ece_null(problem: Problem, resamples: int, rng: np.random.Generator, nor
     density = grid.spectrum(grid.weight) * kernel
     drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
     draws = [_kde_errors(grid.spectrum(part) * kernel, density, norm) for part in _chunks(drawn)]
-    return compare(kde_ece(problem, norm), np.concatenate(draws), ROUNDING)
+    observed = _kde_errors(grid.spectrum(grid.outcome[None]) * kernel, density, norm)[
+        0
+    ]  # by cells, as the draws
+    return compare(float(observed), np.concatenate(draws), ROUNDING)
 
 
 def _kde_kernel(problem: Problem) -> NDArray[np.complex128]:

@@ -241,3 +241,17 @@ class TestBlocks:
         order = np.argsort(labels)
         value, null = skce_blocks_test(probs[order], labels[order], kernel, 199, (rng, rng))
         assert abs(value) < 4 * null.sd
+
+
+def test_sure_predictions_that_hold_are_no_larger_than_draws_that_hold():
+    """All but few draws have the same labels, and so the same error."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rest = np.exp(rng.normal(-18, 2, (50, 3))).clip(1e-12, 1e-4)
+        labels = rng.integers(0, 4, 50)
+        probs = np.zeros((50, 4))
+        probs[np.arange(4) != labels[:, None]] = rest.ravel()
+        probs[np.arange(50), labels] = 1 - rest.sum(1)
+        value, null = skce_test(probs, labels, median_kernel(probs, "tv"), 39, rng)
+        assert value == pytest.approx(skce(probs, labels, median_kernel(probs, "tv")))
+        assert null.p_value >= 0.5

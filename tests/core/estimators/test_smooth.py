@@ -172,3 +172,13 @@ def test_draws_of_the_same_outcomes_are_as_large():
         score = np.sort(1 - 1e-4 * np.random.default_rng(seed).random(200))
         problem = ordered_problem(score, np.ones(200, bool))
         assert kde_ece_null(problem, 39, np.random.default_rng(seed)).p_value > 0.5
+
+
+@pytest.mark.parametrize("null", [smooth_ece_null, kde_ece_null])
+def test_sure_predictions_that_hold_are_no_larger_than_draws_that_hold(null):
+    """All but few draws have the same outcomes, and so the same error."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        score = 1 - np.exp(rng.normal(-9, 3, 50)).clip(1e-12, 1e-3)
+        found = null(ordered_problem(score, np.ones(50, bool)), 39, rng)
+        assert found.p_value >= 0.5
