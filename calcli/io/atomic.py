@@ -163,7 +163,7 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
     if str(path) == "-":
         raise InputError("-o - asks for several files on standard output; expected the name of a folder")
     ending = Path(str(path)).suffix.lower()
-    if ending in FILE_ENDINGS and not Path(path).is_dir():
+    if ending in FILE_ENDINGS and not Path(path).exists():
         raise InputError(
             f"{path}: a folder is written here, and {ending} is the ending of a file; give a folder"
         )
