@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 from calcli.core.language.jsonvalues import json_value
+from calcli.core.language.plain import plain_json
 from calcli.core.language.version import __version__
 
 Format = Literal["table", "json", "markdown", "csv", "junit", "github", "html"]
@@ -201,7 +202,7 @@ def render(shown: Shown, format: Format, *, color: bool = False) -> str:
         Whether tables for a terminal may be emphasized with escape sequences.
     """
     if format == "json":
-        return json.dumps(shown.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return plain_json(json.dumps(shown.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
     if format == "csv":
         return csv_text(shown.records())
     if format == "markdown":

@@ -12,13 +12,15 @@ import pytest
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError
+from calcli.core.language.settings import Settings
 from calcli.io.calibrators import load_calibrator, save_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.groups import weights_of
 from calcli.io.heads import held_array
 from calcli.io.options import ReadOptions
-from calcli.io.read import read
+from calcli.io.read import from_arrays, read
 from tests.io.samples import parquet_file, refused, scores_of
 
 HARNESS = {
@@ -172,3 +174,19 @@ def test_text_of_numbers_with_blanks_among_them(tmp_path):
     )
     found = read(parquet_file(tmp_path, label=[0] * 18, probs=[*texts, "[0.5,, 0.5]"]))
     np.testing.assert_array_equal(scores_of(found)[-2:], [[1, 0], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize("other", ["0.5", "[0.5, 0.5]", '{"a": "x", "b": 1}'])
+def test_objects_of_scores_beside_text_of_another_kind(other, tmp_path):
+    texts = [*['{"a": 0.4, "b": 0.6}'] * 20, other]
+    refused(parquet_file(tmp_path, scores=texts, label=["a", "b", "a"] * 7), "row 20 has")
+
+
+def test_logits_of_masked_classes_that_are_right_have_losses_without_interval(tmp_path):
+    logits = np.random.default_rng(0).normal(size=(60, 3))
+    logits[:4, 1] = -1e210
+    predictions = from_arrays(logits, np.where(np.arange(60) < 2, 1, 0))
+    with np.errstate(all="ignore"):  # as on the command line
+        loss = evaluate(predictions, Settings(("log_loss",))).estimates["log_loss"]
+    assert loss.value == pytest.approx(2e210 / 60)
+    assert (loss.interval, loss.no_interval) == (None, "0 rows carry this figure")

@@ -32,7 +32,8 @@ STRAIGHT = 1e-6  # skewness below which there is nothing to remove
 
 def carriers(squares: float, fourths: float) -> float:
     """Return how many observations carry a sum, given the sums of their squares and fourth powers."""
-    return squares * squares / fourths if fourths > 0 else 0.0
+    found = squares * squares / fourths if fourths > 0 else 0.0
+    return found if math.isfinite(found) else 0.0  # powers of losses such as 1e200
 
 
 def carried_by(carriers: float, carried: float, unit: str = "row") -> str:
@@ -59,7 +60,8 @@ def pooled(values: Array, weights: Floats | None, expected: Moments) -> Pooled:
     deviations = np.where(np.abs(deviations) > ROUNDING * abs(centre), deviations, 0)
     squares = np.square(deviations)
     second, fourth = expected.about(centre)
-    if second <= (ROUNDING * centre) ** 2 * expected.second[0]:
+    least = ROUNDING * centre
+    if second <= least * least * expected.second[0]:
         second, fourth = 0.0, 0.0
     total = float(len(values) if weights is None else weights.sum())
     return (
@@ -119,7 +121,8 @@ class Spread:
     @property
     def carried(self) -> float:
         """How many rows carry the losses; infinite where these are constant, or there are none."""
-        if self.pooled is None or not self.pooled[0] > (ROUNDING * self.value) ** 2:
+        least = ROUNDING * self.value
+        if self.pooled is None or not self.pooled[0] > least * least:
             return math.inf
         return carriers(*self.pooled)
 

@@ -15,3 +15,8 @@ def plain(text: str) -> str:
     if not text.isprintable():
         text = CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
     return COMMAND.sub(lambda found: f"{found[0][0]}\\{found[0][1]}", text)
+
+
+def plain_json(text: str) -> str:
+    """Return JSON that says the same, its control characters as escapes but for the ends of lines."""
+    return CONTROL.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)

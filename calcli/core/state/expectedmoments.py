@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import comb
+from math import comb, prod
 
 import numpy as np
 
@@ -44,7 +44,8 @@ class Moments:
 def _about(raw: Doubles, centre: float) -> float:
     """Return a central moment from the raw ones up to it."""
     power = len(raw) - 1
-    return max(0.0, sum(comb(power, k) * (-centre) ** (power - k) * float(raw[k]) for k in range(len(raw))))
+    terms = (comb(power, k) * prod([-centre] * (power - k)) * float(raw[k]) for k in range(len(raw)))
+    return max(0.0, sum(terms))
 
 
 class ExpectedMoments:

@@ -122,8 +122,8 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
             return None
 
         def parse(texts: Any, row: Row) -> Any:
-            read = [_parsed(text, row, n) for n, text in enumerate(texts.to_pylist())]
-            return pa.array([[{"label": str(k), "score": v} for k, v in one.items()] for one in read], kind)
+            read = [_scores_by_class(text, row, n) for n, text in enumerate(texts.to_pylist())]
+            return pa.array([[{"label": k, "score": v} for k, v in one.items()] for one in read], kind)
 
         kind = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))
     elif isinstance(first, list) and first and isinstance(first[0], dict):
@@ -153,6 +153,13 @@ def _literal(text: str) -> Any:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
     return None
+
+
+def _scores_by_class(text: str | None, row: Row, n: int) -> dict[str, float]:
+    found = _parsed(text, row, n)
+    if not isinstance(found, dict) or not all(isinstance(one, int | float) for one in found.values()):
+        raise InputError(f'{row(n)} has "{(text or "")[:60]}", which is not an object of scores by class')
+    return {str(name): float(one) for name, one in found.items()}
 
 
 def _parsed(text: str | None, row: Row, n: int) -> Any:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from calcli.core.language.plain import plain
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calcli.core.language.plain import CONTROL, plain, plain_json
 from calcli.report.markdown import markdown_text
 from calcli.report.shown import Column, TextTable
 from calcli.report.terminal import terminal_text
@@ -41,3 +45,10 @@ def test_tables_carry_no_commands_of_names():
     assert "](" not in text
     assert "://" not in text
     assert "<b>" not in text.replace("\\<b>", "")
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_json_says_the_same_without_control_characters(value):
+    text = plain_json(json.dumps(value, indent=2, ensure_ascii=False))
+    assert json.loads(text) == value
+    assert not any(CONTROL.search(line) for line in text.split("\n"))
