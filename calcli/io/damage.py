@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,5 +40,16 @@ def sound(data: Any) -> Any:
 
 def readable(schema: Any) -> Any:
     """Return a schema once its names have been decoded: here what is damaged is told of, later it is not."""
-    tuple(schema.names)
+    waiting = list(schema)
+    while waiting:
+        field = waiting.pop()
+        waiting += _inner(field.type) if field.name is not None else ()
     return schema
+
+
+def _inner(kind: Any) -> Iterable[Any]:
+    """Return the fields within a type."""
+    if pa.types.is_struct(kind):
+        return [kind.field(k) for k in range(kind.num_fields)]
+    inner = getattr(kind, "value_field", None)  # of lists
+    return [] if inner is None else [inner]

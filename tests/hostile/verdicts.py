@@ -89,10 +89,15 @@ def _talks(case: Case) -> bool:
     return case.arguments[0] == "fit" and "-" in (_value(case, "--output", "-o"), _value(case, "-o"))
 
 
+def _unescaped(markdown: str) -> str:
+    """Return Markdown without what it shows as it is."""
+    return markdown.replace("\\\\", "").replace("\\<", "")
+
+
 def _answer(case: Case, out: str) -> Iterator[str]:
     """Look at results: JSON is JSON, numbers are in the range of their metric, and names are no markup."""
-    if _value(case, "--format", "-f") == "markdown" and (found := MARKUP.search(out)):
-        yield f"markup on standard output: {_line(out, found.start())}"
+    if _value(case, "--format", "-f") == "markdown" and (found := MARKUP.search(_unescaped(out))):
+        yield f"markup on standard output: {_unescaped(out)[max(0, found.start() - 40) :][:150]!r}"
     if (
         _value(case, "--format", "-f") != "json"
         or case.arguments[0] in ("plot", "fit")
@@ -143,8 +148,11 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
             yield f"changed: {name}"
     for name in changed:
         stored = ended.after.get(name)
-        if name.endswith((".html", ".md")) and stored and (found := MARKUP.search(stored[0].decode())):
-            yield f"markup in {name}: {stored[0].decode()[max(0, found.start() - 40) :][:150]!r}"
+        if not name.endswith((".html", ".md")) or not stored:
+            continue
+        text = _unescaped(stored[0].decode()) if name.endswith(".md") else stored[0].decode()
+        if found := MARKUP.search(text):
+            yield f"markup in {name}: {text[max(0, found.start() - 40) :][:150]!r}"
 
 
 def _is_of(name: str, output: str) -> bool:

@@ -190,3 +190,9 @@ def test_logits_of_masked_classes_that_are_right_have_losses_without_interval(tm
         loss = evaluate(predictions, Settings(("log_loss",))).estimates["log_loss"]
     assert loss.value == pytest.approx(2e210 / 60)
     assert (loss.interval, loss.no_interval) == (None, "0 rows carry this figure")
+
+
+@pytest.mark.parametrize("scores", [b'{"p\xb0": 0.5, "b": 0.5}', b'[{"label\xb0": "a", "score": 0.5}]'])
+def test_names_within_fields_of_json_lines_that_are_not_utf_8(scores, tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(b'{"label": "b", "scores": ' + scores + b"}\n")
+    refused(tmp_path / "t.jsonl", "t.jsonl is not a complete and valid file of JSON lines: 'utf-8' codec")
