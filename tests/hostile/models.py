@@ -36,7 +36,7 @@ def changed(draw: Draw, tree: Any) -> Any:
     if isinstance(tree, float) and draw.chance(0.7):
         return draw.floating()
     if isinstance(tree, int) and draw.chance(0.7):
-        return draw.choice((0, -1, tree + 1, 2**31, 2**63, 10**400, float(tree)))
+        return draw.choice((0, -1, tree + 1, 2**31, 2**63, 10**400, tree / 2 if abs(tree) < 2**63 else 0.5))
     return draw.value()
 
 
