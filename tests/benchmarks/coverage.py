@@ -9,10 +9,8 @@ limit with other seeds, and `--page` writes the tables of the guide anew.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -32,10 +30,10 @@ from tests.benchmarks.cells import (
     every_cell,
     is_core,
 )
+from tests.benchmarks.keeping import GUIDE, Kept, between, table
 
 RESULTS = Path(__file__).with_suffix(".json")
-PAGE = Path(__file__).resolve().parents[2] / "calcli" / "guide" / "statistics.md"
-BEGIN, END = "<!-- coverage -->\n", "<!-- end of coverage -->\n"
+PAGE = GUIDE / "statistics.md"
 FIXED = 5  # data sets whose intervals and p-values are kept
 TOLERANCE = 1e-9  # within which they stay
 STEP = 25  # data sets after which the results are written
@@ -48,32 +46,16 @@ SURE = 0.01  # of all cells together, by Holm's correction
 Place = tuple[str, str]  # a metric or test, and the cell
 
 
-class Results:
-    """The results of all cells.
-
-    Parameters
-    ----------
-    path
-        Of the file.
-    """
+class Results(Kept):
+    """The results of all cells."""
 
     def __init__(self, path: Path = RESULTS) -> None:
-        self.path = path
-        self.found: dict[str, Any] = {"truths": {}, "cells": {}}
-        if path.exists():
-            self.found = json.loads(path.read_text(encoding="utf-8"))
+        super().__init__(path, "truths", "cells")
 
     @property
     def cells(self) -> dict[str, Any]:
         """What is known of each cell, by its name."""
         return self.found["cells"]
-
-    def write(self) -> None:
-        """Write the file in one step."""
-        text = json.dumps(self.found, separators=(",", ":"), ensure_ascii=False)
-        beside = self.path.with_suffix(".tmp")
-        beside.write_text(text + "\n", encoding="utf-8")
-        os.replace(beside, self.path)
 
     def truth(self, cell: Cell) -> dict[str, float]:
         """Return the true values, computed once."""
@@ -239,13 +221,6 @@ def _heads(cells: list[dict[str, Any]]) -> list[str]:
     return [f"K={cell['classes']}, n={cell['rows']:,}" for cell in cells]
 
 
-def _table(heads: list[str], rows: list[list[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(["", *heads]) + " |"
-    yield "|---" * (len(heads) + 1) + "|"
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
-
-
 def _intervals(cells: list[dict[str, Any]]) -> list[list[str]]:
     names = list(dict.fromkeys(name for cell in cells for name in cell["intervals"]))
     rows = [[f"`{name}`", *(_interval_cell(cell, name) for cell in cells)] for name in names]
@@ -303,7 +278,7 @@ def page(results: Results) -> str:
         own.sort(key=lambda cell: (cell["classes"], cell["rows"]))
         for title, rows in (("intervals that miss", _intervals(own)), ("rejections", _tests(own))):
             if rows:
-                lines += [f"### {kind.capitalize()}: {title}", "", *_table(_heads(own), rows), ""]
+                lines += [f"### {kind.capitalize()}: {title}", "", *table(["", *_heads(own)], rows), ""]
     return "\n".join(lines)
 
 
@@ -320,9 +295,7 @@ def _named(
 
 def refreshed(text: str, results: Results) -> str:
     """Return the page of the guide with its tables written anew."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{page(results)}{END}{after}"
+    return between(text, "coverage", page(results))
 
 
 def main() -> None:

@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import json
-import os
 import signal
 import time
 import warnings
@@ -25,12 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from tests.benchmarks.keeping import GUIDE, Kept
 from tests.benchmarks.recalibrators import CONTESTANTS, Fitted
 from tests.benchmarks.scoresets import ScoreSet, every_set
 from tests.benchmarks.verdicts import refreshed
 
 RESULTS = Path(__file__).with_suffix(".json")
-PAGE = Path(__file__).resolve().parents[2] / "calcli" / "guide" / "recalibration.md"
+PAGE = GUIDE / "recalibration.md"
 PACKAGES = ("probmetrics", "netcal", "betacal", "psrcal", "scikit-learn", "torch")
 HALVES, HALVES_OF_MANY = 5, 3
 MANY = 500_000  # scores of a set, from which there are fewer halves
@@ -40,31 +39,16 @@ PATIENCE = 60  # processor seconds after which a fit and its application are giv
 DIGITS = 7
 
 
-class Results:
-    """What was found, by set and contestant.
-
-    Parameters
-    ----------
-    path
-        Of the file.
-    """
+class Results(Kept):
+    """What was found, by set and contestant."""
 
     def __init__(self, path: Path = RESULTS) -> None:
-        self.path = path
-        self.found: dict[str, Any] = {"versions": {}, "sets": {}}
-        if path.exists():
-            self.found = json.loads(path.read_text(encoding="utf-8"))
+        super().__init__(path, "versions", "sets")
 
     @property
     def sets(self) -> dict[str, Any]:
         """What is known of each set, by its name."""
         return self.found["sets"]
-
-    def write(self) -> None:
-        """Write the file in one step."""
-        beside = self.path.with_suffix(".tmp")
-        beside.write_text(json.dumps(self.found) + "\n", encoding="utf-8")
-        os.replace(beside, self.path)
 
     def run(self, data: ScoreSet, contestants: Sequence[str], again: Sequence[str] = ()) -> None:
         """Do the contestants that a set lacks, and those named once more."""

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.stats import t
 
 from calcli.core.estimators.multiple import holm
+from tests.benchmarks.keeping import between, table
 from tests.benchmarks.recalibrators import AS_THEY_ARE, AUTO, CONTESTANTS
 
 LIBRARIES = ("probmetrics", "netcal", "betacal", "psrcal", "scikit-learn")
-BEGIN, END = "<!-- study -->\n", "<!-- end of study -->\n"
 NOMINAL = 2.0  # standard errors from which an excess is listed
 ALPHA = 0.05
 NOT_FOR_IT = "NotImplementedError"  # of a method for two classes, where there are more
@@ -116,14 +116,6 @@ def average(found: Sequence[Excess]) -> tuple[float, float]:
     return float(means.mean()), float(means.std(ddof=1) / math.sqrt(len(means))) if len(means) > 1 else 0.0
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield "|---" * len(heads) + "|"
-    for row in rows:
-        yield f"| {' | '.join(map(str, row))} |"
-    yield ""
-
-
 def _by_contestant(sets: Mapping[str, Found], names: Sequence[str]) -> Iterator[str]:
     rows = []
     for name in names:
@@ -137,7 +129,8 @@ def _by_contestant(sets: Mapping[str, Found], names: Sequence[str]) -> Iterator[
         rows.append((mean, [f"`{name}`", *cells]))
     rows.sort(key=lambda row: -row[0])
     heads = ["method", "sets", "mean of auto less it", "most", "beyond 2 se", "fit, s", "apply, ms"]
-    yield from _table(heads, [row for _, row in rows])
+    yield from table(heads, [row for _, row in rows])
+    yield ""
 
 
 def _seconds(sets: Mapping[str, Found], name: str) -> list[tuple[float, float]]:
@@ -165,7 +158,8 @@ def _by_set(sets: Mapping[str, Found]) -> Iterator[str]:
         "auto less it",
         "fit of auto, s",
     ]
-    yield from _table(heads, rows)
+    yield from table(heads, rows)
+    yield ""
 
 
 def _faults(sets: Mapping[str, Found]) -> Iterator[str]:
@@ -237,6 +231,4 @@ def _list(names: Sequence[str]) -> str:
 
 def refreshed(text: str, found: Found) -> str:
     """Return the page of the guide with its tables written anew."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{page(found)}{END}{after}"
+    return between(text, "study", page(found))
