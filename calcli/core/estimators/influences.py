@@ -87,6 +87,8 @@ class Spread:
         By how much the estimate is expected to be too large.
     curvature
         Half the second derivative of the estimate along the path on which it changes as much as it does.
+    fewest
+        How many observations there are of what it needs many of, such as the rarer of two classes.
     pooled
         Second and fourth moment of the losses it is made of, with those that the predictions expect; of
         what is not a mean of losses None.
@@ -100,6 +102,7 @@ class Spread:
     bias: float = 0.0
     pooled: Pooled | None = None
     curvature: float = 0.0
+    fewest: float = math.inf
 
     @property
     def standard_error(self) -> float:
@@ -129,7 +132,11 @@ class Spread:
     @property
     def enough(self) -> bool:
         """Whether so many carry it that it may have an interval."""
-        return min(self.carriers, self.carried) >= FEWEST
+        return min(self.carriers, self.fewest, self.carried) >= FEWEST
+
+    def too_few(self, unit: str = "row") -> str:
+        """Return why there are not enough."""
+        return carried_by(min(self.carriers, self.fewest), self.carried, unit)
 
     @property
     def freedom(self) -> float:
@@ -141,7 +148,7 @@ class Spread:
     def judged(self, level: float, unit: str = "row") -> tuple[Interval | None, str]:
         """Return the interval, or why there is none."""
         if not self.enough:
-            return None, carried_by(self.carriers, self.carried, unit)
+            return None, self.too_few(unit)
         found = self.interval(level)
         if 2 * abs(self.curvature) * max(self.value - found.low, found.high - self.value) >= 1:
             return None, BENT
@@ -170,7 +177,7 @@ class Spread:
     def scaled(self, value: float, slope: float) -> Spread:
         """Return the spread of a function of the estimate, of which this is the value and its slope there."""
         powers = (self.squares * slope**2, self.cubes * slope**3, self.fourths * slope**4)
-        return Spread(value, self.number, *powers, pooled=self.pooled)
+        return Spread(value, self.number, *powers, pooled=self.pooled, fewest=self.fewest)
 
     def _straight(self, limit: float) -> float:
         """Return the studentized distance to a limit without its skewness."""
@@ -193,7 +200,7 @@ class Influences:
 
     Attributes
     ----------
-    value, number, bias, pooled
+    value, number, bias, pooled, fewest
         As of its spread.
     of_units
         (n,) deviations from it, each times the observation's share of the weight; they sum to zero.
@@ -213,15 +220,15 @@ class Influences:
     pooled: Pooled | None = None
     lost: float = 0.0
     curvature: float = 0.0
+    fewest: float = math.inf
 
     @cached_property
     def spread(self) -> Spread:
         """The moments."""
         squares = np.square(self.of_units)
         second, third, fourth = (float((squares * of).sum()) for of in (1.0, self.of_units, squares))
-        return Spread(
-            self.value, self.number, second + self.lost, third, fourth, self.bias, self.pooled, self.curvature
-        )
+        powers = second + self.lost, third, fourth
+        return Spread(self.value, self.number, *powers, self.bias, self.pooled, self.curvature, self.fewest)
 
 
 def contrast(
@@ -254,4 +261,5 @@ def contrast(
         )
         together = second, fourth
     lost = candidate.lost + factor**2 * baseline.lost
-    return Influences(value, of_units, number, bias, share, together, lost)
+    fewest = min(candidate.fewest, baseline.fewest)
+    return Influences(value, of_units, number, bias, share, together, lost, fewest=fewest)

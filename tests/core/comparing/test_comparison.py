@@ -67,6 +67,21 @@ def test_paired_auroc_has_delongs_variance(binary):
     assert found.difference.spread.squares == pytest.approx(variance, rel=1e-9)
 
 
+@pytest.mark.parametrize("positives", [4, 5])
+def test_a_difference_of_areas_needs_five_rows_of_each_class_for_an_interval(binary, positives):
+    rng = np.random.default_rng(3)
+    labels = (np.arange(200) < positives).astype(int)
+    systems = [binary(np.where(labels, 0.6, rng.random(200)), labels) for _ in range(2)]
+    (found,) = compare(systems, replace(SETTINGS, metrics=("auroc",)), Plan())
+    one = found.differences[0]["auroc"]
+    assert 0 <= one.p_value <= 1
+    if positives < 5:
+        assert one.interval is None
+        assert "4 rows" in one.no_interval
+    else:
+        assert one.interval.low < one.value < one.interval.high
+
+
 def test_equal_files_show_no_evidence(systems):
     settings = Settings(draws=99)
     (found,) = compare([systems[0], systems[0]], settings, Plan())

@@ -215,7 +215,7 @@ class Family(ABC):
 
     def of_few(self, call: MetricExpression, match: Match, difference: Influences) -> Evidence:
         """Return the evidence on a difference that few rows carry: what each brings changes its sign."""
-        reason = carried_by(difference.spread.carriers, difference.spread.carried, match.unit)
+        reason = difference.spread.too_few(match.unit)
         if not (match.paired and match.settings.draws):
             return Untested(no_interval=reason)
         swapped = swapped_signs(difference, match.settings.draws, match.rng)

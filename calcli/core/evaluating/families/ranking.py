@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from calcli.core.estimators.gridded import area_on_grid
-from calcli.core.estimators.influences import FEWEST, Influences, Spread, carried_by
+from calcli.core.estimators.influences import Influences, Spread
 from calcli.core.estimators.ranking import area_influences, area_interval, dealt_influences, roc_area
 from calcli.core.evaluating.families.base import Entrant, Family, Findings
 from calcli.core.evaluating.measurements import Measurements, Pass
@@ -41,11 +42,7 @@ class RankingFamily(Family):
             interval, reason = None, ""
             if settings.intervals and not math.isnan(area.value):
                 unit = "row" if settings.cluster is None else "cluster"
-                rarer = _rarer(measured) if measured.predictions.n_classes == 2 else _of_a_class(measured)
-                if rarer < FEWEST:
-                    reason = carried_by(rarer, math.inf, unit)
-                else:
-                    interval, reason = area_interval(area, settings.level, unit)
+                interval, reason = area_interval(area, settings.level, unit)
             cells = measured.grid("class-1") if measured.predictions.n_classes == 2 else None
             grid = None if cells is None else area_on_grid(cells)
             line = signature(call, measured, settings, "interval:delong", grid=grid)
@@ -63,14 +60,20 @@ class RankingFamily(Family):
         else:
             problem = measured.problem("class-1")
             of_units, lost = dealt_influences(problem, swap_edges(), coarse)
-            found = Influences(roc_area(problem).value, of_units, len(of_units), lost=lost)
+            area, fewest = roc_area(problem).value, _fewest(measured)
+            found = Influences(area, of_units, len(of_units), lost=lost, fewest=fewest)
         return {} if math.isnan(found.value) else {str(call): found for call in calls}
 
 
 def _area(measured: Measurements) -> Spread:
     if measured.units.single and measured.predictions.n_classes == 2:
-        return roc_area(measured.problem("class-1"))
+        return replace(roc_area(measured.problem("class-1")), fewest=_fewest(measured))
     return _influences(measured).spread
+
+
+def _fewest(measured: Measurements) -> float:
+    """Return how many units of equal weight carry a class: the rarer of two, or one of more on average."""
+    return _rarer(measured) if measured.predictions.n_classes == 2 else _of_a_class(measured)
 
 
 def _rarer(measured: Measurements) -> float:
@@ -84,7 +87,11 @@ def _rarer(measured: Measurements) -> float:
         _, outcome, weights, *_ = measured.look("class-1")
         sums = [measured.units.sums(1.0 * of(outcome), weights) for of in kinds]
         own = [(one, np.square(one)) for one in sums]
-    return min(float(first.sum() ** 2 / second.sum()) for first, second in own)
+    return min(_of_equal_weight(first.sum(), second.sum()) for first, second in own)
+
+
+def _of_equal_weight(first: float, second: float) -> float:
+    return float(first**2 / second) if second else 0.0
 
 
 def _of_a_class(measured: Measurements) -> float:
@@ -115,7 +122,8 @@ def _influences(measured: Measurements) -> Influences:
             probs = measured.class_probs
         area, influences = area_influences(probs, measured.predictions.labels, weights)
         weight = units.sums(np.ones(len(influences)) if weights is None else weights)
-        return Influences(area, units.sums(influences), int(np.count_nonzero(weight)))
+        number = int(np.count_nonzero(weight))
+        return Influences(area, units.sums(influences), number, fewest=_fewest(measured))
 
     return measured.once("influences", found)
 
