@@ -18,7 +18,6 @@ from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
 from calcli.core.language.spelling import of_python
-from calcli.core.state.remains import Remains
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
@@ -148,11 +147,11 @@ def _compared(
     watcher: Watcher = unwatched,
 ) -> ComparisonReport:
     unmatched: Sequence[int] = (0,) * len(systems)
-    left = next((system for system in systems if isinstance(system, Remains)), None)
+    left = next((system for system in systems if not system.has_rows), None)
     if left is not None:
         settings = replace(settings, metrics=compared_metrics(left, settings, plan))
         systems = as_states(systems, settings, pairing.key, [plan.by] if plan.by else ())
-    unlike = unlike_rows(systems) if plan.paired and isinstance(systems[0], Remains) else ""
+    unlike = unlike_rows(systems) if plan.paired and not systems[0].has_rows else ""
     if unlike and not pairing.paired:
         plan = replace(plan, paired=False)
     if plan.paired:

@@ -282,7 +282,7 @@ def _save(
     key: str | None,
     by: Sequence[str],
 ) -> None:
-    if path is not None and isinstance(predictions, Remains) and predictions.state:
+    if path is not None and isinstance(predictions, Remains):
         save_state(predictions.state, path)
     elif path is not None:
         save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), key, by), path)
@@ -296,10 +296,8 @@ def _refuse_classes(predictions: Predictions, *, per_class: bool) -> None:
 
 def _refuse_rows(predictions: Predictions, settings: Settings) -> None:
     """Raise a UsageError if a state is asked for what needs rows."""
-    if not isinstance(predictions, Remains):
-        return
-    path = predictions.provenance.path
-    if settings.test:
+    if settings.test and not predictions.has_rows:
+        path = predictions.provenance.path
         raise UsageError(
             f"--test: tests of classes draw labels for rows, and {path} is a state: it keeps sums"
         )

@@ -58,7 +58,7 @@ class State(Remains):
             If a setting is unknown, or asks for what a state cannot hold.
         """
         predictions, settings = split_reading(data, labels, settings)
-        if isinstance(predictions, Remains):
+        if not predictions.has_rows:
             raise UsageError("this is a state already; merge() puts states together")
         state = state_of(predictions, settings_of(settings), key=key, by=[by] if isinstance(by, str) else by)
         return cls._around(state, predictions.provenance.path)
@@ -76,7 +76,7 @@ class State(Remains):
 
     def to_bytes(self) -> bytes:
         """Return the state as a file holds it."""
-        return to_bytes(self._own)
+        return to_bytes(self.state)
 
     def merge(self, *others: Remains) -> Self:
         """Return the state of these rows and those of others, numbered on if they have no keys.
@@ -91,17 +91,11 @@ class State(Remains):
         for other in others:
             if not isinstance(other, Remains):
                 raise UsageError(f"merge takes states, not {type(other).__name__}")
-        every = (one.state for one in (self, *others) if isinstance(one, Remains) and one.state)
-        return self._around(merging.merge(every), "merged states")
+        return self._around(merging.merge([self.state, *(one.state for one in others)]), "merged states")
 
     @classmethod
     def _around(cls, state: states.State, name: str) -> Self:
         return cls(**vars(left_of(state, name)))
-
-    @property
-    def _own(self) -> states.State:
-        assert self.state is not None
-        return self.state
 
     def __repr__(self) -> str:
         return f"<State of {self.n_rows:,} rows of {self.n_classes:,} classes>"

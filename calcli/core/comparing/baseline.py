@@ -11,7 +11,6 @@ from calcli.core.comparing.policy import Policy
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.estimators.interval import Interval
 from calcli.core.language.settings import PairSettings
-from calcli.core.state.remains import Remains
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Against:
             metrics = tuple(dict.fromkeys(rule.call.asked for rule in policy.rules))
             settings = replace(policy.settings, metrics=metrics)
             reference, predictions = as_states([reference, predictions], settings, how.key)
-            if not how.paired and isinstance(reference, Remains) and unlike_rows([reference, predictions]):
+            if not how.paired and not reference.has_rows and unlike_rows([reference, predictions]):
                 return Baseline(reference, predictions, paired=False)
         if isinstance(reference, StoredReport) or not how.pairs:
             return Baseline(reference, predictions, paired=False)

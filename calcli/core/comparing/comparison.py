@@ -288,7 +288,7 @@ def _parts(
     systems: Sequence[Predictions], column: str, paired: bool
 ) -> list[tuple[Slice | None, Sequence[Predictions]]]:
     """Return the slices that all systems have; paired ones are sliced by the baseline's column."""
-    if isinstance(systems[0], Remains):
+    if not systems[0].has_rows:
         return [*parts_left(systems, column, paired)]
     if paired:
         return [

@@ -45,9 +45,9 @@ def as_states(
     if left is None:
         return systems
     for system in systems:
-        if isinstance(system, Remains) and system.state and system.state.head.clip != left.head.clip:
+        if isinstance(system, Remains) and system.state.head.clip != left.head.clip:
             raise UsageError(f"{system.provenance.path} and others were made with different values of --clip")
-        if key and isinstance(system, Remains) and system.state and system.state.head.key != key:
+        if key and isinstance(system, Remains) and system.state.head.key != key:
             made = f"with --key {own}" if (own := system.state.head.key) else "without"
             raise UsageError(
                 f"--key {key}: {system.provenance.path} was made {made}; make it with --key {key}"
@@ -60,7 +60,7 @@ def as_states(
     )
     return [
         system
-        if isinstance(system, Remains)
+        if not system.has_rows
         else left_of(state_of(system, alike, key=left.head.key or None, by=by), system.provenance.path)
         for system in systems
     ]
@@ -71,7 +71,7 @@ def unlike_rows(systems: Sequence[Predictions]) -> str:
 
     Keys and labels are compared row by row, or by digests of deals of rows.
     """
-    states = [system.state for system in systems if isinstance(system, Remains) and system.state]
+    states = [system.state for system in systems if isinstance(system, Remains)]
     first, name = states[0], systems[0].provenance.path
     for state, system in zip(states[1:], systems[1:], strict=True):
         other = system.provenance.path

@@ -56,9 +56,9 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     """
     key = how.key
     require_same_classes(systems)
-    if any(isinstance(system, Remains) for system in systems):
+    if not all(system.has_rows for system in systems):
         if unlike := unlike_rows(systems):
-            keyed = all(isinstance(one, Remains) and one.state and one.state.head.key for one in systems)
+            keyed = all(isinstance(one, Remains) and one.state.head.key for one in systems)
             order = "" if keyed else " in the same order"
             raise InputError(f"{unlike}; expected the same cases{order}; compare with --unpaired")
         return Paired(tuple(systems), (0,) * len(systems))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -169,8 +169,11 @@ class Predictions:
         Where all this came from.
     priors
         (K,) class priors that the weights bring about, where that is what they are for.
+    has_rows
+        Whether scores can be read; else a state is left of them.
     """
 
+    has_rows: ClassVar[bool] = True
     scores: Scores
     labels: Array
     classes: tuple[str, ...]

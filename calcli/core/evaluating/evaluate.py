@@ -100,7 +100,7 @@ def measure(
             f"{option} draws the outcomes of all rows one by one, but --cluster {settings.cluster} says that "
             "they depend on each other; leave out one of the two"
         )
-    if isinstance(predictions, Remains) and predictions.state is not None:
+    if isinstance(predictions, Remains):
         return StoredMeasurements(predictions, predictions.state, settings, looks.lenses)
     calls = _calls(predictions, settings)
     if settings.priors is not None:

@@ -45,7 +45,7 @@ def evaluate_slices(
         If there is no such column, it has too many values, or a slice cannot be evaluated.
     """
     settings = whole.settings
-    if isinstance(predictions, Remains) and predictions.state is not None:
+    if isinstance(predictions, Remains):
         yield from _of_state(predictions, predictions.state, column, settings)
         return
     if not settings.metrics:

@@ -17,7 +17,6 @@ from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.problems.lenses import Seen
 from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import between
-from calcli.core.state.remains import Remains
 
 
 def trained_error(
@@ -46,7 +45,7 @@ def trained_error(
         If there are no calibration data, or rows, to learn from.
     """
     assert isinstance(estimator, BinnedError)
-    if isinstance(measured.predictions, Remains):
+    if not measured.predictions.has_rows:
         raise UsageError(f"{call} learns from rows, and a state keeps none; evaluate the predictions")
     seen = measured.look(call.lens)
     edges = _edges(estimator, problem)

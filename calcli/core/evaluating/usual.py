@@ -5,7 +5,6 @@ from __future__ import annotations
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.settings import Settings
-from calcli.core.state.remains import Remains
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 MANY = 5_000_000  # elements above which what needs rows looks at a sample of them
@@ -15,12 +14,7 @@ AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every 
 def is_sampled(predictions: Predictions, settings: Settings) -> bool:
     """Tell whether what needs rows looks at a sample of them, though all are there."""
     rows, classes = predictions.scores.shape
-    if (
-        isinstance(predictions, Remains)
-        or rows * classes <= MANY
-        or settings.rows == "all"
-        or settings.fold_column
-    ):
+    if not predictions.has_rows or rows * classes <= MANY or settings.rows == "all" or settings.fold_column:
         return False
     if settings.test or settings.sd or settings.resample_predictions:
         return False
@@ -37,7 +31,7 @@ def default_metrics(
 ) -> tuple[list[str], list[str]]:
     """Return the expressions of the default report, and a sentence for each metric left out."""
     rows, classes = predictions.scores.shape
-    sampled = isinstance(predictions, Remains) or is_sampled(predictions, settings or Settings())
+    sampled = not predictions.has_rows or is_sampled(predictions, settings or Settings())
     names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
     names += ["accuracy", *([] if predictions.of_answers else ["normalized_error_rate"])]
     for one in settings.costs if settings else ():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -55,7 +55,8 @@ class Remains(Predictions):
         What is left.
     """
 
-    state: State | None = None
+    has_rows = False
+    state: State = field(kw_only=True)
 
 
 def left_of(state: State, name: str = "a state", *, in_file: bool = False) -> Remains:

@@ -21,7 +21,6 @@ from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
-from calcli.core.state.remains import Remains
 
 INFINITE = "its value is infinite"
 
@@ -145,7 +144,7 @@ class Match:
     @property
     def has_rows(self) -> bool:
         """Whether both have rows, of which metrics can be computed again."""
-        return not any(isinstance(one.predictions, Remains) for one in (self.baseline, self.candidate))
+        return self.baseline.predictions.has_rows and self.candidate.predictions.has_rows
 
     @property
     def rng(self) -> np.random.Generator:

@@ -111,12 +111,12 @@ class ErrorFamily(Family):
                 if coarse is not None:
                     kept[str(call)] = coarse
                     continue
-                if isinstance(rows, Remains) and rows.state is not None and rows.state.body.is_dealt_slice:
+                if isinstance(rows, Remains) and rows.state.body.is_dealt_slice:
                     continue
                 score, outcome, weights, inside = measured.look(call.lens)
                 units = measured.units if inside is None else measured.units.within(inside)
                 kept[str(call)] = Side(score, outcome, units, weights)
-            elif call.is_class_wise and from_sums(estimator) and not isinstance(rows, Remains):
+            elif call.is_class_wise and from_sums(estimator) and rows.has_rows:
                 kept[str(call)] = measured.collected(("unit bins", estimator.bins)).sums
         return kept
 

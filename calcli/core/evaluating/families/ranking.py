@@ -52,7 +52,7 @@ class RankingFamily(Family):
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
         """Return the influences of the units on the area (DeLong et al. 1988)."""
         measured, rows = system.measured, system.measured.predictions
-        if isinstance(rows, Remains) and rows.state is not None and rows.state.body.is_dealt_slice:
+        if isinstance(rows, Remains) and rows.state.body.is_dealt_slice:
             return {}
         coarse = measured.by_deal("class-1") if measured.predictions.n_classes == 2 else None
         if coarse is None:
