@@ -22,7 +22,7 @@ from calcli.core.calibrators.fit.structured import Parts, Penalty, StructuredLos
 from calcli.core.calibrators.fit.training import TrainingRows, prepare, smallest_log_prob
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.logspace import log_softmax, row_max
+from calcli.core.data.logspace import log_softmax, row_blocks, row_max
 from calcli.core.language.errors import InputError
 
 Base = Literal["scaled", "centered", "mixed"]
@@ -93,8 +93,8 @@ class Structured(Calibrator):
         first = DPAffine().fit_rows(rows, begin, ROUGH if self.rough else rows.tolerance).parameters
         return float(first["alpha"]), np.asarray(first["beta"])
 
-    def _intercept(self, beta: Doubles) -> Doubles:
-        """Return to where intercepts are drawn, from those with which they start."""
+    def _intercept(self, rows: TrainingRows, alpha: float, beta: Doubles) -> Doubles:
+        """Return to where intercepts are drawn, from alpha and the intercepts with which they start."""
         return np.zeros_like(beta)
 
     def learn(
@@ -119,8 +119,8 @@ class Structured(Calibrator):
         own: dict[str, Parameter] = {"alpha": alpha, "floor": floor, "share": 1 / (rows.total + 1)}
         features = self._features(rows.scores, own)
         centre = np.zeros(len(features))
-        centre[0] = alpha if self._base() == "centered" else 1.0
-        loss = StructuredLoss(rows, features, penalty, centre, self._intercept(beta))
+        centre[0] = 1.0
+        loss = StructuredLoss(rows, features, penalty, centre, self._intercept(rows, alpha, beta))
         best = minimize(
             loss, loss.pack(self._start(start, centre, beta)), ROUGH if self.rough else rows.tolerance
         )
@@ -143,8 +143,8 @@ class Structured(Calibrator):
 
     def _features(self, scores: Floats, parameters: Parameters) -> list[Floats]:
         """Return the features of finite log-probabilities."""
-        alpha, share = parameters["alpha"], parameters["share"]
-        log_probs = log_softmax(scores * scores.dtype.type(alpha))
+        share, scores = parameters["share"], scores * scores.dtype.type(parameters["alpha"])
+        log_probs = log_softmax(scores)
         bends = bends_of(log_probs, self._bends())
         if self._base() == "centered":
             return [scores - scores.mean(axis=1, keepdims=True), *bends]
@@ -177,6 +177,20 @@ def _temperature(rows: TrainingRows, start: Parameters | None, rough: bool) -> t
     guess = float(start["alpha"]) if start else first_guess(rows)
     alpha = solve_temperature(rows, guess, ROUGH if rough else rows.tolerance)[0]
     return alpha, np.zeros(rows.scores.shape[1])
+
+
+def beyond_chance(rows: TrainingRows, alpha: float, beta: Doubles) -> float:
+    """Return the share of the intercepts of a DP affine map that is more than chance.
+
+    Their square in units of their errors, the weight of the rows times the mean variance of an intercept
+    under the probabilities of a row, is K - 1 on average where all of them are 0 (after James & Stein 1961).
+    """
+    size, offset = 0.0, beta.astype(rows.scores.dtype)
+    for block in row_blocks(rows.scores):
+        probs = np.exp(log_softmax(rows.scores[block] * rows.scores.dtype.type(alpha) + offset))
+        of_rows = probs @ beta**2 - (probs @ beta) ** 2
+        size += rows.total * float(rows.weights[block] @ of_rows)
+    return max(0.0, 1 - (len(beta) - 1) / size) if size > 0 else 0.0
 
 
 def rises(slopes: Doubles, classes: int) -> bool:
@@ -221,7 +235,7 @@ class BentDP(Structured):
 
     name: ClassVar[str] = "bent-dp"
 
-    def _intercept(self, beta: Doubles) -> Doubles:
+    def _intercept(self, rows: TrainingRows, alpha: float, beta: Doubles) -> Doubles:
         return beta
 
     def _bends(self) -> Bends:
@@ -274,22 +288,27 @@ class StructuredScaling(Structured):
     """softmax of slopes for all classes, small ones for each, small intercepts and a small matrix.
 
     z = sum_j (c_j + u_j) F_j + M F_0 + b, with F_0 the log-probabilities and F_1, F_2 their bends. c is free
-    but for the weight of one row; ``penalty K / n (|u|^2 + |b|^2) + off_diagonal K / n |M|^2`` draws the rest
-    to 0, so that few rows leave little more than temperatures.
+    but for the weight of one row; ``penalty K / n (|u|^2 + |b - b_0|^2) + off_diagonal K / n |M|^2`` draws
+    the rest to 0 and b to b_0, the intercepts of a DP affine map as far as they are more than chance: few rows
+    leave little more than temperatures, and other class priors are mended at no cost.
 
     Parameters
     ----------
     form : {"matrix", "diagonal"}
         With or without M.
     base : {"scaled", "centered", "mixed"}
-        F_0: the logarithms of p, a DP affine map without its intercepts; of q less their mean in a row; or of
-        p mixed with a row's share of the uniform distribution, for scores with many zeros.
+        F_0: the logarithms of p, a DP affine map without its intercepts; these less their mean in a row; or
+        those of p mixed with a row's share of the uniform distribution, for scores with many zeros.
     bends : {"none", "complement", "both"}
         ln(1 / (1 - p)), with more than two classes, and ln(p + 0.01).
     penalties, off_diagonal_penalties : tuple of float
         Strengths above 0; of several the one with the smallest cross-validated log-loss.
     folds, seed : int
         Of this cross-validation.
+
+    References
+    ----------
+    The shrinkage of b_0: James & Stein, Estimation with quadratic loss, 4th Berkeley Symposium, 1961.
     """
 
     name: ClassVar[str] = "structured"
@@ -307,6 +326,9 @@ class StructuredScaling(Structured):
 
     def _bends(self) -> Bends:
         return self.bends
+
+    def _intercept(self, rows: TrainingRows, alpha: float, beta: Doubles) -> Doubles:
+        return beta * beyond_chance(rows, alpha, beta)
 
     def _penalty(self, rows: float, classes: int) -> Penalty:
         return self._weighted(rows, classes, self.penalties[0], self.off_diagonal_penalties[0])

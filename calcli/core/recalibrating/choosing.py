@@ -189,11 +189,14 @@ class Trials:
         count = len(self._parts)
         labels = np.tile(self.rows.labels, count)
         of_rows = None if self.rows.weights is None else np.tile(self.rows.weights, count)
+        kept = np.arange(len(members))
         weights = pool_weights(probs, labels, of_rows, self.judge.score)
-        kept = np.flatnonzero(weights >= LEAST_SHARE)
+        while weights.min() < LEAST_SHARE:  # without one member, another may matter no more
+            kept = kept[weights >= LEAST_SHARE]
+            weights = pool_weights(probs[kept], labels, of_rows, self.judge.score)
         if len(kept) < 2:
             return None
-        shares = np.round(pool_weights(probs[kept], labels, of_rows, self.judge.score), DIGITS)
+        shares = np.round(weights, DIGITS)
         names = JOINED.join(members[k][1].nested for k in kept)
         call = parse_method(f"{POOL}:members={names}:weights={'/'.join(f'{w:g}' for w in shares)}")
         with np.errstate(divide="ignore"):

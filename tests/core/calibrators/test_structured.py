@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from calcli.core.calibrators.fit.structured import Penalty, StructuredLoss
 from calcli.core.calibrators.fit.training import prepare
@@ -14,10 +14,12 @@ from calcli.core.calibrators.structured import (
     BentTemperature,
     StructuredScaling,
     bends_of,
+    beyond_chance,
     rises,
 )
 from calcli.core.calibrators.temperature import Temperature, TemperatureMix
 from calcli.core.language.errors import InputError
+from tests.benchmarks.scoresets import as_it_is, shifted_priors, simulated
 from tests.core.samples import drawn, log_loss
 
 PENALTIES = [
@@ -111,17 +113,18 @@ def test_no_scipy_search_does_better(base, form):
     fitted = StructuredScaling(base=base, form=form, penalties=(1.0,), off_diagonal_penalties=(3.0,)).fit(
         logits, labels
     )
-    dp = DPAffine().fit(logits, labels).parameters["alpha"]
+    dp, beta = map(DPAffine().fit(logits, labels).parameters.get, ("alpha", "beta"))
     log_q = special.log_softmax(logits, axis=1)
     log_p = special.log_softmax(dp * log_q, axis=1)
     p = np.exp(log_p)
     x = {
         "scaled": log_p,
-        "centered": log_q - log_q.mean(axis=1, keepdims=True),
+        "centered": log_p - log_p.mean(axis=1, keepdims=True),
         "mixed": np.log(n / (n + 1) * p + 1 / (n + 1) / classes),
     }[base]
     features = np.array([x, -np.log1p(-p), np.log(p + 0.01)])
-    centre = np.array([dp if base == "centered" else 1, 0, 0])
+    centre = np.array([1, 0, 0])
+    shrunken = beta * beyond_chance(prepare(logits, labels, None, normalize=True, keep_zeros=False), dp, beta)
     diagonal = np.eye(classes, dtype=np.bool_)
 
     def objective(t):
@@ -130,7 +133,9 @@ def test_no_scipy_search_does_better(base, form):
         if form == "matrix":
             m[~diagonal] = t[15:]
         z = np.einsum("j,jnk->nk", c, features) + np.einsum("jk,jnk->nk", u, features) + x @ m.T + b
-        cost = ((c - centre) ** 2).sum() / 2 + classes * ((u**2).sum() + (b**2).sum() + 3 * (m**2).sum())
+        cost = ((c - centre) ** 2).sum() / 2 + classes * (
+            (u**2).sum() + ((b - shrunken) ** 2).sum() + 3 * (m**2).sum()
+        )
         return cost / n - special.log_softmax(z, axis=1)[np.arange(n), labels].mean()
 
     found = fitted.parameters
@@ -141,8 +146,49 @@ def test_no_scipy_search_does_better(base, form):
     assert objective(np.concatenate(own)) == pytest.approx(oracle.fun, abs=1e-8)
 
 
-def test_strong_penalties_leave_slopes_for_all_classes():
+def test_scale_of_logits_does_not_matter():
     logits, labels = drawn(400, 4)
+    for base in ("scaled", "centered", "mixed"):
+        method = StructuredScaling(base=base, penalties=(0.3,), off_diagonal_penalties=(1.0,))
+        expected = method.fit(logits, labels).apply(logits)
+        np.testing.assert_allclose(
+            method.fresh().fit(40 * logits, labels).apply(40 * logits), expected, atol=1e-6
+        )
+
+
+def test_intercepts_are_kept_as_far_as_they_are_more_than_chance():
+    labels = np.arange(400) % 4
+    uniform = prepare(np.zeros((400, 4)), labels, None, normalize=True, keep_zeros=False)
+    beta = np.array([0.3, -0.1, 0.0, -0.2])
+    probs = special.softmax(beta)
+    squares = 400 * (probs @ beta**2 - (probs @ beta) ** 2)
+    assert beyond_chance(uniform, 1.0, beta) == pytest.approx(1 - 3 / squares)
+    assert beyond_chance(uniform, 1.0, beta + 7) == pytest.approx(1 - 3 / squares)
+    assert beyond_chance(uniform, 1.0, 0.1 * beta) == 0
+    assert beyond_chance(uniform, 1.0, 0 * beta) == 0
+
+
+def test_squares_of_intercepts_of_chance_are_one_less_than_classes():
+    """And so half of such intercepts or more are dropped."""
+    dropped = []
+    for seed in range(40):
+        logits, labels = simulated(500, 5, as_it_is, seed)
+        found = DPAffine().fit(logits, labels).parameters
+        rows = prepare(logits, labels, None, normalize=True, keep_zeros=False)
+        dropped.append(beyond_chance(rows, found["alpha"], found["beta"]) == 0)
+    assert np.mean(dropped) == pytest.approx(stats.chi2(4).cdf(4), abs=0.2)  # .59
+
+
+@pytest.mark.parametrize("base", ["scaled", "centered", "mixed"])
+def test_other_priors_cost_nothing(base):
+    logits, labels = simulated(1000, 10, shifted_priors, 3)
+    dp = DPAffine().fit(logits[:500], labels[:500])
+    strong = StructuredScaling(base=base, penalties=(1.0,), form="diagonal").fit(logits[:500], labels[:500])
+    assert log_loss(strong, logits[500:], labels[500:]) < log_loss(dp, logits[500:], labels[500:]) + 0.01
+
+
+def test_strong_penalties_leave_slopes_for_all_classes():
+    logits, labels = simulated(400, 4, as_it_is, 0)  # whose intercepts are no more than chance
     strong = StructuredScaling(bends="none", penalties=(1e9,), off_diagonal_penalties=(1e9,))
     temperature = Temperature().fit(logits, labels)
     fitted = strong.fit(logits, labels)
