@@ -289,8 +289,8 @@ class StructuredScaling(Structured):
 
     z = sum_j (c_j + u_j) F_j + M F_0 + b, with F_0 the log-probabilities and F_1, F_2 their bends. c is free
     but for the weight of one row; ``penalty K / n (|u|^2 + |b - b_0|^2) + off_diagonal K / n |M|^2`` draws
-    the rest to 0 and b to b_0, the intercepts of a DP affine map as far as they are more than chance: few rows
-    leave little more than temperatures, and other class priors are mended at no cost.
+    the rest to 0, and b to b_0, the intercepts of a DP affine map as far as they are more than chance: few
+    rows leave little more than temperatures, and other class priors are mended at no cost.
 
     Parameters
     ----------
