@@ -26,7 +26,10 @@ from pathlib import Path
 from typer.main import get_command
 
 ROOT = Path(__file__).resolve().parents[1]
-BESIDE = ("pyarrow.parquet", "pyarrow.csv", "pyarrow.feather", "matplotlib.backends.backend_agg")
+BESIDE = (
+    "pandas", "pyarrow.parquet", "pyarrow.csv", "pyarrow.feather", "matplotlib.backends.backend_agg",
+    "numpy.random", "encodings.koi8_r", "encodings.cp1252", "encodings.cp437",
+)  # fmt: skip
 CLIENT = """#!{python} -IS
 import json, os, socket, sys
 server = socket.socket(socket.AF_UNIX)

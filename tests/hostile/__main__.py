@@ -28,7 +28,7 @@ def main() -> int:
     found = []
     for one in hunt(asked.seed, range(asked.first, asked.first + asked.cases), asked.jobs):
         found.append(one)
-        if one.is_fault:
+        if one.is_fault or one.once:
             print(_line(asked.seed, one), flush=True)
     print(summary(found))
     return 1 if any(one.is_fault for one in found) else 0
@@ -36,7 +36,7 @@ def main() -> int:
 
 def _line(seed: int, found: Found) -> str:
     called = shlex.join(["calcli", *found.arguments])
-    shown = "; ".join(found.verdicts)
+    shown = "; ".join([*found.verdicts, *(f"once: {verdict}" for verdict in found.once)])
     again = f"python -m tests.hostile --seed {seed} --case {found.number}"
     return f"{found.kind}: {shown!a}\n    {called[:500]!a}\n    {again}"
 

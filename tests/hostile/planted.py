@@ -47,7 +47,7 @@ PLANTS: dict[str, Callable[[], Any]] = {  # by a part of what the harness says o
     "changed: work/t.csv": lambda: os.utime("t.csv", (0, 0)),
     "left behind: work/left": _left,
     "changed: home/stray": lambda: (Path.home() / "stray").touch(),
-    "outside: open": lambda: (Path(os.environ["MPLCONFIGDIR"]) / "stray").touch(),
+    "outside: open": lambda: (Path(os.environ["MPLCONFIGDIR"]) / "stray").write_text("x"),
     "outside: os.mkdir": lambda: (Path(os.environ["MPLCONFIGDIR"]) / "stray_folder").mkdir(),
     r"raw text on standard output: '\x1b[31m": lambda: print("\x1b[31m"),
     r"raw text on standard error: 'calcli: \x1b": lambda: print("calcli: \x1b[31m", file=sys.stderr),
