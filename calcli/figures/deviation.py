@@ -103,7 +103,7 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
             below.set_ylabel("Share")
     truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
     figure.legend(
-        handles=[*_key(text), *truth], loc="outside upper center", ncols=2 if len(stacks) == 1 else 3
+        handles=[*_key(text), *truth], loc="outside upper center", ncols=2 if len(stacks) < 3 else 5
     )
     return figure
 
@@ -144,6 +144,6 @@ def _key(text: Words) -> list[Artist]:
     return [
         Line2D([], [], label=text.over, **OVERS),
         Line2D([], [], label=text.under, **UNDERS),
-        Line2D([], [], label="not beyond chance", **WITHIN),
-        Patch(label=f"{BAND:.0%} if calibrated", **CHANCE),
+        Line2D([], [], label="not beyond chance (Holm)", **WITHIN),
+        Patch(label=f"{BAND:.0%} if calibrated, bin by bin", **CHANCE),
     ]
