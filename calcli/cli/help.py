@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from calcli.cli.repeated import Repeatable
@@ -11,6 +12,7 @@ FIRST = (
     "metrics", "bins", "by", "candidates", "lens", "costs", "priors", "format", "output", "html",
 )  # fmt: skip
 HEADING = "Options"
+PYTHON_TYPE = re.compile(r" <(str|list\[str\])>$")  # what typer writes behind an argument's own name
 
 
 class GroupedHelp(Repeatable):
@@ -26,7 +28,7 @@ class GroupedHelp(Repeatable):
             heading = getattr(param, "rich_help_panel", None) or HEADING
             place = FIRST.index(param.name) if param.name in FIRST else len(FIRST)
             if param.param_type_name == "argument":
-                heading = "Arguments"
+                heading, record = "Arguments", (PYTHON_TYPE.sub("", record[0]), record[1])
             elif place < len(FIRST):
                 heading = HEADING
             sections.setdefault(heading, []).append((place, record))

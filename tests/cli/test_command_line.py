@@ -53,6 +53,8 @@ def test_every_command_has_help_with_an_example(run, command):
     assert status == 0
     assert f"  calcli {command} " in out
     assert "Exit status: 0 fine" in out
+    assert "<str>" not in out
+    assert "list[" not in out
 
 
 @pytest.mark.parametrize(
