@@ -76,7 +76,7 @@ def evaluate(
     calcli evaluate - --format json < preds.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
-    from calcli.work.evaluate import evaluate_files, read_failures
+    from calcli.work.evaluatefiles import Wanted, evaluate_files, read_failures
     from calcli.work.idle import idle_options
 
     settings = settings_of(computing, testing, recalibrating)
@@ -87,22 +87,25 @@ def evaluate(
     names = {*settings.groups, *settings.edges, *settings.threshold_weights} if kept else ()
     for sentence in () if showing.quiet else idle_options(settings, companions, rules, names=names):
         remark(sentence)
+    wanted = Wanted(
+        folder=showing.output,
+        html=showing.html,
+        state=reporting.save_state,
+        key=reporting.key,
+        per_class=showing.per_class,
+        diagram=reporting.diagram,
+        sort=reporting.sort,
+        details=reporting.details,
+    )
     with progress(shown=not showing.quiet) as watcher:
         shown = evaluate_files(
             reading.concatenated(files) if options.concat else [[file] for file in reading.files(files)],
             options,
             settings,
+            wanted,
             rules=rules,
             by=reporting.by or (),
             companions=companions,
-            output=showing.output,
-            html=showing.html,
-            per_class=showing.per_class,
-            diagram=reporting.diagram,
-            state=reporting.save_state,
-            key=reporting.key,
-            sort=reporting.sort,
-            details=reporting.details,
             engine=distributing.found(watcher, reporting.key, reporting.by or ()),
             watcher=watcher,
         )

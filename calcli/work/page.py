@@ -57,30 +57,47 @@ def save_report(shown: Shown, path: str | Path, pictures: Sequence[Picture] = ()
         temporary.write_text(render(shown, FORMS[ending]), encoding="utf-8")
 
 
-def standard_pictures(
-    evaluation: Evaluation, folder: Path | None = None, system: str = "", number: int = 0
-) -> tuple[list[Picture], dict[Path, str]]:
-    """Return the standard figures for a page, and the captions of those written into a folder, if any.
+class Pictures:
+    """The standard figures of evaluations, for a page and, if there is one, for a folder.
 
     Parameters
     ----------
-    evaluation
-        What they show.
     folder
         Where to write them as well.
-    system, number
-        As for `picture`.
+
+    Attributes
+    ----------
+    found
+        Those drawn.
+    captions
+        By the paths of those written.
     """
-    found, captions = [], {}
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-    for name, drawing in standard_drawings(evaluation):
-        if folder:
-            path = folder / f"{name}.png"
-            drawing.save(path)
-            captions[path] = drawing.caption
-        found.append(picture(name, drawing, system, number))
-    return found, captions
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+        self.found: list[Picture] = []
+        self.captions: dict[Path, str] = {}
+
+    def draw(self, evaluation: Evaluation, place: str = "", system: str = "") -> None:
+        """Draw the figures of an evaluation.
+
+        Parameters
+        ----------
+        evaluation
+            What they show.
+        place
+            The folder within the folder.
+        system
+            Whose they are; "" for those of the only one.
+        """
+        drawn = len(self.found)
+        for name, drawing in standard_drawings(evaluation):
+            if self.folder:
+                path = self.folder / place / f"{name}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                drawing.save(path)
+                self.captions[path] = drawing.caption
+            self.found.append(picture(name, drawing, system, drawn))
 
 
 def write_page(shown: Shown, path: str | Path, pictures: Sequence[Picture] = ()) -> None:

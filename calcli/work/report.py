@@ -88,10 +88,12 @@ class Report(EvaluationReport):
         UsageError
             If the ending is none of these.
         """
-        from calcli.work.page import save_report, standard_pictures
+        from calcli.work.page import Pictures, save_report
 
-        drawn = standard_pictures(self.evaluation)[0] if Path(path).suffix == ".html" else ()
-        save_report(replace(self, details=True), path, drawn)
+        pictures = Pictures()
+        if Path(path).suffix == ".html":
+            pictures.draw(self.evaluation)
+        save_report(replace(self, details=True), path, pictures.found)
 
     def __repr__(self) -> str:
         read = self.results[0].input

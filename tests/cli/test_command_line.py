@@ -113,7 +113,7 @@ def test_an_interrupt_has_its_own_status(run, monkeypatch, preds, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("calcli.work.page.standard_pictures", interrupted)
+    monkeypatch.setattr("calcli.work.page.Pictures.draw", interrupted)
     status, out, _ = run("evaluate", preds, "-o", tmp_path / "report")
     assert (status, out) == (130, "")
     assert not (tmp_path / "report").exists()

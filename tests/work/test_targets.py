@@ -9,7 +9,7 @@ import pytest
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 from calcli.io.options import ReadOptions
-from calcli.work.evaluate import evaluate_files
+from calcli.work.evaluatefiles import Wanted, evaluate_files
 from calcli.work.fit import fit_file
 
 TEST = str(Path(__file__).resolve().parents[2] / "sample_data/iris_logistic_test.csv")
@@ -21,7 +21,7 @@ def test_folders_in_place_of_files(targets, tmp_path):
     folder, other = (str(tmp_path / name) for name in ("folder", "other"))
     with pytest.raises(InputError, match="folder is a folder; expected the name of a file"):
         evaluate_files(
-            [[TEST]], ReadOptions(), Settings(), **dict(zip(targets, (folder, other), strict=True))
+            [[TEST]], ReadOptions(), Settings(), Wanted(**dict(zip(targets, (folder, other), strict=True)))
         )
     with pytest.raises(InputError, match="folder is a folder"):
         fit_file(TEST, ReadOptions(), "temperature", output=folder)

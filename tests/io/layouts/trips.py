@@ -15,7 +15,7 @@ from calcli.io.read import read
 from calcli.work.apply import apply_file
 from calcli.work.check import check_files
 from calcli.work.compare import compare_files
-from calcli.work.evaluate import evaluate_files
+from calcli.work.evaluatefiles import evaluate_files
 from calcli.work.fit import fit_file, save_fit
 from tests.io.samples import scores_of
 
