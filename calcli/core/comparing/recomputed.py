@@ -16,13 +16,11 @@ from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import gathered
 from calcli.core.data.units import Units
-from calcli.core.estimators.permutation import Swapped, memberships
+from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, memberships
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.families import RECALIBRATION
 from calcli.core.language.settings import Settings
-
-VISITS = 100_000_000  # scores that all permutations together may look at, before there are fewer of them
-FEWEST_DRAWS = 199
 
 
 def in_memory(systems: Sequence[Predictions]) -> list[Predictions]:
@@ -53,7 +51,8 @@ def recomputed_differences(
     call
         Any metric.
     settings
-        What it needs, and how many permutations (`draws`); there are fewer where they cost too much.
+        What it needs, and how many permutations (`draws`); there are fewer where they cost too much, of many
+        rows or where calibrators are fitted.
     rng
         Source of randomness.
     paired
@@ -85,7 +84,8 @@ def recomputed_differences(
         first = sides[unit] > 0
         return value(~first) - value(first)
 
-    draws = min(settings.draws, max(FEWEST_DRAWS, VISITS // table.size))
+    most = FEWEST_DRAWS if call.entry.family == RECALIBRATION else VISITS // table.size  # those fit each time
+    draws = min(settings.draws, max(FEWEST_DRAWS, most))
     found = np.array([difference(memberships(1, *numbers, rng, paired)[0]) for _ in range(draws)])
     return Swapped(difference(np.repeat([1.0, 0.0], numbers)), found[~np.isnan(found)])
 

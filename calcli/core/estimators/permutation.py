@@ -7,11 +7,13 @@ deals of rows change sides together; the test is as exact, and no row is visited
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batch_sizes
@@ -25,7 +27,7 @@ from calcli.core.estimators.miscalibration import (
     binned_error,
 )
 from calcli.core.language.expressions import region_ends
-from calcli.core.problems.problem import Recursive
+from calcli.core.problems.problem import Recursive, ordered_problem
 
 Statistic = Callable[[Bins], Any]
 
@@ -33,6 +35,8 @@ CELLS = 500  # steps of the score, if it has more distinct values
 STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
 ROUNDING = 1e-13  # relative to a difference: what a unit brings that is the same in both systems
 MEMBERSHIPS = 5_000_000  # of units in systems, held in memory at once
+VISITS = 100_000_000  # scores that all permutations together may look at, before there are fewer of them
+FEWEST_DRAWS = 199
 
 
 @dataclass(frozen=True)
@@ -108,17 +112,56 @@ def permuted_differences(
     Returns
     -------
     The differences. Those of the KS error and of equal-mass bins follow steps of the score where it has very
-    many values. None for estimators that are not made of sums over cells of the score.
+    many values. Estimators that are not made of sums over cells of the score are computed anew each time;
+    None for those of vectors.
     """
     cells = _Cells.of(estimator, baseline, candidate)
     if cells is None:
-        return None
+        if isinstance(estimator, OfVectors):
+            return None
+        return _computed_anew(baseline, candidate, estimator, draws, rng, paired)
     units = deal([baseline.units, candidate.units], 3 * cells.number)
     sums = [
         _unit_sums(replace(side, units=own), index, cells.number)
         for side, index, own in zip((baseline, candidate), cells.indices, units, strict=True)
     ]
     return swapped_sums(sums[0], sums[1], cells.statistic, draws, rng, paired)
+
+
+def _computed_anew(
+    baseline: Side,
+    candidate: Side,
+    estimator: OneDimensional,
+    draws: int,
+    rng: np.random.Generator,
+    paired: bool,
+) -> Swapped:
+    """Return differences of an estimator that needs all rows; there are fewer where they are very many."""
+    sides = baseline, candidate
+    weights = None
+    if any(side.weights is not None for side in sides):
+        weights = np.concatenate(
+            [np.ones(len(side.score)) if side.weights is None else side.weights for side in sides]
+        )
+    score, outcome = (np.concatenate([getattr(side, of) for side in sides]) for of in ("score", "outcome"))
+    numbers = baseline.units.number, candidate.units.number
+    unit = np.concatenate([baseline.units.of_row, numbers[0] + candidate.units.of_row])
+    # in the order of the cases, whichever system they come from
+    order = np.argsort(np.concatenate([np.arange(len(side.score)) for side in sides]), kind="stable")
+    score, outcome, unit = score[order], outcome[order], unit[order]
+    weights = None if weights is None else weights[order]
+
+    def value(rows: NDArray[np.bool_]) -> float:
+        problem = ordered_problem(score[rows], outcome[rows], None if weights is None else weights[rows])
+        return estimator.value(problem) if problem.total_weight else math.nan
+
+    def difference(membership: Doubles) -> float:
+        first = membership[unit] > 0
+        return value(~first) - value(first)
+
+    draws = min(draws, max(FEWEST_DRAWS, VISITS // len(score)))
+    found = np.array([difference(memberships(1, *numbers, rng, paired)[0]) for _ in range(draws)])
+    return Swapped(difference(np.repeat([1.0, 0.0], numbers)), found[~np.isnan(found)])
 
 
 def swapped_sums(

@@ -248,10 +248,10 @@ def test_rows_of_one_cluster_are_one_observation(right_in):
 
 
 def test_too_few_permutations_to_prove_anything_do_not_pass(right_in, monkeypatch):
-    from calcli.core.comparing import recomputed
+    from calcli.core.estimators import permutation
 
-    monkeypatch.setattr(recomputed, "VISITS", 0)
-    monkeypatch.setattr(recomputed, "FEWEST_DRAWS", 39)
+    monkeypatch.setattr(permutation, "VISITS", 0)
+    monkeypatch.setattr(permutation, "FEWEST_DRAWS", 39)
     old, new = right_in(0.8), right_in(0.4)
     rules = [rule("smooth_ece", NoWorse(Margin())), rule("log_loss", NoWorse(Margin()))]
     found = judged(new, *rules, baseline=paired(old, new)).outcomes[0]

@@ -24,6 +24,7 @@ from calcli.core.problems.problem import ordered_problem
 METRICS = [
     "ece", "ece:bins=4:norm=2", "mce", "ks", "ece:binning=equal-mass", "ece:binning=mine",
     "ece:region=0.3..0.8", "ks:region=0.5..1", "mce:region=0.3..0.8:binning=equal-mass:bins=4",
+    "smooth_ece", "kde_ece:region=0.3..0.8", "ece_l2:debiased=true", "over_confidence", "ace:region=0.5..1",
 ]  # fmt: skip
 EDGES = {"mine": (0.0, 0.25, 0.5, 1.0)}
 
@@ -72,10 +73,13 @@ def test_clusters_change_sides_as_a_whole():
     assert found.draws == pytest.approx(expected, abs=1e-12)
 
 
-def test_estimators_that_are_no_sums_have_no_cells():
-    for metric in ("smooth_ece", "ece_l2:debiased=true", "over_confidence"):
-        estimator = find_estimator(parse_metric(metric))
-        assert permuted_differences(*two_sides(30, seed=0), estimator, 9, np.random.default_rng()) is None
+def test_differences_without_rows_do_not_count():
+    rng = np.random.default_rng(6)
+    sides = [Side(np.array([score]), np.array([True]), Units.of(1)) for score in (0.2, 0.8)]
+    within = [side.within("0.5..1") for side in sides]
+    found = permuted_differences(*within, find_estimator(parse_metric("smooth_ece")), 9, rng)
+    assert np.isnan(found.observed)
+    assert len(found.draws) == 0
 
 
 def test_class_wise_swaps_agree_with_a_loop(predict):
