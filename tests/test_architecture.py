@@ -147,8 +147,9 @@ def test_importing_the_package_loads_nothing_heavy():
     assert not loaded_after("import calcli\ncalcli.__version__") & set(HEAVY)
 
 
-def test_arrays_are_evaluated_without_what_tables_need():
-    command = ["evaluate", "sample_data/digits_network_test.npy", "--format", "json", "--metrics", "accuracy"]
+@pytest.mark.parametrize("what", [["evaluate", "--metrics", "accuracy"], ["fit", "-m", "temperature"]])
+def test_arrays_need_nothing_of_what_tables_need(what):
+    command = [*what, "sample_data/digits_network_test.npy", "--format", "json"]
     loaded = loaded_after(f"from calcli.cli.main import status_of\nassert status_of({command}) == 0")
     assert "numpy" in loaded
     assert not loaded & {"pandas", "pyarrow", "matplotlib", "rich"}

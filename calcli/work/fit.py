@@ -33,7 +33,6 @@ from calcli.io.atomic import refuse_folders, refuse_nowhere
 from calcli.io.options import ReadOptions
 from calcli.io.pieces import read_part
 from calcli.io.read import read
-from calcli.io.recalibrating import recalibrate_file
 from calcli.io.remote import parts_of_pattern, path_of
 from calcli.io.wanted import Wanted
 from calcli.report.fit import FitReport
@@ -220,6 +219,8 @@ def write_cross_validated(fit: Fit, file: str, target: str, options: ReadOptions
     UsageError
         If the fit is not to one whole file, or has no folds.
     """
+    from calcli.io.recalibrating import recalibrate_file  # which loads what tables need
+
     part = options.limit is not None or options.against_rest is not None or options.drop_missing
     if file == "-" or path_of(file).is_dir() or part:
         raise UsageError(

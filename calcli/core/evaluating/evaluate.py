@@ -80,6 +80,27 @@ def evaluate(
     return _resampled(assess(measured, settings, test_classes))
 
 
+def values(predictions: Predictions, settings: Settings) -> tuple[Predictions, dict[str, float]]:
+    """Return the predictions, read, and the values of the metrics that settings name, from a lean pass.
+
+    Parameters and errors as for `evaluate`; without priors and what draws at random.
+    """
+    if isinstance(predictions, Remains) or is_sampled(predictions, settings):
+        evaluation = evaluate(predictions, settings)
+        return evaluation.predictions, {name: one.value for name, one in evaluation.estimates.items()}
+    calls = _calls(predictions, settings)
+
+    def kept() -> Measurements:
+        made = Pass(predictions, settings)
+        for call in calls:
+            FAMILIES[call.entry.family].needs(call, made)
+        return made.run()
+
+    measured = read_through(kept)
+    found = _findings(measured, calls, settings)[0].estimates
+    return measured.predictions, {name: found[name].value for name in map(str, calls)}
+
+
 def measure(
     predictions: Predictions,
     settings: Settings,
@@ -236,7 +257,7 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
     def values_of(names: Iterable[str]) -> Callable[[Predictions], dict[str, float]]:
         metrics = tuple(found[name].call.asked for name in names)
         inner = replace(plain, metrics=metrics, priors=None)  # which the rows already have
-        return lambda rows: {name: e.value for name, e in evaluate(rows, inner).estimates.items()}
+        return lambda rows: values(rows, inner)[1]
 
     errors = {name: e for name, e in found.items() if _is_redrawn(e)}
     rng = generator(settings.seed, Stream.RESAMPLED_PREDICTIONS)

@@ -30,8 +30,7 @@ from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.rules import scoring_rule
-from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.evaluate import values
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
@@ -50,7 +49,7 @@ from calcli.core.recalibrating.choosing import (
     repeats,
 )
 
-REPORTED = ("log_loss", "brier", "ece", "accuracy")
+ASKED = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), no_intervals=True, draws=0)
 
 
 @dataclass(frozen=True)
@@ -157,8 +156,7 @@ def fit(
         refuse_classes(settings.wrapped(call) for call in calls)
     if len(calls) > 1:
         _refuse_choice(calls, settings)
-    evaluation = evaluated(predictions)
-    predictions, before = evaluation.predictions, values_of(evaluation)
+    predictions, before = reported(predictions)
     if raw := [settings.wrapped(call) for call in calls if takes_raw(call, settings.raw)]:
         refuse_raw(predictions, raw)
     rows = rows_of(predictions)
@@ -315,9 +313,7 @@ def _judge(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
             found[part] = rule.losses(log_probs, rows.labels[part])
         return found
 
-    return Judge(
-        lambda scores: values_of(evaluated(replace(predictions, scores=scores))), losses, settings.score
-    )
+    return Judge(lambda scores: reported(replace(predictions, scores=scores))[1], losses, settings.score)
 
 
 def _steps(watch: Watch) -> Callable[[], None]:
@@ -357,11 +353,6 @@ def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> N
             )
 
 
-def evaluated(predictions: Predictions) -> Evaluation:
-    """Return the metrics that are reported of a fit."""
-    return evaluate(predictions, Settings(metrics=REPORTED, no_intervals=True, draws=0))
-
-
-def values_of(evaluation: Evaluation) -> MetricValues:
-    """Return the values of metrics, by canonical expression."""
-    return {name: estimate.value for name, estimate in evaluation.estimates.items()}
+def reported(predictions: Predictions) -> tuple[Predictions, MetricValues]:
+    """Return the predictions, read, and the metrics that are reported of a fit, by canonical expression."""
+    return values(predictions, ASKED)

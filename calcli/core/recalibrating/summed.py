@@ -23,16 +23,15 @@ from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
-from calcli.core.language.settings import FitSettings, Settings
+from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.fitting import (
-    REPORTED,
+    ASKED,
     Fit,
     changes,
-    evaluated,
     recalibrated,
     refuse_raw,
+    reported,
     takes_raw,
-    values_of,
 )
 from calcli.core.state.merging import merge
 from calcli.core.state.remains import left_of
@@ -41,7 +40,6 @@ from calcli.core.state.state import State
 T = TypeVar("T")
 
 FITTED = {"temperature": Temperature, "bias": BiasOnly, "dp": DPAffine, "vector": VectorScaling}
-ASKED = Settings(metrics=REPORTED, no_intervals=True, draws=0)
 Summable = Temperature | BiasOnly | DPAffine | VectorScaling
 
 
@@ -143,8 +141,8 @@ def fit_parts(
         calibrator,
         before,
         replace(settings, folds=0),
-        values_of(evaluated(before)),
-        values_of(evaluated(after)),
+        reported(before)[1],
+        reported(after)[1],
         None,
         None,
         changed,
