@@ -14,6 +14,7 @@ from calcli.cli.options import Pairing, Reading, ReadingSystems
 from calcli.cli.output import emit, remark
 from calcli.cli.showing import Paging
 from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import StateSettings
 
 Format = Literal["table", "json", "markdown", "junit", "github"]
 
@@ -78,7 +79,7 @@ def check(
             strict=strict,
             details=details,
             sort=sort,
-            engine=distributing.found(watcher, pairing.key),
+            engine=distributing.found(watcher, StateSettings(pairing.key)),
         )
     write_check(report, targets)
     paging.page(report)

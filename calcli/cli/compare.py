@@ -13,6 +13,7 @@ from calcli.cli.output import remark
 from calcli.cli.showing import Paging
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import StateSettings
 
 Format = Literal["table", "json", "markdown"]
 
@@ -95,7 +96,7 @@ def compare(
             select=select,
             seeds=seeds,
             by=by,
-            engine=distributing.found(watcher, pairing.key),
+            engine=distributing.found(watcher, StateSettings(pairing.key)),
             watcher=watcher,
         )
     paging.page(found)

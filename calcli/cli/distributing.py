@@ -10,6 +10,7 @@ from typer import Option
 
 from calcli.core.language.errors import UsageError
 from calcli.core.language.progress import Watcher
+from calcli.core.language.settings import NUMBERED, StateSettings
 
 if TYPE_CHECKING:
     from calcli.work.cluster import Engine
@@ -30,8 +31,10 @@ class Distributing:
         Option(metavar="tcp://HOST:PORT", help="Those of this Dask scheduler, not of this machine."),
     ] = None
 
-    def found(self, watcher: Watcher, key: str | None = None, by: Sequence[str] = ()) -> Engine | None:
-        """Return what reads parts elsewhere, whose rows may be known by a key and sliced, if it is asked for.
+    def found(
+        self, watcher: Watcher, known: StateSettings = NUMBERED, by: Sequence[str] = ()
+    ) -> Engine | None:
+        """Return what reads parts elsewhere, whose rows are known so and may be sliced, if it is asked for.
 
         Raises
         ------
@@ -44,4 +47,4 @@ class Distributing:
             return None
         from calcli.work.cluster import Engine
 
-        return Engine(self.scheduler, watcher, key, tuple(by))
+        return Engine(self.scheduler, watcher, known, tuple(by))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from calcli.cli.bundles import bundled
 from calcli.cli.distributing import Distributing
-from calcli.cli.options import Computing, ReadingSystems, Recalibrating, Testing, settings_of
+from calcli.cli.options import Chosen, Computing, ReadingSystems, Recalibrating, Testing, option, settings_of
 from calcli.cli.output import remark
 from calcli.cli.showing import Showing
+from calcli.core.language.declaring import checked
+from calcli.core.language.settings import StateSettings
 
 
 @dataclass(frozen=True)
@@ -28,14 +30,6 @@ class Reporting:
             help="Also report on each value of this column, or predicted-class. Repeatable.",
         ),
     ] = None
-    save_state: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.calcli", help="Also keep what later reports need, in place of the rows."),
-    ] = None
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="--save-state: know rows by this column, not by their order."),
-    ] = None
     sort: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Order several files by this metric, the best first.")
     ] = None
@@ -47,6 +41,21 @@ class Reporting:
         list[str] | None,
         typer.Option(metavar="LIMIT", help="Exit with status 1 if 'log_loss>0.5', say, holds. Repeatable."),
     ] = None
+
+
+@dataclass(frozen=True)
+class Saving(Chosen):
+    """What is kept in place of the rows."""
+
+    heading = "Saving a state"
+
+    save_state: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.calcli", help="Also keep what later reports need, in place of the rows."),
+    ] = None
+    key: Any = option("key", StateSettings)
+    run: Any = option("run", StateSettings)
+    first_row: Any = option("first_row", StateSettings)
 
 
 @bundled
@@ -62,6 +71,7 @@ def evaluate(
     showing: Showing,
     distributing: Distributing,
     reporting: Reporting,
+    saving: Saving,
 ) -> None:
     """Say how good predicted probabilities are.
 
@@ -80,18 +90,19 @@ def evaluate(
     from calcli.work.idle import idle_options
 
     settings = settings_of(computing, testing, recalibrating)
+    known = StateSettings(**checked(StateSettings, saving.given(), "option"))
     rules = read_failures(reporting.fail_if or (), settings)
     options = reading.read_options()
     companions = recalibrating.companions(options)
-    kept = bool(reporting.save_state or showing.output or showing.html)  # what is written may make use of any
+    kept = bool(saving.save_state or showing.output or showing.html)  # what is written may make use of any
     names = {*settings.groups, *settings.edges, *settings.threshold_weights} if kept else ()
     for sentence in () if showing.quiet else idle_options(settings, companions, rules, names=names):
         remark(sentence)
     wanted = Wanted(
         folder=showing.output,
         html=showing.html,
-        state=reporting.save_state,
-        key=reporting.key,
+        state=saving.save_state,
+        known=known,
         per_class=showing.per_class,
         diagram=reporting.diagram,
         sort=reporting.sort,
@@ -106,7 +117,7 @@ def evaluate(
             rules=rules,
             by=reporting.by or (),
             companions=companions,
-            engine=distributing.found(watcher, reporting.key, reporting.by or ()),
+            engine=distributing.found(watcher, known, reporting.by or ()),
             watcher=watcher,
         )
     showing.show(shown, showing.format)

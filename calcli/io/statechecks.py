@@ -10,7 +10,8 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Kind
-from calcli.core.state.state import Body, Facts, Head, Part
+from calcli.core.state.runs import Part
+from calcli.core.state.state import Body, Facts, Head
 
 WHOLE = re.compile(
     r"(bins|cells)/.*/(count|counts|keys|cells)|(rows|sample)/(labels|hashes)|deals/(count|digest|infinite/.*)"
@@ -35,9 +36,14 @@ def check_arrays(arrays: Mapping[str, Array]) -> None:
 def check_told(head: Head, facts: Facts, parts: tuple[Part, ...]) -> None:
     """Raise a ValueError unless the head holds text and numbers where they belong."""
     texts = (*head.classes, head.kind_reason, head.dtype, head.labels, *head.metrics)
-    texts = (*texts, *(text for part in parts for text in (part.name, part.digest)))
+    texts = (*texts, *(text for part in parts for text in (part.name, part.digest, part.run)))
     texts = (*texts, *(text for group in head.groups.values() for pair in group.items() for text in pair))
-    counts = (facts.zeros, facts.ones, facts.tied_rows, *(part.rows for part in parts))
+    counts = (
+        facts.zeros,
+        facts.ones,
+        facts.tied_rows,
+        *(n for part in parts for n in (part.rows, part.first)),
+    )
     sound = (
         all(isinstance(text, str) for text in texts)
         and len(head.classes) == len(set(head.classes)) >= 2

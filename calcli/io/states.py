@@ -19,8 +19,9 @@ from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, Statistic
+from calcli.core.state.runs import Part, numbers
 from calcli.core.state.sample import Rows, Sample
-from calcli.core.state.state import Body, Facts, Head, Part, State
+from calcli.core.state.state import Body, Facts, Head, State
 from calcli.core.state.swaps import SWAPPED_DEALS, Swaps, swap_edges
 from calcli.io.archives import ARCHIVE_DAMAGE
 from calcli.io.atomic import atomic_path
@@ -216,6 +217,7 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
         if len(body.labels) > UNIT_LIMIT or (body.labels >= k).any():
             raise ValueError("labels out of range")
         check_rows(known, parts, body)
+        body.numbers = numbers(parts)
     else:
         body.deals = _deals(told["deals"], arrays, k)
         for lens, limit in told["cells"].items():

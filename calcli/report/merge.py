@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
+from calcli.core.state.runs import run_of, starts
 from calcli.core.state.state import State
 from calcli.report.numbers import counted
 from calcli.report.shown import Column, Shown, TextTable, table_of
@@ -32,16 +32,17 @@ class MergeReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return the parts, and how their rows are told apart."""
         parts = self.state.parts
-        firsts = [0, *accumulate(part.rows for part in parts)]
         cells = {
             Column("rows"): lambda one: f"{one[0].rows:,}",
             Column("numbered from"): lambda one: f"{one[1]:,}",
         }
-        found = [(part.name, (part, first)) for part, first in zip(parts, firsts, strict=False)]
+        found = [(part.name, (part, first)) for part, first in zip(parts, starts(parts), strict=True)]
         key = self.state.head.key
         if key:
             cells = dict([*cells.items()][:1])
         how = "are numbered on in this order: to compare systems pairwise, merge their parts in the same one."
+        if run := run_of(parts):
+            how = f"have the numbers of the run {run}: any order of its parts gives the same."
         if key:
             how = f"are known by {key}: any order of the states gives the same."
         rows, sets = counted(self.state.n_rows, "row"), counted(len(parts), "data set")

@@ -17,7 +17,7 @@ from calcli.core.evaluating.gathering import state_of
 from calcli.core.evaluating.stored import require_mergeable
 from calcli.core.language.errors import UsageError
 from calcli.core.language.progress import Watch, Watcher, unwatched
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.state.merging import merge
 from calcli.core.state.remains import left_of
 from calcli.io.folders import parts_of
@@ -62,15 +62,15 @@ class Engine:
         The address of a Dask scheduler; None for processes of this machine.
     watcher
         Starts a progress bar.
-    key
-        The column that rows are known by; None if it is their number.
+    known
+        How rows are known.
     by
         Columns of whose every value there is a state as well.
     """
 
     scheduler: str | None = None
     watcher: Watcher = field(default=unwatched, repr=False)
-    key: str | None = None
+    known: StateSettings = NUMBERED
     by: tuple[str, ...] = ()
 
     def read(
@@ -98,7 +98,9 @@ class Engine:
         parts, options = parts_to_read(given, options)
         settings = asked(read_part(parts[0], options))
         require_mergeable(settings)
-        make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key, by=self.by)
+        make = partial(
+            made_of, options=options, settings=settings, hidden=kept(), known=self.known, by=self.by
+        )
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
         found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
         files = [part for part in parts if isinstance(part, str)]
@@ -180,7 +182,7 @@ def made_of(
     options: ReadOptions,
     settings: Settings,
     hidden: Any,
-    key: str | None = None,
+    known: StateSettings = NUMBERED,
     by: tuple[str, ...] = (),
 ) -> PartState:
     """Return the state of one part; this runs where the workers are."""
@@ -188,7 +190,9 @@ def made_of(
     predictions = read_part(part, options)
     labels = np.ascontiguousarray(predictions.labels)
     digest = sha256(labels.astype(np.int64).tobytes()).hexdigest() if np.ptp(labels) else ""
-    return PartState(to_bytes(state_of(predictions, settings, key=key, by=by)), predictions.n_rows, digest)
+    return PartState(
+        to_bytes(state_of(predictions, settings, known=known, by=by)), predictions.n_rows, digest
+    )
 
 
 def merged(states: Sequence[PartState]) -> PartState:

@@ -22,7 +22,7 @@ from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.progress import Watcher, unwatched
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.state.remains import Remains
 from calcli.io.atomic import filled_folder, refuse_folders
 from calcli.io.options import ReadOptions
@@ -49,8 +49,8 @@ class Wanted:
         A file for all of it on one page.
     state
         Where to save the state of the only data set.
-    key
-        The column that its rows are known by in the state; None if it is their number.
+    known
+        How its rows are known in the state.
     per_class
         Whether tables and records have the figures of each class.
     diagram
@@ -62,7 +62,7 @@ class Wanted:
     folder: str | None = None
     html: str | None = None
     state: str | None = None
-    key: str | None = None
+    known: StateSettings = NUMBERED
     per_class: bool = False
     diagram: bool = False
     sort: str | None = None
@@ -128,7 +128,7 @@ def evaluate_files(
             if wanted.diagram:
                 diagrams.append(_reliability(evaluation))
             if wanted.state is not None:
-                _save(predictions, asked, wanted.state, wanted.key, by, watcher)
+                _save(predictions, asked, wanted.state, wanted.known, by, watcher)
             results += results_of(evaluation)
         failures = broken(results, rules)
         shown = EvaluationReport(
@@ -201,10 +201,10 @@ def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Pre
 
 def _require_one_to_save(sources: Sequence[Sequence[str]], wanted: Wanted) -> None:
     if wanted.state is None:
-        if wanted.key is not None:
-            raise UsageError(
-                f"--key {wanted.key} is for the rows of a state; add --save-state, or leave it out"
-            )
+        if wanted.known != NUMBERED:
+            own = wanted.known
+            option = f"--run {own.run}" if own.key is None else f"--key {own.key}"
+            raise UsageError(f"{option} is for the rows of a state; add --save-state, or leave it out")
         return
     if len(sources) > 1:
         raise UsageError("--save-state saves one state; give one file, or --concat, or a call for each file")
@@ -217,14 +217,14 @@ def _save(
     predictions: Predictions,
     settings: Settings,
     path: str,
-    key: str | None,
+    known: StateSettings,
     by: Sequence[str],
     watcher: Watcher,
 ) -> None:
     if isinstance(predictions, Remains):
         save_state(predictions.state, path)
     else:
-        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), key, by), path)
+        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), known, by), path)
 
 
 def _refuse_classes(predictions: Predictions, wanted: Wanted) -> None:

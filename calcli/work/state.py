@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from calcli.core.evaluating.gathering import state_of
-from calcli.core.language.declaring import documented
+from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import Settings, StateSettings
 from calcli.core.language.spelling import of_python
 from calcli.core.state import merging
 from calcli.core.state import state as states
@@ -27,13 +27,13 @@ class State(Remains):
     @classmethod
     @of_python
     @documented(Settings)
+    @documented(StateSettings)
     @documented(ReadOptions, *OF_TABLES)
     def of(
         cls,
         data: Any = None,
         labels: Any = None,
         *,
-        key: str | None = None,
         by: str | Sequence[str] = (),
         **settings: Any,
     ) -> Self:
@@ -43,10 +43,9 @@ class State(Remains):
         ----------
         data, labels
             Predictions, as `evaluate` takes them.
-        key : str, optional
-            Column that rows are known by, whose values no two of them share; else they are numbered.
         by : str or sequence of str
             Columns of whose every value a small state is kept as well.
+        {StateSettings}
         {ReadOptions}
         {Settings}
 
@@ -57,10 +56,13 @@ class State(Remains):
         UsageError
             If a setting is unknown, or asks for what a state cannot hold.
         """
+        given = {name: settings.pop(name) for name in declared(StateSettings) if name in settings}
+        known = StateSettings(**checked(StateSettings, given, "keyword"))
         predictions, settings = split_reading(data, labels, settings)
         if not predictions.has_rows:
             raise UsageError("this is a state already; merge() puts states together")
-        state = state_of(predictions, settings_of(settings), key=key, by=[by] if isinstance(by, str) else by)
+        columns = [by] if isinstance(by, str) else by
+        state = state_of(predictions, settings_of(settings), known=known, by=columns)
         return cls._around(state, predictions.provenance.path)
 
     @classmethod
@@ -79,7 +81,9 @@ class State(Remains):
         return to_bytes(self.state)
 
     def merge(self, *others: Remains) -> Self:
-        """Return the state of these rows and those of others, numbered on if they have no keys.
+        """Return the state of these rows and those of others.
+
+        They are numbered on in this order, unless they have keys or are parts of one run.
 
         Raises
         ------

@@ -136,3 +136,31 @@ def test_states_of_other_rows_are_compared_unpaired_or_refused(run, sample, stat
     done = run("compare", state, other, *asked, "--paired")
     assert done.status == 2
     assert "expected the same cases" in done.err
+
+
+def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path):
+    for number, file in enumerate(sorted((sample / "epochs").iterdir())[:2]):
+        how = (
+            "--run",
+            "july",
+            "--first-row",
+            str(650 * number),
+            "--save-state",
+            tmp_path / f"{number}.calcli",
+        )
+        assert run("evaluate", file, *how, "-q").status == 0
+    done = run("merge", tmp_path / "1.calcli", tmp_path / "0.calcli", "-o", tmp_path / "july.calcli")
+    assert done.status == 0
+    first, second = (line.split() for line in done.out.splitlines() if "parquet" in line)
+    assert (first[-1], second[-1]) == ("0", "650")
+    assert "numbers of the run july" in done.out
+    file, crossing = sorted((sample / "epochs").iterdir())[2], tmp_path / "2.calcli"
+    how = ("--run", "july", "--first-row", "649", "--save-state", crossing)
+    assert run("evaluate", file, *how, "-q").status == 0
+    done = run("merge", tmp_path / "july.calcli", crossing, "-o", tmp_path / "x.calcli")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert "has rows 649 to 1,298 of the run july" in done.err
+    assert not (tmp_path / "x.calcli").exists()
+    for wrong in (("--first-row", "5"), ("--run", "a", "--key", "label")):
+        assert run("evaluate", file, *wrong, "--save-state", crossing).status == 2
+    assert "--run a is for the rows" in run("evaluate", file, "--run", "a").err

@@ -11,9 +11,10 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice
 from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import Settings, StateSettings
 from calcli.core.state.deals import same_rows
 from calcli.core.state.remains import Remains, left_of
+from calcli.core.state.runs import run_of
 from calcli.core.state.state import Body
 
 
@@ -58,10 +59,12 @@ def as_states(
         groups=left.head.groups,
         precision="single" if left.head.computed_in == "float32" else "double",
     )
+    run = run_of(left.parts) or None
+    known = StateSettings(left.head.key or None, run, left.parts[0].first if run else 0)
     return [
         system
         if not system.has_rows
-        else left_of(state_of(system, alike, key=left.head.key or None, by=by), system.provenance.path)
+        else left_of(state_of(system, alike, known=known, by=by), system.provenance.path)
         for system in systems
     ]
 
@@ -81,6 +84,9 @@ def unlike_rows(systems: Sequence[Predictions]) -> str:
             return f"{known} knows its rows by {key} and {numbered} by their order"
         if state.n_rows != first.n_rows:
             return f"{other} has {state.n_rows:,} rows and {name} has {first.n_rows:,}"
+        if state.body.deals is not None and state.parts[0].first != first.parts[0].first:
+            starts = f"{state.parts[0].first:,} and {first.parts[0].first:,}"
+            return f"the rows of {other} and {name} are numbered from {starts}"
         if not _same_rows(first.body, state.body, answers=system.of_answers):
             if first.head.key:
                 return f"{other} and {name} have different values of {first.head.key}, or labels of these"

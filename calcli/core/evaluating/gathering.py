@@ -21,11 +21,12 @@ from calcli.core.evaluating.usual import default_metrics, gap_of
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.language.progress import Watch
-from calcli.core.language.settings import Precision, Settings
+from calcli.core.language.settings import NUMBERED, Precision, Settings, StateSettings
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.collectors import ClassBins, InputFacts
 from calcli.core.state.hashing import Hashes, of_keys, of_numbers
-from calcli.core.state.state import Body, Facts, Head, Part, State
+from calcli.core.state.runs import Part
+from calcli.core.state.state import Body, Facts, Head, State
 from calcli.core.state.threads import Threads, cores
 
 MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows
@@ -36,15 +37,14 @@ def state_of(
     predictions: Predictions,
     settings: Settings | None = None,
     watch: Watch | None = None,
-    key: str | None = None,
+    known: StateSettings = NUMBERED,
     by: Sequence[str] = (),
 ) -> State:
     """Return the state of predictions, for the metrics that the settings name or the default report.
 
-    Of every value of the columns `by` a small state is in it, for the metrics that sums tell. Rows are known
-    by their number or by the column `key`, whose values no two of them share. The computation is in double
-    precision unless the scores are stored in single precision or less, or the settings say otherwise: how
-    many rows there are does not matter, so that states can be merged.
+    Of every value of the columns `by` a small state is in it, for the metrics that sums tell. The computation
+    is in double precision unless the scores are stored in single precision or less, or the settings say
+    otherwise: how many rows there are does not matter, so that states can be merged.
 
     Raises
     ------
@@ -62,15 +62,15 @@ def state_of(
 
     def gathered() -> State:
         made, _ = _pass(predictions, replace(settings, precision=precision))
-        return _Gathering(made, key=key or "").run(watch)
+        return _Gathering(made, known=known).run(watch)
 
     whole = read_through(gathered)
-    slices = {column: _slices(predictions, column, settings, precision, key or "") for column in by}
+    slices = {column: _slices(predictions, column, settings, precision, known) for column in by}
     return replace(whole, slices=slices)
 
 
 def _slices(
-    predictions: Predictions, column: str, settings: Settings, precision: Precision, key: str
+    predictions: Predictions, column: str, settings: Settings, precision: Precision, known: StateSettings
 ) -> dict[str, State]:
     """Return a state of the rows of every value of a column, without a sample of them."""
     names = settings.metrics or default_metrics(predictions, settings)[0]
@@ -80,7 +80,9 @@ def _slices(
     slices, numbers = slice_numbers(predictions, column)
     found = {}
     for part, rows in zip(slices, select_each(predictions, numbers), strict=True):
-        state = _Gathering(_pass(rows, own)[0], sampled=False, key=key).run(None)
+        state = _Gathering(
+            _pass(rows, own)[0], sampled=False, known=replace(known, run=None, first_row=0)
+        ).run(None)
         found[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
     return found
 
@@ -129,8 +131,16 @@ def _pass(
 class _Gathering:
     """The pass that makes a state."""
 
-    def __init__(self, made: Pass, *, in_run: bool = False, sampled: bool = True, key: str = "") -> None:
+    def __init__(
+        self,
+        made: Pass,
+        *,
+        in_run: bool = False,
+        sampled: bool = True,
+        known: StateSettings = NUMBERED,
+    ) -> None:
         self._made, rows = made, made.predictions
+        self._known, self._next = known, known.first_row
         lenses = {
             name: (lens.score, lens.outcome, lens.given)
             for name, lens in made.lenses.items()
@@ -148,7 +158,7 @@ class _Gathering:
             made.settings.clip,
             lenses,
             made.settings.groups,
-            key,
+            known.key or "",
         )
         self._facts = InputFacts(rows)
         self._bins = {bins: ClassBins(rows, bins) for bins in sorted(made.bins)}
@@ -156,7 +166,7 @@ class _Gathering:
         self.workers = made.settings.workers or (cores() if many else 1)
         self._threads = Threads(self.workers)
         self._body = Body(self._head, in_run=in_run, threads=self._threads, sampled=sampled)
-        self._keys = rows.column(key) if key else None
+        self._keys = rows.column(known.key) if known.key else None
         self._pending: list[tuple[dict[str, Array], Array, Floats | None, Hashes]] = []
         self._waiting = 0
 
@@ -173,7 +183,9 @@ class _Gathering:
         facts = Facts(self._facts.worst_row_sum, self._facts.zeros, self._facts.ones, self._facts.tied_rows)
         bins = {m: table.bins() for m, table in self._bins.items()}
         state = State(self._head, (), facts, bins, self._body)
-        part = Part(rows.provenance.path, rows.n_rows, _digest(state))
+        part = Part(
+            rows.provenance.path, rows.n_rows, _digest(state), self._known.run or "", self._known.first_row
+        )
         return replace(state, parts=(part,))
 
     def add(self, block: Block) -> None:
@@ -194,7 +206,8 @@ class _Gathering:
 
     def _hashes(self, block: Block) -> Hashes:
         if self._keys is None:
-            return of_numbers(block.rows.start, block.rows.stop)
+            first = self._known.first_row
+            return of_numbers(first + block.rows.start, first + block.rows.stop)
         path = self._made.predictions.provenance.path
         return of_keys(self._keys[block.rows], f"{path}: column {self._head.key}", block.rows.start)
 
@@ -205,7 +218,9 @@ class _Gathering:
         columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
         joined = None if weights[0] is None else np.concatenate(weights)
         keys = None if self._keys is None else np.concatenate(hashes)
-        self._threads.soon(partial(self._body.add, columns, np.concatenate(labels), joined, keys))
+        told = np.concatenate(labels)
+        self._threads.soon(partial(self._body.add, columns, told, joined, keys, self._next))
+        self._next += len(told)
         self._pending, self._waiting = [], 0
 
     def _require_unlike_keys(self) -> None:

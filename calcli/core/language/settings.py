@@ -19,6 +19,7 @@ from calcli.core.language.declaring import (
     whole,
     whole_numbers,
 )
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, nested_recalibrator, parse_metrics
 from calcli.core.language.metrics import ScoreName
 
@@ -224,6 +225,49 @@ class PairSettings:
 
 
 IN_ORDER = PairSettings()
+
+
+@documented()
+@dataclass(frozen=True)
+class StateSettings:
+    """How the rows of a state are known.
+
+    Attributes
+    ----------
+    {StateSettings}
+
+    Raises
+    ------
+    UsageError
+        If these do not go together.
+    """
+
+    key: str | None = setting(
+        None,
+        TEXT,
+        "Know rows by this column, whose values no two of them share, not by their order.",
+        "COLUMN",
+    )
+    run: str | None = setting(
+        None,
+        TEXT,
+        "These rows are a part of what is called so; its parts may be merged in any order.",
+        "NAME",
+    )
+    first_row: int = setting(0, whole(0, 1 << 62), "With --run: the number of the first of them in it.", "N")
+
+    def __post_init__(self) -> None:
+        if self.run is not None and self.key is not None:
+            raise UsageError(
+                f"--key {self.key} knows rows by a column, --run {self.run} by their number; leave out one"
+            )
+        if self.first_row and self.run is None:
+            raise UsageError(
+                f"--first-row {self.first_row} is the place of a part in a run; name the run with --run"
+            )
+
+
+NUMBERED = StateSettings()
 
 
 @documented()

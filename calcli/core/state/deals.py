@@ -64,7 +64,7 @@ class Statistic:
     first: tuple[int, ...]
 
     def merged(self, other: Statistic, offset: int) -> Statistic:
-        """Return the sums of both, the rows of the other one numbered from `offset`."""
+        """Return the sums of both, the numbers of the other one's rows raised by an offset."""
         first = (*self.first, *(row + offset for row in other.first))
         turned = offset % DEALS
         return Statistic(
@@ -72,13 +72,13 @@ class Statistic:
             self.scale,
             self.infinite + np.roll(other.infinite, turned),
             self.infinite_weight + other.infinite_weight,
-            first[:FIRST],
+            tuple(sorted(first)[:FIRST]),
         )
 
 
 @dataclass
 class Deals:
-    """Sums over the deals of some rows, which are numbered from 0 or known by the hashes of their keys.
+    """Sums over the deals of some rows, which have numbers or are known by the hashes of their keys.
 
     Attributes
     ----------
@@ -115,14 +115,16 @@ class Deals:
         *,
         digests: Hashes | None = None,
         hashes: Hashes | None = None,
+        number: int = 0,
     ) -> Deals:
         """Return the sums of (n,) rows with these statistics, among which `hit` is.
 
-        Digests tell which rows these are, and `hashes` of keys take the place of row numbers.
+        Digests tell which rows these are. They are numbered from `number`, or have `hashes` of keys.
         """
         n = len(labels)
-        deal = np.arange(n) % DEALS if hashes is None else (hashes % DEALS).astype(np.intp)
-        summed = _by_number if hashes is None else _by_hash(deal)
+        deal = np.arange(number, number + n) % DEALS if hashes is None else (hashes % DEALS).astype(np.intp)
+        place = number if hashes is None else 0
+        summed = _by_number(number) if hashes is None else _by_hash(deal)
 
         def statistic(values: Array) -> Statistic:
             infinite = np.isinf(values) if values.dtype != np.bool_ else np.zeros(n, np.bool_)
@@ -136,7 +138,7 @@ class Deals:
                 sums = summed(np.where(infinite | ~np.isfinite(values), 0, values) * weights, np.float64)
             marked = summed(infinite, np.int64) if len(where) else np.zeros(DEALS, np.int64)
             weight = float(len(where) if weights is None else weights[where].sum())
-            first = where[:FIRST].tolist() if hashes is None else ()
+            first = (where[:FIRST] + number).tolist() if hashes is None else ()
             return Statistic(sums, scale, marked, weight, tuple(first))
 
         classes = np.bincount(deal * n_classes + labels, weights, DEALS * n_classes).reshape(DEALS, n_classes)
@@ -145,7 +147,7 @@ class Deals:
         return cls(
             n,
             summed(np.ones(n, np.int64), np.int64),
-            np.zeros(DEALS, np.uint64) if digests is None else summed(digests, np.uint64),
+            np.zeros(DEALS, np.uint64) if digests is None else summed(digests, np.uint64) * _power(place),
             None if weights is None else summed(weights, np.float64),
             None if weights is None else summed(np.square(weights, dtype=np.float64), np.float64),
             classes,
@@ -153,9 +155,8 @@ class Deals:
             {name: statistic(values) for name, values in columns.items()},
         )
 
-    def merged(self, other: Deals, *, keyed: bool = False) -> Deals:
-        """Return the sums of both, the rows of the other one numbered on unless they are known by keys."""
-        offset = 0 if keyed else self.rows
+    def merged(self, other: Deals, offset: int = 0) -> Deals:
+        """Return the sums of both, the numbers of the other one's rows raised by an offset."""
         turned = offset % DEALS
 
         def both(mine: Array, others: Array) -> Array:
@@ -203,11 +204,16 @@ def digests_of(labels: Array, hashes: Hashes | None = None) -> Hashes:
     return np.cumprod(steps) * mixed(labels)
 
 
-def _by_number(values: Array, type: type[np.generic]) -> Array:
-    """Return the sums over deals of (n,) values of rows that are dealt out like cards."""
-    padded = np.zeros(-(-len(values) // DEALS) * DEALS, type)
-    padded[: len(values)] = values
-    return padded.reshape(-1, DEALS).sum(0)
+def _by_number(first: int) -> Callable[[Array, type[np.generic]], Array]:
+    """Return what sums over deals, of rows that are dealt out like cards from a number on."""
+    before = first % DEALS
+
+    def summed(values: Array, type: type[np.generic]) -> Array:
+        padded = np.zeros(-(-(before + len(values)) // DEALS) * DEALS, type)
+        padded[before : before + len(values)] = values
+        return padded.reshape(-1, DEALS).sum(0)
+
+    return summed
 
 
 def _by_hash(deal: Positions) -> Callable[[Array, type[np.generic]], Array]:

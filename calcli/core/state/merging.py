@@ -10,7 +10,8 @@ import numpy as np
 from calcli.core.data.binning import Bins
 from calcli.core.data.slices import MOST, natural_order
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.state.state import Body, Part, State
+from calcli.core.state.runs import BY_FIRST, Numbering, Part
+from calcli.core.state.state import Body, Head, State
 
 MUST_AGREE = {  # before parts are merged
     "classes": "classes",
@@ -26,12 +27,14 @@ MUST_AGREE = {  # before parts are merged
 
 
 def merge(states: Iterable[State]) -> State:
-    """Return the state of the rows of all, numbered on in the order given; of keys their order is no matter.
+    """Return the state of the rows of all.
+
+    They are numbered on in the order given. That is no matter for rows with keys, and for parts of one run.
 
     Raises
     ------
     InputError
-        If states are not alike, or hold the same rows.
+        If states are not alike, or hold the same rows, as far as can be told.
     """
     merged: _Merged | None = None
     for state in states:
@@ -52,48 +55,62 @@ class _Merged:
         body.merge(first.body)
         self._whole, self._of_slice = replace(first, body=body), of_slice
         self._parts: dict[str, Part] = {}
+        self._heads: dict[str, Head] = {}
+        self._numbering = Numbering()
         self._slices: dict[str, dict[str, _Merged]] = {column: {} for column in first.slices}
-        self._add_parts(first)
+        self._placed(first)
         self._add_slices(first)
 
     def add(self, state: State) -> None:
         """Add the rows of a state."""
         whole = self._whole
         _require_alike(state, whole)
-        if not self._of_slice:
-            _refuse_common_keys(state, whole)
-        whole.body.merge(state.body)
+        if not self._of_slice and state.head.key:
+            self._refuse_common_keys(state)
+        whole.body.merge(state.body, self._placed(state))
         bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items()}
-        whole = replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
-        if state.head.key and state.parts[0] < min(self._parts.values()):
-            whole = replace(whole, head=state.head)  # what is said of the rows depends on no order either
-        self._whole = replace(whole, parts=(*whole.parts, *state.parts))
-        self._add_parts(state)
+        self._whole = replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
         self._add_slices(state)
 
     @property
     def state(self) -> State:
         """The state of all rows."""
-        parts = tuple(sorted(self._parts.values()) if self._whole.head.key else self._parts.values())
+        parts, head = [*self._parts.values()], self._whole.head
+        if head.key or self._numbering.run:  # what is said of the rows depends on no order either
+            parts.sort(key=None if head.key else BY_FIRST)
+            head = self._heads[parts[0].digest]
         slices = {
             column: {value: own[value].state for value in _in_order([*own])}
             for column, own in self._slices.items()
         }
-        return replace(self._whole, parts=parts, slices=slices)
+        return replace(self._whole, head=head, parts=tuple(parts), slices=slices)
 
-    def _add_parts(self, state: State) -> None:
+    def _placed(self, state: State) -> int:
+        """Take the parts of a state, and return by how much the numbers of its rows are to be raised."""
         for part in state.parts:
-            known = self._parts.get(part.digest)
             if self._of_slice:
                 rows = part.rows + sum(one.rows for one in self._parts.values())
                 self._parts = {"": replace(part, rows=rows, digest="")}
                 continue
+            known = self._parts.get(part.digest)
             if known is not None:
                 raise InputError(
                     f"{part.name} and {known.name} have the same {part.rows:,} rows; expected "
                     "states of different rows"
                 )
             self._parts[part.digest] = part
+        self._heads.setdefault(state.parts[0].digest, state.head)
+        offset = self._numbering.place(state.parts)
+        return 0 if state.head.key else offset
+
+    def _refuse_common_keys(self, state: State) -> None:
+        """Raise an InputError if the lowest hashes show that states have rows in common."""
+        whole = self._whole
+        common = len(np.intersect1d(state.body.lowest, whole.body.lowest, assume_unique=True))
+        if common and self._parts.keys().isdisjoint(part.digest for part in state.parts):
+            names = f"{state.parts[0].name} and {whole.parts[0].name}"
+            what = "1 value" if common == 1 else f"{common:,} values"
+            raise InputError(f"{names} have {what} of {state.head.key} in common; expected different rows")
 
     def _add_slices(self, state: State) -> None:
         if [*state.slices] != [*self._slices]:
@@ -119,17 +136,6 @@ class _Merged:
 def _in_order(values: list[str]) -> list[str]:
     ascending = np.array(sorted(values))
     return [str(ascending[n]) for n in natural_order(ascending)]
-
-
-def _refuse_common_keys(state: State, whole: State) -> None:
-    """Raise an InputError if the lowest hashes show that states have rows in common."""
-    if not state.head.key:
-        return
-    common = len(np.intersect1d(state.body.lowest, whole.body.lowest, assume_unique=True))
-    if common and {part.digest for part in state.parts}.isdisjoint(part.digest for part in whole.parts):
-        names = f"{state.parts[0].name} and {whole.parts[0].name}"
-        what = "1 value" if common == 1 else f"{common:,} values"
-        raise InputError(f"{names} have {what} of {state.head.key} in common; expected different rows")
 
 
 def _require_alike(state: State, first: State) -> None:

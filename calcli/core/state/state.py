@@ -16,6 +16,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, digests_of
 from calcli.core.state.hashing import Hashes
+from calcli.core.state.runs import Part, stretches
 from calcli.core.state.sample import Sample
 from calcli.core.state.swaps import Swaps
 from calcli.core.state.threads import Threads
@@ -67,25 +68,6 @@ class Head:
     key: str = ""
 
 
-@dataclass(frozen=True, order=True)
-class Part:
-    """One of the data sets in a state.
-
-    Attributes
-    ----------
-    name
-        Of its file.
-    rows
-        Their number.
-    digest
-        Of what was kept of them.
-    """
-
-    name: str
-    rows: int
-    digest: str
-
-
 @dataclass(frozen=True)
 class Facts:
     """What was noticed about the scores; see `calcli.core.state.collectors.InputFacts`."""
@@ -115,6 +97,8 @@ class Body:
         (n,) statistics by name, integers, and row weights if there are any, while there are few rows.
     hashes
         (n,) of the keys of these rows, which stand in their order; None if rows have numbers.
+    numbers
+        (n,) of these rows, which stand in their order; of no use with keys.
     deals, cells, swaps
         What is kept of many rows: sums, and for each lens score cells, and coarse ones by deal.
     sample
@@ -134,6 +118,7 @@ class Body:
         self.labels: Array = np.empty(0, np.int64)
         self.weights: Floats | None = np.empty(0) if head.weighted else None
         self.hashes: Hashes | None = np.empty(0, np.uint64) if head.key else None
+        self.numbers: Array = np.empty(0, np.int64)
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None
         self.deals: Deals | None = None
         self.cells: dict[str, ScoreCells] = {}
@@ -150,34 +135,36 @@ class Body:
         labels: Array,
         weights: Floats | None = None,
         hashes: Hashes | None = None,
+        first: int = 0,
     ) -> None:
-        """Add (n,) rows behind those that are there, or among them if they have keys."""
+        """Add (n,) rows, numbered from `first` unless they have keys, where these belong among the others."""
         if self.deals is None and not self._in_run and self.n_rows + len(labels) <= UNIT_LIMIT:
             before = self.columns or {name: values[:0] for name, values in columns.items()}
             self.columns = {name: np.concatenate([before[name], own]) for name, own in columns.items()}
             self.labels = np.concatenate([self.labels, labels])
+            self.numbers = np.concatenate([self.numbers, np.arange(first, first + len(labels))])
             if self.weights is not None and weights is not None:
                 self.weights = np.concatenate([self.weights, weights])
             if self.hashes is not None and hashes is not None:
                 self.hashes = np.concatenate([self.hashes, hashes])
-                self._order(np.argsort(self.hashes, kind="stable"))
+            self._order()
             return
         self._deal()
-        self._add(columns, labels, weights, hashes)
+        self._add(columns, labels, weights, hashes, first)
 
-    def merge(self, other: Body) -> None:
-        """Add the rows of another body behind those that are there, or among them if they have keys."""
+    def merge(self, other: Body, offset: int = 0) -> None:
+        """Add the rows of another body, whose numbers are raised by an offset unless they have keys."""
         if self.sample is not None and other.sample is not None:
             self.sample.merge(other.sample)
         if other.deals is None:
-            self.add(other.columns, other.labels, other.weights, other.hashes)
+            for own in other._stretches():
+                self.add(*other._rows(own), first=offset + int(other.numbers[own.start]))
             return
         self._deal()
-        before = 0 if self.keyed else self.n_rows
         for lens, swaps in other.swaps.items():
-            own = self.swaps.get(lens)
-            self.swaps[lens] = swaps if own is None else own.merged(swaps, before)
-        self.deals = other.deals if self.deals is None else self.deals.merged(other.deals, keyed=self.keyed)
+            known = self.swaps.get(lens)
+            self.swaps[lens] = swaps if known is None else known.merged(swaps, offset)
+        self.deals = other.deals if self.deals is None else self.deals.merged(other.deals, offset)
         for lens, cells in other.cells.items():
             self.cells.setdefault(lens, cells.emptied()).merge(cells)
 
@@ -193,23 +180,46 @@ class Body:
             return self.hashes
         return np.empty(0, np.uint64) if self.sample is None else self.sample.rows.hashes
 
-    def _order(self, order: Array) -> None:
-        self.columns = {name: values[order] for name, values in self.columns.items()}
-        self.labels = self.labels[order]
-        self.weights = None if self.weights is None else self.weights[order]
-        self.hashes = None if self.hashes is None else self.hashes[order]
+    def _order(self) -> None:
+        places = self.numbers if self.hashes is None else self.hashes
+        if (places[1:] >= places[:-1]).all():
+            return
+        order = np.argsort(places, kind="stable")
+        self.columns, self.labels, self.weights, self.hashes = self._rows(order)
+        self.numbers = self.numbers[order]
+
+    def _rows(self, own: Array | slice) -> tuple[dict[str, Array], Array, Floats | None, Hashes | None]:
+        """Return the statistics, labels, weights and hashes of some of the rows."""
+        return (
+            {name: values[own] for name, values in self.columns.items()},
+            self.labels[own],
+            None if self.weights is None else self.weights[own],
+            None if self.hashes is None else self.hashes[own],
+        )
+
+    def _stretches(self) -> list[slice]:
+        """Return the rows whose numbers follow each other; all of them, if they have keys."""
+        if not len(self.labels):
+            return []
+        return [slice(0, len(self.labels))] if self.keyed else [*stretches(self.numbers)]
 
     def _deal(self) -> None:
         """Put sums in place of rows."""
         if self.deals is None and len(self.labels):
-            columns, labels, weights, hashes = self.columns, self.labels, self.weights, self.hashes
-            self.columns, self.labels, self.weights, self.hashes = {}, labels[:0], None, None
-            self._add(columns, labels, weights, hashes)
+            parts = [(self._rows(own), int(self.numbers[own.start])) for own in self._stretches()]
+            self.columns, self.labels, self.weights, self.hashes = {}, self.labels[:0], None, None
+            self.numbers = self.numbers[:0]
+            for rows, first in parts:
+                self._add(*rows, first)
 
     def _add(
-        self, columns: Mapping[str, Array], labels: Array, weights: Floats | None, hashes: Hashes | None
+        self,
+        columns: Mapping[str, Array],
+        labels: Array,
+        weights: Floats | None,
+        hashes: Hashes | None,
+        first: int,
     ) -> None:
-        before = self.n_rows if self.deals and not self.keyed else 0
         limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
         # of two classes class-1 tells what class-0 does
         lenses = [lens for lens in self._lenses if lens != "class-0" or self.n_classes != 2]
@@ -217,22 +227,27 @@ class Body:
             if lens not in self.cells:
                 score = columns[self._lenses[lens][0]]
                 self.cells[lens] = ScoreCells(limit, self.weighted, score.dtype)
-        numbers = np.arange(len(labels)) if hashes is None else hashes
+        numbers = np.arange(first, first + len(labels)) if hashes is None else hashes
         self.threads.all(
             [
-                partial(self._add_to_deals, columns, labels, weights, hashes),
-                *(partial(self._add_to_cells, lens, columns, weights, numbers, before) for lens in lenses),
+                partial(self._add_to_deals, columns, labels, weights, hashes, first),
+                *(partial(self._add_to_cells, lens, columns, weights, numbers) for lens in lenses),
             ]
         )
 
     def _add_to_deals(
-        self, columns: Mapping[str, Array], labels: Array, weights: Floats | None, hashes: Hashes | None
+        self,
+        columns: Mapping[str, Array],
+        labels: Array,
+        weights: Floats | None,
+        hashes: Hashes | None,
+        first: int,
     ) -> None:
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
         digests = None if self._in_run else digests_of(told, hashes)
-        own = Deals.of(summed, labels, self.n_classes, weights, digests=digests, hashes=hashes)
-        self.deals = own if self.deals is None else self.deals.merged(own, keyed=self.keyed)
+        own = Deals.of(summed, labels, self.n_classes, weights, digests=digests, hashes=hashes, number=first)
+        self.deals = own if self.deals is None else self.deals.merged(own)
 
     def _add_to_cells(
         self,
@@ -240,9 +255,8 @@ class Body:
         columns: Mapping[str, Array],
         weights: Floats | None,
         numbers: Array,
-        before: int,
     ) -> None:
-        """Add rows to the cells of a lens; numbers, if they are not hashes of keys, go on from `before`."""
+        """Add rows of these numbers, or hashes of keys, to the cells of a lens."""
         names = self._lenses[lens]
         score, outcome, inside = columns[names[0]], columns[names[1]], weights
         if names[2]:
@@ -253,7 +267,7 @@ class Body:
         if self._in_run or self.sample is None:
             return
         swaps, known = Swaps.of(score, outcome, inside, numbers), self.swaps.get(lens)
-        self.swaps[lens] = swaps if known is None else known.merged(swaps, before)
+        self.swaps[lens] = swaps if known is None else known.merged(swaps)
 
 
 @dataclass(frozen=True)

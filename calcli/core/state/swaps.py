@@ -79,8 +79,8 @@ class Swaps:
         """Return what is stored of the sums, by name."""
         return {"count": self.count, "outcome": self.outcome, "score": self.score}
 
-    def merged(self, other: Swaps, offset: int) -> Swaps:
-        """Return the sums of both, the rows of the other one numbered from `offset`."""
+    def merged(self, other: Swaps, offset: int = 0) -> Swaps:
+        """Return the sums of both, the numbers of the other one's rows raised by an offset."""
         turned = offset % SWAPPED_DEALS
         return Swaps(
             self.count + np.roll(other.count, turned, axis=0),
