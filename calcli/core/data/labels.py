@@ -1,4 +1,4 @@
-"""Labels of so many rows that they are not kept, but read anew with every pass over the scores."""
+"""Labels: counted; and those of so many rows that they are not kept, but read anew with every pass."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.batches import batches
 
 Rows = Callable[[slice], Array]
+TOGETHER = 1 << 16  # labels that are counted at once; their temporaries stay in the cache
 
 
 class StreamedLabels(NDArrayOperatorsMixin):
@@ -88,3 +90,16 @@ class StreamedLabels(NDArrayOperatorsMixin):
 def in_order(labels: Array | StreamedLabels) -> Rows:
     """Return what gives slices of labels that follow each other from the first row on."""
     return labels.in_order() if isinstance(labels, StreamedLabels) else labels.__getitem__
+
+
+def label_sums(labels: Array, weights: Floats | None, n_classes: int, hit: Array | None = None) -> Array:
+    """Return (K,) numbers of the rows of each label, or sums of their weights; only of those that are hits.
+
+    To choose the labels of hits would take several times as long.
+    """
+    found = np.zeros(2 * n_classes, np.int64 if weights is None else np.float64)
+    for rows in batches(len(labels), 1, TOGETHER):
+        cells = np.intp(2) * labels[rows]
+        cells += True if hit is None else hit[rows]
+        found += np.bincount(cells, None if weights is None else weights[rows], 2 * n_classes)
+    return found[1::2]

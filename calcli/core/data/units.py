@@ -87,9 +87,18 @@ class Units:
         sums[: len(values) - full] += values[full:]
         return sums
 
+    def weights(self, weights: Floats | None) -> Doubles:
+        """Return the (number,) sums of (rows,) row weights; the numbers of rows without them."""
+        if weights is not None:
+            return self.sums(weights)
+        if self.codes is not None:
+            return np.bincount(self.codes, minlength=self.number).astype(np.float64)
+        each, more = divmod(self.rows, self.number)
+        return np.where(np.arange(self.number) < more, each + 1.0, each)
+
     def effective_number(self, weights: Floats | None) -> float:
         """Return how many units of equal weight tell as much as these (Kish 1965)."""
-        weight = self.sums(np.ones(self.rows) if weights is None else weights)
+        weight = self.weights(weights)
         return float(weight.sum() ** 2 / np.square(weight).sum())
 
     def drawn(self, rng: np.random.Generator) -> Positions:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import Bins
-from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.estimators.rules.base import Decomposable
 from calcli.core.problems.pav import Blocks, pav
 
@@ -36,20 +35,16 @@ class BinnedLosses:
 
 def binned_losses(bins: Bins, rule: Decomposable) -> BinnedLosses:
     """Return the losses by a rule from the sums over the bins of every class, (K, m)."""
+    return BinnedLosses(*(float(losses.sum()) for losses in class_losses(bins, rule)))
+
+
+def class_losses(bins: Bins, rule: Decomposable) -> tuple[Doubles, Doubles]:
+    """Return the (K,) calibration and refinement losses of the classes."""
     full = bins.weight > 0
-    share = bins.weight[full] / bins.weight[0].sum()
+    share = np.where(full, bins.weight, 0) / bins.weight[0].sum()
+    weight = np.where(full, bins.weight, 1)
     # the first bin is what the others leave of a sum, and may be a rounding error below 0
-    mean_prob = np.maximum(bins.score[full], 0) / bins.weight[full]
-    frequency = bins.outcome[full] / bins.weight[full]
-    return BinnedLosses(*rule.binned(share, mean_prob, frequency))
-
-
-def class_losses(bins: Bins) -> tuple[Doubles, Doubles]:
-    """Return the (K,) calibration and refinement losses of the classes by the Brier score."""
-    rule = decomposable_rule("brier")
-    rows = zip(bins.count, bins.weight, bins.score, bins.outcome, strict=True)
-    each = [binned_losses(Bins(*(sums[None] for sums in row)), rule) for row in rows]
-    return np.array([one.calibration for one in each]), np.array([one.refinement for one in each])
+    return rule.binned(share, np.maximum(bins.score, 0) / weight, bins.outcome / weight)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.batches import batches
+from calcli.core.data.labels import label_sums
 from calcli.core.data.units import Units
 from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.scoring import Means, OfMeans
@@ -56,7 +58,7 @@ class Sums:
     ) -> None:
         whole = units or Units.of(len(labels))
         self.units = units = whole.dealt_if_many()
-        self._unit_weight = units.sums(np.ones(len(labels)) if weights is None else weights)
+        self._unit_weight = units.weights(weights)
         self._weight = float(self._unit_weight.sum())
         self._classes = _Classes(labels, n_classes, weights, priors, units)
         self._infinite: set[str] = set()
@@ -172,14 +174,9 @@ class _Classes:
     ) -> None:
         self.number = n_classes
         self._labels, self._weights, self.given = labels, weights, priors is not None
-        self._total = np.bincount(labels, weights, n_classes).astype(np.float64)
+        self._total = label_sums(labels, weights, n_classes).astype(np.float64)
         self.sample = self._total / self._total.sum() if priors is None else priors.astype(np.float64)
-        self._table: Floats | None = None
-        if not self.given and not units.single:
-            cells = units.cells(n_classes)
-            cells += labels
-            table = np.bincount(cells, weights, units.number * n_classes).reshape(-1, n_classes)
-            self._keep(table, weights is not None)
+        self._units = units
 
     @classmethod
     def of_table(cls, table: Array, weighted: bool) -> _Classes:
@@ -188,11 +185,18 @@ class _Classes:
         found.number, found.given = table.shape[1], False
         found._total = table.sum(0).astype(np.float64)
         found.sample = found._total / found._total.sum()
-        found._keep(table, weighted)
+        found._table = _narrow(table, weighted)
         return found
 
-    def _keep(self, table: Array, weighted: bool) -> None:
-        self._table = table.astype(np.float64 if weighted else np.float32)  # which holds counts exactly
+    @cached_property
+    def _table(self) -> Floats | None:
+        """(units, K) sums of the classes, where units are of several rows."""
+        if self.given or self._units.single:
+            return None
+        cells = self._units.cells(self.number)
+        cells += self._labels
+        table = np.bincount(cells, self._weights, self._units.number * self.number)
+        return _narrow(table.reshape(-1, self.number), self._weights is not None)
 
     def tilted(self, own: Doubles) -> Doubles:
         """Return (K,) sums of the class weights of units times (units,) values."""
@@ -212,3 +216,7 @@ class _Classes:
             own = np.arange(len(weight)), self._labels[batch]
             left[own] -= 1 if self._weights is None else self._weights[batch]
         return np.maximum(left, 0) / weight[:, None]
+
+
+def _narrow(table: Array, weighted: bool) -> Floats:
+    return table.astype(np.float64 if weighted else np.float32)  # which holds counts exactly

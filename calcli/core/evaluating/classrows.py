@@ -12,6 +12,7 @@ from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.decomposition import class_losses
 from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.estimators.multiple import enough_draws, with_holm
+from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.evaluating.classwise import simulated_class_errors
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import ClassRow
@@ -39,7 +40,7 @@ def class_rows(measured: Measurements, settings: Settings, test: bool = True) ->
         mean_prob.tolist(),
         np.divide(hits, weight, out=np.full(k, np.nan), where=weight > 0).tolist(),
         errors.tolist(),
-        *(column.tolist() for column in class_losses(table)),
+        *(column.tolist() for column in class_losses(table, decomposable_rule("brier"))),
         _nulls(measured, settings, errors, enough.tolist()) if test else [None] * k,
         strict=True,
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import Block, Collector, sweep, working_dtype
+from calcli.core.data.labels import label_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
 from calcli.core.data.units import Units
@@ -332,10 +333,8 @@ class Measurements:
     @cached_property
     def rows_and_hits(self) -> tuple[Array, Array]:
         """(K,) rows of each class, and the weight of those that are predicted as it; of `hit` rows."""
-        rows, hit = self.predictions, self.rows["hit"]
-        weights = None if rows.weights is None else rows.weights[hit]
-        labels, k = rows.labels, rows.n_classes
-        return np.bincount(labels, minlength=k), np.bincount(labels[hit], weights, k)
+        rows, k = self.predictions, self.predictions.n_classes
+        return label_sums(rows.labels, None, k), label_sums(rows.labels, rows.weights, k, self.rows["hit"])
 
     @cached_property
     def infinite_log_loss(self) -> InfiniteLogLoss | None:

@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from calcli.core.language.calibrationerrors import REGION
@@ -47,7 +48,7 @@ class Expression(Generic[AnyEntry]):
 
     def __str__(self) -> str:
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
-        return ":".join(self._parts())
+        return ":".join(self._parts)
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -55,8 +56,9 @@ class Expression(Generic[AnyEntry]):
     @property
     def nested(self) -> str:
         """The same as it stands in an argument; a method within it comes last, as all that follows is its."""
-        return "/".join(sorted(self._parts(), key=lambda part: part.startswith((WRAPS, POOLS))))
+        return "/".join(sorted(self._parts, key=lambda part: part.startswith((WRAPS, POOLS))))
 
+    @cached_property
     def _parts(self) -> list[str]:
         given = {key: self.arguments[key] for key in self.entry.arguments}
         changed = {key: value for key, value in given.items() if value != self.entry.arguments[key].default}

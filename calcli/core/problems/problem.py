@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.batches import batches
 from calcli.core.data.binning import (
     Bins,
     edge_cuts,
@@ -55,6 +56,7 @@ class Together(Protocol):
 
 
 LONG = 1000  # values between two cuts from which they are better summed by themselves
+GAPS = 1 << 16  # rows whose gaps are added up at once; their temporaries stay in the cache
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,7 @@ class Problem:
 
     def cumulative_gap(self) -> NDArray[np.float64]:
         """Return the cumulative outcome minus the cumulative score at the end of each run of equal scores."""
-        gap = np.subtract(self.outcome, self.score, dtype=np.float64)
-        if self.weights is not None:
-            gap *= self.weights
+        gap = self._gaps(slice(None))
         np.cumsum(gap, out=gap)
         gap /= self.total_weight
         return gap if self.is_run_end.all() else gap[self.is_run_end]
@@ -186,8 +186,20 @@ class Problem:
     @cached_property
     def widest_gap(self) -> float:
         """The cumulative gap of largest size."""
-        gap = self.cumulative_gap()
-        return float(gap[np.abs(gap).argmax()])
+        widest = before = 0.0
+        for rows in batches(len(self.score), 1, GAPS):
+            gap = self._gaps(rows)
+            gap[0] += before
+            np.cumsum(gap, out=gap)
+            before = gap[-1]
+            gap *= self.is_run_end[rows]
+            found = gap[np.abs(gap).argmax()]
+            widest = found if abs(found) > abs(widest) else widest
+        return float(widest / self.total_weight)
+
+    def _gaps(self, rows: slice) -> NDArray[np.float64]:
+        gap = np.subtract(self.outcome[rows], self.score[rows], dtype=np.float64)
+        return gap if self.weights is None else np.multiply(gap, self.weights[rows], out=gap)
 
     def cuts(self, binning: Binning, bins: int) -> NDArray[np.intp]:
         """Return the positions at which a binning parts the rows."""

@@ -13,7 +13,7 @@ from calcli.core.data.blocks import Block
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
 
-FLUSH_SIZE = 30_000  # probabilities gathered before they are added to the sums
+FLUSH_SIZE = 40_000  # probabilities gathered before they are added to the sums
 
 
 class RowTable:
@@ -60,8 +60,9 @@ class ClassBins:
         self._count = np.zeros(shape, np.int64)
         self._weight, self._score, self._outcome = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self._total_score = np.zeros(predictions.n_classes)
-        self._pending: list[tuple[Array, Floats, Floats | None]] = []
-        self._pending_size = 0
+        self._above: list[tuple[Array, Floats, Floats | None]] = []
+        self._own: list[tuple[Array, Floats, Floats | None]] = []
+        self._waiting = 0
 
     def add(self, block: Block) -> None:
         """Add one block to the sums."""
@@ -76,33 +77,35 @@ class ClassBins:
         second = above - first * inner
         classes, rows = (first, second) if block.class_axis == 0 else (second, first)
         prob = block.exp.ravel().take(above) / block.total.take(rows)
-        self._pending.append((classes, prob, None if block.weights is None else block.weights[rows]))
-        self._pending_size += len(prob)
-        if self._pending_size >= FLUSH_SIZE:
+        self._above.append((classes, prob, None if block.weights is None else block.weights[rows]))
+        self._own.append((block.labels, block.label_prob, block.weights))
+        self._waiting += len(prob) + len(block.labels)
+        if self._waiting >= FLUSH_SIZE:
             self._flush()
-        own = self._cells(block.labels, block.label_prob)
-        self._outcome += _sums(own, block.weights, self._outcome)
-
-    def _cells(self, classes: Array, prob: Floats) -> NDArray[np.intp]:
-        """Return where in the (K, bins) table each probability belongs."""
-        cells = equal_width_index(prob, self._bins)
-        cells += classes.astype(np.intp, copy=False) * self._bins
-        return cells
 
     def _flush(self) -> None:
-        if not self._pending:
+        if not self._waiting:
             return
-        classes, prob, weights = zip(*self._pending, strict=True)
-        self._pending, self._pending_size = [], 0
-        score = np.concatenate(prob)
-        cells = self._cells(np.concatenate(classes), score)
+        cells, _, weight = self._joined(self._own)
+        self._outcome += _sums(cells, weight, self._outcome)
+        cells, score, weight = self._joined(self._above)
         self._count += _sums(cells, None, self._count)
-        if self._weights is None:
+        if weight is None:
             self._score += _sums(cells, score, self._score)
         else:
-            weight = np.concatenate(weights)
             self._weight += _sums(cells, weight, self._weight)
             self._score += _sums(cells, score * weight, self._score)
+        self._own, self._above, self._waiting = [], [], 0
+
+    def _joined(
+        self, parts: list[tuple[Array, Floats, Floats | None]]
+    ) -> tuple[NDArray[np.intp], Floats, Floats | None]:
+        """Return where in the (K, bins) table probabilities of classes belong, these, and their weights."""
+        classes, prob, weights = zip(*parts, strict=True)
+        score = np.concatenate(prob)
+        cells = equal_width_index(score, self._bins)
+        cells += np.concatenate(classes).astype(np.intp, copy=False) * self._bins
+        return cells, score, None if weights[0] is None else np.concatenate(weights)
 
     def bins(self) -> Bins:
         """Return the sums, each (K, bins)."""

@@ -68,8 +68,8 @@ class Decomposable(ScoringRule):
     additive: bool
 
     @abstractmethod
-    def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[float, float]:
-        """Return calibration and refinement loss over (m,) bins of a class or of several."""
+    def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[Any, Any]:
+        """Return (...) calibration and refinement losses over (..., m) bins of a class or of several."""
 
     @abstractmethod
     def refined(self, frequency: Doubles, own: Doubles) -> Doubles:

@@ -52,14 +52,14 @@ class Brier(Decomposable):
         """Return the score of the class frequencies."""
         return self._share * (1 - np.square(priors).sum(-1))
 
-    def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[float, float]:
+    def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[Any, Any]:
         """Return the mean squared distance of mean probability and frequency, and the score of frequencies.
 
         They are those of van de Waterlaat 2021, eq. 4.8 to 4.9 and appendix B.3.
         """
         share = self._share * share
-        calibration = share @ np.square(mean_prob - frequency)
-        return float(calibration), float(share @ (frequency * (1 - frequency)))
+        calibration = np.vecdot(share, np.square(mean_prob - frequency))
+        return calibration, np.vecdot(share, frequency * (1 - frequency))
 
     def refined(self, frequency: Doubles, own: Doubles) -> Doubles:
         """Return (n,) losses of rows whose mean is the refinement loss."""

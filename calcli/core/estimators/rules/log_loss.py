@@ -41,16 +41,17 @@ class LogLoss(Decomposable):
         logs = np.log(priors, out=np.zeros_like(priors), where=priors > 0)
         return 0 - (priors * logs).sum(-1)  # one class only has 0, not -0
 
-    def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[float, float]:
+    def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[Any, Any]:
         """Return the sums of c ln(c / z) and -c ln c (van de Waterlaat 2021, section 4.3.2).
 
         Their class terms are not divergences and may be negative.
         """
-        seen = frequency > 0  # 0 ln 0 = 0
-        share, mean_prob, frequency = share[seen], mean_prob[seen], frequency[seen]
+        own, seen = share * frequency, frequency > 0  # 0 ln 0 = 0
         with np.errstate(divide="ignore"):
-            calibration = share @ (frequency * (np.log(frequency) - np.log(mean_prob)))
-        return float(calibration), float(-share @ (frequency * np.log(frequency)))
+            seen_log, mean_log = (
+                np.log(values, out=np.zeros_like(own), where=seen) for values in (frequency, mean_prob)
+            )
+        return np.vecdot(own, seen_log - mean_log), -np.vecdot(own, seen_log)
 
     def refined(self, frequency: Doubles, own: Doubles) -> Doubles:
         """Return (n,) losses of rows whose mean is the refinement loss."""

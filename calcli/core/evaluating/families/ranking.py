@@ -121,7 +121,7 @@ def _influences(measured: Measurements) -> Influences:
         else:
             probs = measured.class_probs
         area, influences = area_influences(probs, measured.predictions.labels, weights)
-        weight = units.sums(np.ones(len(influences)) if weights is None else weights)
+        weight = units.weights(weights)
         number = int(np.count_nonzero(weight))
         return Influences(area, units.sums(influences), number, fewest=_fewest(measured))
 
