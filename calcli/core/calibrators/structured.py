@@ -302,7 +302,7 @@ class StructuredScaling(Structured):
     bends : {"none", "complement", "both"}
         ln(1 / (1 - p)), with more than two classes, and ln(p + 0.01).
     penalties, off_diagonal_penalties : tuple of float
-        Strengths above 0; of several the one with the smallest cross-validated log-loss.
+        Strengths, 1e-9 to 1e9; of several the one with the smallest cross-validated log-loss.
     folds, seed : int
         Of this cross-validation.
 

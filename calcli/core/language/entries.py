@@ -67,7 +67,7 @@ class Argument:
         if self.above:
             return f" above {self.least:g} and up to {self.most:g}"
         if self.most < math.inf:
-            return f" from {self.least:.0f} to {self.most:.0f}"
+            return f" from {self.least:g} to {self.most:g}"
         return f" of at least {self.least:g}" if self.least > -math.inf else ""
 
     def read(self, text: str) -> Any:

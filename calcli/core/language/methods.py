@@ -30,6 +30,7 @@ NOT_PROPER = (
 OF_SCORES, OF_PREDICTED = "has parameters for the score of every class", "is about the predicted class"
 JOINED = "+"  # between the members of a pool
 POOLED = "temperature+dp+bent-dp+structured"
+STRONGEST = 1e9  # penalty; what is penalized so is 0 to all digits that show
 WRAPPED = {"calibrator": Argument(None)}
 
 
@@ -110,23 +111,25 @@ def _matrices() -> list[Method]:
     guo, kull = "Guo et al. 2017", "Kull et al. 2019"
     odir = {
         **INPUT,
-        "off_diagonal_penalty": Argument(1000.0, least=0),
-        "intercept_penalty": Argument(0.01, least=0),
+        "off_diagonal_penalty": Argument(1000.0, least=0, most=STRONGEST),
+        "intercept_penalty": Argument(0.01, least=0, most=STRONGEST),
     }
     free = (
         "the diagonal is not penalized: a strong penalty leads to vector scaling, not to temperature; "
         "with two classes the diagonal does all that off-diagonal entries can, whose penalty has no effect"
     )
     penalties = {
-        "off_diagonal_penalties": Argument((1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01), least=0),
-        "intercept_penalties": Argument((1.0, 0.01), least=0),
+        "off_diagonal_penalties": Argument(
+            (1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01), least=0, most=STRONGEST
+        ),
+        "intercept_penalties": Argument((1.0, 0.01), least=0, most=STRONGEST),
     }
     structured = {
         "form": Argument("matrix", ("matrix", "diagonal")),
         "base": Argument("scaled", ("scaled", "centered", "mixed")),
         "bends": Argument("both", ("none", "complement", "both")),
-        "penalties": Argument((1.0, 0.1), least=0, above=True),
-        "off_diagonal_penalties": Argument((10.0, 3.0, 1.0, 0.3), least=0, above=True),
+        "penalties": Argument((1.0, 0.1), least=1 / STRONGEST, most=STRONGEST),
+        "off_diagonal_penalties": Argument((10.0, 3.0, 1.0, 0.3), least=1 / STRONGEST, most=STRONGEST),
         "folds": Argument(5, least=2),
         "seed": Argument(0, least=0),
     }

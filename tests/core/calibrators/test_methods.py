@@ -108,7 +108,7 @@ def test_any_setting_prints_back_to_itself(bins, smoothing):
         ("isotonic:smoothing=much", "smoothing must be a number of at least 0, not 'much'"),
         (
             "dirichlet:intercept_penalties=1/x",
-            "numbers of at least 0, as in 1/0.1, not '1/x'",
+            "numbers from 0 to 1e.09, as in 1/0.1, not '1/x'",
         ),
     ],
 )
