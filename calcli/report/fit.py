@@ -168,7 +168,8 @@ def _candidates(fit: Fit) -> TextTable:
             )
         )
     notes = [
-        "* chosen: the simplest, first in this list, of those within one standard error (se) of the best"
+        "* chosen: the simplest, first in this list, of those within one standard error (se) of the best, "
+        "and of equally simple ones the best"
         + (
             "; then the pool, if it is better by more than one."
             if any(map(_is_pool, fit.candidates))

@@ -15,6 +15,7 @@ OF_FEW = ("centered-isotonic", "isotonic")
 OF_TWO = ("quadratic", "venn-abers")
 OF_RAW = ("bias", "vector")
 POOL = "pool"
+AS_FREE_AS = {"temperature-mix": "temperature"}  # by as many parameters
 
 
 def candidates_for(classes: int, *, raw: bool = False, quick: bool = False) -> list[str]:
@@ -55,11 +56,15 @@ def _structured(classes: int) -> list[str]:
 
 
 def freedom(call: MethodExpression) -> tuple[float, ...]:
-    """Return what sorts methods by their freedom, the simplest first: their order, then their strengths."""
+    """Return what sorts methods by their freedom, the simplest first: their order, then their strengths.
+
+    It is the same for those that are equally free, as with other bases of structured scaling.
+    """
     inner = call.chain[-1]
     strengths = inner.arguments
-    order: tuple[float, ...] = (list(METHODS).index(inner.entry.name), len(call.chain))
-    if inner.entry.name != "structured":
+    name = inner.entry.name
+    order: tuple[float, ...] = (list(METHODS).index(AS_FREE_AS.get(name, name)), len(call.chain))
+    if name != "structured":
         return order
     off = strengths["off_diagonal_penalties"] if strengths["form"] == "matrix" else ()
     return (*order, len(off), *(-value for value in off), *(-value for value in strengths["penalties"]))

@@ -224,8 +224,9 @@ def choose(
 ) -> tuple[MethodExpression, HeldOut, tuple[Candidate, ...], Sureness | None]:
     """Return the method to take, its held-out predictions, what was compared, and how sure the choice is.
 
-    The simplest method whose loss is within one standard error of the least is chosen; then, where `pool` is
-    among the methods, the pool of the best of each kind, if its loss is lower by more than a standard error.
+    The simplest method whose loss is within one standard error of the least is chosen, of those equally free
+    the best; then, where `pool` is among the methods, the pool of the best of each kind, if its loss is lower
+    by more than a standard error.
 
     Parameters
     ----------
@@ -264,7 +265,9 @@ def choose(
     pooled = trials.pooled() if len(singles) < len(calls) else None
     weights = trials.rows.weights
     losses = [done.losses for _, done in tried]
-    chosen, _ = simplest(losses, weights)
+    means = np.array([np.average(one, weights=weights) for one in losses])
+    ranks = [freedom(call) for call, _ in tried]
+    chosen = _best_of_equals(means, ranks, simplest(losses, weights)[0])
     if pooled:
         tried.append(pooled)
         gain = paired_difference(losses[chosen], pooled[1].losses, weights)
@@ -276,7 +279,7 @@ def choose(
         Candidate(call, done.values, paired_difference(done.losses, best, weights)) for call, done in tried
     ]
     names = [str(call) for call, _ in tried]
-    sure = sureness(names, losses, weights, chosen, pool=pooled is not None, repeats=len(trials._folds))
+    sure = sureness(names, ranks, losses, weights, chosen, repeats=len(trials._folds))
     return *tried[chosen], (as_is, *found, *failed), sure
 
 
@@ -284,13 +287,18 @@ def _is_noise(trials: Trials, losses: Doubles, others: Doubles) -> bool:
     return paired_difference(losses, others, trials.rows.weights).is_noise
 
 
+def _best_of_equals(means: Doubles, ranks: Sequence[tuple[float, ...]], chosen: int) -> int:
+    """Return the candidate of the least mean loss among those that are as free as one of them."""
+    return min((k for k, rank in enumerate(ranks) if rank == ranks[chosen]), key=lambda k: means[k])
+
+
 def sureness(
     names: Sequence[str],
+    ranks: Sequence[tuple[float, ...]],
     losses: Sequence[Doubles],
     weights: Floats | None,
     chosen: int,
     *,
-    pool: bool,
     repeats: int,
 ) -> Sureness | None:
     """Return how often resamples of the rows choose the same, and how optimistic the choice is.
@@ -299,14 +307,14 @@ def sureness(
     ----------
     names
         Of the candidates, the simplest first; the pool last.
+    ranks
+        The freedom of each; the pool, if there is one, has none.
     losses
         (N,) of each.
     weights
         (N,) of the rows.
     chosen
         Which was chosen.
-    pool
-        Whether the last is the pool.
     repeats
         How often the folds were dealt.
 
@@ -329,7 +337,7 @@ def sureness(
         if not (inside.any() and outside.any()):
             continue
         inside, outside = inside / inside.sum(), outside / outside.sum()
-        found = _resampled_choice(away, inside, pool and finite[-1] == len(names) - 1)
+        found = _resampled_choice(away, inside, [ranks[k] for k in finite.tolist() if k < len(ranks)])
         count[names[finite[found]]] += 1
         optimism.append(float(away[found] @ outside - away[found] @ inside))
     total = sum(count.values())
@@ -340,16 +348,16 @@ def sureness(
     return Sureness(same, shares, max(0.0, float(np.mean(optimism))), repeats)
 
 
-def _resampled_choice(away: Doubles, share: Doubles, pool: bool) -> int:
+def _resampled_choice(away: Doubles, share: Doubles, ranks: Sequence[tuple[float, ...]]) -> int:
     """Return which of the candidates the rule takes by losses against one of them, (C, N)."""
-    singles = away[: len(away) - pool]
+    singles = away[: len(ranks)]
     means = singles @ share
     best = int(np.argmin(means))
     apart = singles - singles[best]
     gaps = means - means[best]
     errors = np.sqrt(np.square(apart - gaps[:, None]) @ np.square(share))
-    chosen = int(np.argmax(gaps <= np.maximum(errors, 0)))
-    if pool:
+    chosen = _best_of_equals(means, ranks, int(np.argmax(gaps <= np.maximum(errors, 0))))
+    if len(away) > len(ranks):
         apart = singles[chosen] - away[-1]
         gain = float(apart @ share)
         if gain > np.sqrt(np.square(apart - gain) @ np.square(share)):

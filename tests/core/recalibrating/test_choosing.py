@@ -92,12 +92,29 @@ def test_resamples_choose_by_the_same_rule():
     for _ in range(50):
         losses = rng.normal(0, 1, 60) * 0.05 + rng.normal(0, 0.3, (5, 60))
         chosen, _ = simplest(list(losses), None)
-        assert _resampled_choice(losses, np.full(60, 1 / 60), pool=False) == chosen
+        assert _resampled_choice(losses, np.full(60, 1 / 60), [(float(k),) for k in range(5)]) == chosen
+
+
+def test_of_methods_equally_free_the_best_is_chosen(predict):
+    rng = np.random.default_rng(3)
+    base = rng.random(300)
+    noise = rng.normal(0, 0.3, 300)  # of a standard error of .017
+    losses = np.array([base + noise - noise.mean() + 0.01, base + 0.05, base])
+    even = np.full(300, 1 / 300)
+    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (2.0,)]) == 0
+    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (0.0,)]) == 2
+    assert freedom(parse_method("temperature")) == freedom(parse_method("temperature-mix"))
+    labels = rng.integers(0, 3, 120)
+    hits = np.where(rng.random(120) < 0.99, labels, (labels + 1) % 3)  # a few that are sure and wrong
+    predictions = predict(8 * np.eye(3)[hits] + rng.normal(size=(120, 3)), labels, kind="logits")
+    found = fit(predictions, parse_methods(["temperature", "temperature-mix"]), FitSettings())
+    one, other = (candidate.values["log_loss"] for candidate in found.candidates[1:])
+    assert found.cross_validated["log_loss"] == min(one, other)
 
 
 def test_a_method_better_in_every_row_is_chosen_surely_and_without_optimism():
     base = np.random.default_rng(1).random(500)
-    found = sureness(["a", "b"], [base + 0.5, base], None, 1, pool=False, repeats=1)
+    found = sureness(["a", "b"], [(0.0,), (1.0,)], [base + 0.5, base], None, 1, repeats=1)
     assert found.share == 1
     assert found.others == {}
     assert found.optimism == 0
@@ -107,7 +124,8 @@ def test_choice_by_chance_is_told():
     losses = np.random.default_rng(1).normal(1, 1, (12, 200))  # none is better than another
     means = losses.mean(axis=1)
     chosen, _ = simplest(list(losses), None)
-    found = sureness([str(k) for k in range(12)], list(losses), None, chosen, pool=False, repeats=1)
+    ranks = [(float(k),) for k in range(12)]
+    found = sureness([str(k) for k in range(12)], ranks, list(losses), None, chosen, repeats=1)
     assert found.share < 0.9
     assert found.share + sum(found.others.values()) == pytest.approx(1)
     assert 0 <= found.optimism < 0.5
