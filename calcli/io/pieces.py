@@ -1,4 +1,4 @@
-"""Large Parquet files in pieces, a few row groups each, to be read by as many processes."""
+"""A data set in pieces, files or a few row groups of large Parquet files, to be read by as many processes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from calcli.core.data.predictions import Predictions
+from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, known_format
 from calcli.io.options import ReadOptions
-from calcli.io.read import read, understand
+from calcli.io.read import read_places, understand
 from calcli.io.remote import path_of
 
 FEW_FILES = 16  # up to which files are looked into
@@ -18,56 +19,72 @@ PIECE_BYTES = 1 << 27  # decoded
 
 @dataclass(frozen=True)
 class Piece:
-    """Some row groups of a Parquet file.
+    """A file, or some row groups of a Parquet file.
 
     Attributes
     ----------
     path
         The file.
-    first, last
-        The numbers of the first of them, and of the last.
+    folder
+        What was given: the folder that it is in, or the file itself.
+    groups
+        The numbers of the first and of the last row group; None for the file.
+    rows
+        The numbers of its first row in the data set and of that behind its last; None where a look at its
+        file does not tell.
     """
 
     path: str
-    first: int
-    last: int
+    folder: str
+    groups: tuple[int, int] | None = None
+    rows: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        if self.first == self.last:
-            return f"{self.path} (row group {self.first})"
-        return f"{self.path} (row groups {self.first} to {self.last})"
+        if self.groups is None:
+            return self.path
+        first, last = self.groups
+        said = f"row group {first}" if first == last else f"row groups {first} to {last}"
+        return f"{self.path} ({said})"
 
 
-Part = str | Piece
-
-
-def in_pieces(files: Sequence[str]) -> list[Part]:
-    """Return files, those of Parquet that are large in pieces; which depends on the files alone."""
+def in_pieces(given: Sequence[str], options: ReadOptions) -> list[Piece]:
+    """Return files and those in folders, of Parquet in pieces if they are large, by the data alone."""
+    folders = [(folder, path_of(folder)) for folder in given]
+    files = [Piece(str(file), folder) for folder, path in folders for file in parts_of(path, options)]
     if len(files) > FEW_FILES:
-        return [*files]
-    return [part for file in files for part in _pieces(file)]
+        return files
+    found, start = [], 0
+    for piece in (piece for file in files for piece in _pieces(file)):
+        if piece.rows is None:
+            return [replace(one, rows=None) for file in files for one in _pieces(file)]
+        found.append(replace(piece, rows=(start, start + piece.rows[1])))
+        start += piece.rows[1]
+    return found
 
 
-def read_part(part: Part, options: ReadOptions) -> Predictions:
-    """Read a file or a piece of one; otherwise as `read`."""
-    if isinstance(part, str):
-        return read(part, options)
-    table = BY_NAME["parquet"].module.open_file(path_of(part.path), part.path)
-    chosen = replace(table, groups=range(part.first, part.last + 1), name=str(part))
-    return understand(chosen.find(options), str(part), options)
+def read_piece(piece: Piece, options: ReadOptions) -> Predictions:
+    """Read a piece; otherwise as `read`."""
+    path, folder = path_of(piece.path), path_of(piece.folder)
+    if piece.groups is None:
+        return read_places([(path, folder)], piece.path, options)
+    first, last = piece.groups
+    table = BY_NAME["parquet"].module.open_file(path, piece.path)
+    chosen = replace(table, groups=range(first, last + 1), name=str(piece))
+    return understand(chosen.beside(partition_of(path, folder)).find(options), str(piece), options)
 
 
-def _pieces(file: str) -> Iterator[Part]:
-    path = path_of(file)
+def _pieces(file: Piece) -> Iterator[Piece]:
+    path = path_of(file.path)
     if known_format(path).name != "parquet":
         yield file
         return
-    metadata = BY_NAME["parquet"].module.open_file(path, file).metadata
+    metadata = BY_NAME["parquet"].module.open_file(path, file.path).metadata
     first, rows, size = 0, 0, 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if rows and (rows + group.num_rows > PIECE_ROWS or size + group.total_byte_size > PIECE_BYTES):
-            yield Piece(file, first, number - 1)
+            yield replace(file, groups=(first, number - 1), rows=(0, rows))
             first, rows, size = number, 0, 0
         rows, size = rows + group.num_rows, size + group.total_byte_size
-    yield file if first == 0 else Piece(file, first, metadata.num_row_groups - 1)
+    groups = None if first == 0 else (first, metadata.num_row_groups - 1)
+    yield replace(file, groups=groups, rows=(0, rows))

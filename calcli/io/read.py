@@ -36,7 +36,7 @@ from calcli.io.layouts.order import refuse_sorted
 from calcli.io.messages import Place, type_in_words
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
-from calcli.io.remote import parts_of_pattern, path_of
+from calcli.io.remote import AnyPath, parts_of_pattern, path_of
 from calcli.io.scorekinds import judge_kind
 from calcli.io.secrets import without_secrets
 from calcli.io.source import HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
@@ -89,6 +89,13 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
             found = form.module.open_file(path, STDIN).held().find(options)
         return understand(replace(found, files=()), name, options)
     places = [(file, folder) for folder in map(path_of, given) for file in parts_of(folder, options)]
+    return read_places(places, name, options, alone=len(given) == 1)
+
+
+def read_places(
+    places: Sequence[tuple[AnyPath, AnyPath]], name: str, options: ReadOptions, *, alone: bool = False
+) -> Predictions:
+    """Read the files of a data set called so, each within what was given, if `alone` one folder."""
     files = [file for file, _ in places]
     forms = [known_format(file) for file in files]
     parts = [
@@ -106,8 +113,8 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
             f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
         )
     found = type(parts[0]).find_in_all(parts, options)
-    if len(given) == 1 and len(files) > 1 and not options.concat:
-        refuse_systems(found, given[0])
+    if alone and len(files) > 1 and not options.concat:
+        refuse_systems(found, str(places[0][1]))
     return understand(found, name, options)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from itertools import count
@@ -20,18 +20,20 @@ from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.state.merging import merge
 from calcli.core.state.remains import left_of
-from calcli.io.folders import parts_of
+from calcli.core.state.state import State
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
-from calcli.io.pieces import Part, in_pieces, read_part
+from calcli.io.pieces import FEW_FILES, Piece, in_pieces, read_piece
 from calcli.io.read import read_concat
-from calcli.io.remote import parts_of_pattern, path_of
+from calcli.io.remote import parts_of_pattern
 from calcli.io.secrets import kept, recall
 from calcli.io.states import from_bytes, is_state, to_bytes
 from calcli.io.systems import FEWEST, refuse_same_labels
 from calcli.work.rounds import Rounds, rounds
 
 T = TypeVar("T")
+
+WHOLE = "all rows"  # the run that parts are of, on their way
 
 
 @dataclass(frozen=True)
@@ -96,21 +98,21 @@ class Engine:
         if any(map(is_state, given)):
             return read_concat(given, options)
         parts, options = parts_to_read(given, options)
-        settings = asked(read_part(parts[0], options))
+        settings = asked(read_piece(parts[0], options))
         require_mergeable(settings)
         make = partial(
             made_of, options=options, settings=settings, hidden=kept(), known=self.known, by=self.by
         )
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
         found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
-        files = [part for part in parts if isinstance(part, str)]
+        files = [part.path for part in parts if part.groups is None]
         alike = len(parts) > 1 and found.rows >= FEWEST and len(files) == len(parts)
         if len(given) == 1 and alike and not options.concat:
             refuse_same_labels(given[0], files, found.rows)
-        return left_of(from_bytes(found.state, name), name)
+        return left_of(numbered(from_bytes(found.state, name), self.known), name)
 
     @contextmanager
-    def over(self, parts: Sequence[Part], options: ReadOptions, name: str) -> Iterator[PartsRead]:
+    def over(self, parts: Sequence[Piece], options: ReadOptions, name: str) -> Iterator[PartsRead]:
         """Give passes over the predictions in parts of what has a name."""
         numbers = count(1)
 
@@ -135,7 +137,7 @@ class PartsRead:
         Called with the number of parts done in a pass.
     """
 
-    passes: Rounds[Part]
+    passes: Rounds[Piece]
     options: ReadOptions
     watch: Callable[[], Watch]
 
@@ -145,12 +147,12 @@ class PartsRead:
         return self.passes.total(of_part, add, self.watch())
 
 
-def _of_part(part: Part, *, of: Callable[[Predictions], T], options: ReadOptions, hidden: Any) -> T:
+def _of_part(part: Piece, *, of: Callable[[Predictions], T], options: ReadOptions, hidden: Any) -> T:
     recall(hidden)
-    return of(read_part(part, options))
+    return of(read_piece(part, options))
 
 
-def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Part], ReadOptions]:
+def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:
     """Return the files, or pieces of them, that workers are to read, and how.
 
     Raises
@@ -163,7 +165,7 @@ def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Part
     if options.limit is not None:
         raise UsageError("--limit counts rows of all parts; leave out --engine, or --limit")
     files, options = of_system(given, options)
-    return in_pieces([str(part) for file in files for part in parts_of(path_of(file), options)]), options
+    return in_pieces(files, options), options
 
 
 def predictions_in(
@@ -177,7 +179,7 @@ def predictions_in(
 
 
 def made_of(
-    part: Part,
+    part: Piece,
     *,
     options: ReadOptions,
     settings: Settings,
@@ -187,12 +189,32 @@ def made_of(
 ) -> PartState:
     """Return the state of one part; this runs where the workers are."""
     recall(hidden)
-    predictions = read_part(part, options)
+    predictions = read_piece(part, options)
     labels = np.ascontiguousarray(predictions.labels)
     digest = sha256(labels.astype(np.int64).tobytes()).hexdigest() if np.ptp(labels) else ""
-    return PartState(
-        to_bytes(state_of(predictions, settings, known=known, by=by)), predictions.n_rows, digest
-    )
+    own = state_of(predictions, settings, known=_known_in(part, predictions.n_rows, known), by=by)
+    return PartState(to_bytes(own), predictions.n_rows, digest)
+
+
+def _known_in(part: Piece, rows: int, known: StateSettings) -> StateSettings:
+    """Return how the rows of a part are known: by their numbers in the whole, if those are known."""
+    if known.key is not None:
+        return known
+    if part.rows is not None and part.rows[1] - part.rows[0] == rows:
+        return StateSettings(run=known.run or WHOLE, first_row=known.first_row + part.rows[0])
+    if known.run is not None:
+        raise UsageError(
+            f"--run {known.run}: how many rows {part} has shows when it is read; with --engine dask expected "
+            f"up to {FEW_FILES} Parquet files, of which all rows are used"
+        )
+    return known
+
+
+def numbered(state: State, known: StateSettings) -> State:
+    """Return the state of all parts of a whole, which is no part of a run unless it was asked for."""
+    if known.run is not None:
+        return state
+    return replace(state, parts=tuple(replace(part, run="", first=0) for part in state.parts))
 
 
 def merged(states: Sequence[PartState]) -> PartState:
@@ -203,7 +225,7 @@ def merged(states: Sequence[PartState]) -> PartState:
 
 
 def gather(
-    parts: Sequence[Part], make: Callable[[Part], PartState], watch: Watch, scheduler: str | None = None
+    parts: Sequence[Piece], make: Callable[[Piece], PartState], watch: Watch, scheduler: str | None = None
 ) -> PartState:
     """Make the state of each part, and merge them in their order."""
     with rounds(parts, scheduler) as passes:

@@ -31,7 +31,7 @@ from calcli.core.recalibrating.summed import fit_parts
 from calcli.io import calibrators
 from calcli.io.atomic import refuse_folders, refuse_nowhere
 from calcli.io.options import ReadOptions
-from calcli.io.pieces import read_part
+from calcli.io.pieces import read_piece
 from calcli.io.read import read
 from calcli.io.remote import parts_of_pattern, path_of
 from calcli.io.wanted import Wanted
@@ -117,7 +117,7 @@ def _fit_by(engine: Engine, file: str, options: ReadOptions, method: str, given:
             raise UsageError(f"{what}, which takes the rows in one place; leave it out, or --engine")
     (call,) = _calls(method, given["candidates"], None, chosen, 2)
     parts, options = parts_to_read(parts_of_pattern(file), options)
-    first = read_part(parts[0], options)
+    first = read_piece(parts[0], options)
     with engine.over(parts, options, file) as passes:
         return fit_parts(passes, first, call, chosen, file)
 

@@ -7,19 +7,20 @@ import signal
 import time
 from pathlib import Path
 
+from calcli.io.pieces import Piece
 from calcli.work.cluster import PartState, made_of
 
 PAUSE = 0.2  # seconds
 
 
-def slowly(part: str, **how) -> PartState:
+def slowly(part: Piece, **how) -> PartState:
     """Do the work after a pause."""
     time.sleep(PAUSE)
     return made_of(part, **how)
 
 
-def deadly(part: str, **how) -> PartState:
+def deadly(part: Piece, **how) -> PartState:
     """Let one part kill every process that works on it."""
-    if Path(part).stem.endswith("3"):
+    if Path(part.path).stem.endswith("3"):
         os.kill(os.getpid(), signal.SIGKILL)
     return made_of(part, **how)

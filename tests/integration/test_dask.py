@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,11 +21,13 @@ import pytest
 
 import calcli
 from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.errors import InputError
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import NUMBERED, Settings
 from calcli.io.options import ReadOptions
-from calcli.io.states import to_bytes
-from calcli.work.cluster import Engine, gather, made_of, merged
+from calcli.io.pieces import in_pieces
+from calcli.io.states import from_bytes, to_bytes
+from calcli.work.cluster import Engine, gather, made_of, merged, numbered
 from tests.integration.slowly import deadly, slowly
 
 pytest.importorskip("distributed", reason="distributed is not installed: make integration")
@@ -50,7 +54,24 @@ def parts(tmp_path_factory) -> list[str]:
 @pytest.fixture(scope="module")
 def alone(parts) -> bytes:
     """Return the state that one process makes."""
-    return merged([made_of(part, **HOW) for part in parts]).state
+    pieces = in_pieces([str(Path(parts[0]).parent)], ReadOptions())
+    return to_bytes(numbered(from_bytes(merged([made_of(one, **HOW) for one in pieces]).state), NUMBERED))
+
+
+def test_one_process_that_reads_all_at_once_finds_the_same(parts, alone):
+    rows = calcli.read(str(Path(parts[0]).parent))
+    files = [zipfile.ZipFile(io.BytesIO(one)) for one in (alone, to_bytes(state_of(rows, HOW["settings"])))]
+    assert files[0].namelist() == files[1].namelist()
+    for name in files[0].namelist():
+        first, second = (one.read(name) for one in files)
+        if name == "state.json":
+            heads = json.loads(first), json.loads(second)
+            assert [len(head.pop("parts")) for head in heads] == [8, 1]
+            assert heads[0] == heads[1]
+        elif name.startswith("bins/"):
+            np.testing.assert_allclose(*(np.load(one.open(name)) for one in files), rtol=1e-12)
+        else:
+            assert first == second, name
 
 
 def _started(*arguments: str) -> subprocess.Popen[bytes]:
@@ -87,7 +108,9 @@ def test_a_worker_that_dies_changes_no_bit(parts, alone, cluster):
         if done >= 2:
             workers[0].kill()
 
-    assert gather(parts, partial(slowly, **HOW), watch, address).state == alone
+    pieces = in_pieces(parts, ReadOptions())
+    state = from_bytes(gather(pieces, partial(slowly, **HOW), watch, address).state)
+    assert to_bytes(numbered(state, NUMBERED)) == alone
     assert workers[0].poll() is not None
     left = Engine(address).read([str(Path(parts[0]).parent)], ReadOptions(), lambda _: HOW["settings"])
     assert to_bytes(left.state) == alone
@@ -126,7 +149,7 @@ def test_faults_are_one_sentence(run, parts, tmp_path):
     assert (damaged.returncode, damaged.stderr.count("\n")) == (2, 1)
     assert "part-1.parquet is not a complete and valid parquet file" in damaged.stderr
     with pytest.raises(InputError, match=r"part-3.parquet: every process that worked on it died, 4 in all"):
-        gather(parts, partial(deadly, **HOW), lambda done: None)
+        gather(in_pieces(parts, ReadOptions()), partial(deadly, **HOW), lambda done: None)
 
 
 def test_an_interrupt_leaves_no_logs(parts):
@@ -177,3 +200,28 @@ def test_large_files_are_read_in_pieces(run, parts, cluster, tmp_path):
     assert found["results"][0]["input"]["read_as"] == "a state of 2 data sets"
     for name, metric in expected["results"][0]["metrics"].items():
         assert found["results"][0]["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6)
+
+
+def test_names_of_folders_are_columns_to_slice_by(run, parts, cluster, tmp_path):
+    for number, part in enumerate(parts[:4]):
+        folder = tmp_path / "lake" / f"date=2026-11-{number % 2 + 1:02}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / Path(part).name).write_bytes(Path(part).read_bytes())
+    how = ("--by", "date", "--metrics", ",".join(METRICS), "-q", "--format", "json")
+    ours, expected = (
+        run("evaluate", str(tmp_path / "lake"), *how, *more)
+        for more in (("--engine", "dask", "--scheduler", cluster[0]), ("--precision", "single"))
+    )
+    assert (ours.returncode, ours.stderr) == (0, "")
+    results = [json.loads(done.stdout)["results"] for done in (ours, expected)]
+    assert [one["slice"] for one in results[0]] == [one["slice"] for one in results[1]]
+    assert [one["slice"]["value"] for one in results[0][1:]] == ["2026-11-01", "2026-11-02"]
+    for own, other in zip(*results, strict=True):
+        assert own["input"]["rows"] == other["input"]["rows"]
+        for name, metric in other["metrics"].items():
+            assert own["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6)
+    run_of = ("--run", "july", "--first-row", "7", "--save-state", str(tmp_path / "a.calcli"))
+    done = run("evaluate", str(tmp_path / "lake"), *run_of, "--engine", "dask", "--scheduler", cluster[0])
+    assert done.returncode == 0
+    found = from_bytes((tmp_path / "a.calcli").read_bytes())
+    assert [part.first - 7 for part in found.parts] == [0, 1600, 4000, 6000]
