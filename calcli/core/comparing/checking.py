@@ -18,7 +18,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import select, slice_rows
 from calcli.core.estimators.evidence import NORMAL, Evidence, Normal, Permuted, Untested
 from calcli.core.estimators.interval import Interval
-from calcli.core.estimators.multiple import holm
+from calcli.core.estimators.multiple import SHARPNESS, holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.errors import CalcliError, InputError
@@ -30,7 +30,6 @@ UNUSED = (
     "max_decrease, as calcli check --init FILE --baseline BASELINE writes them"
 )
 FEWEST_ROWS = 50  # of a slice, for a rule on a metric without intervals
-SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
 
 
 def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = None) -> Checked:

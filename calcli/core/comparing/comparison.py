@@ -17,7 +17,7 @@ from calcli.core.data.slices import Slice, select, slice_rows
 from calcli.core.estimators.evidence import Evidence, Untested
 from calcli.core.estimators.influences import BIASED
 from calcli.core.estimators.interval import Interval
-from calcli.core.estimators.multiple import holm
+from calcli.core.estimators.multiple import SHARPNESS, holm
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric
@@ -242,7 +242,6 @@ def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> l
     return [*names, "mean_gap", "ece", "ks", *([] if predictions.of_answers else ["cw_ece"])]
 
 
-SHARPNESS = 2  # the least p-value is so much smaller than the level of the strictest of the tests
 MOST_DRAWS = 10_000
 RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for the AUROC
 

@@ -16,6 +16,7 @@ from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import gathered
 from calcli.core.data.units import Units
+from calcli.core.estimators.multiple import SHARPNESS
 from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, memberships
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import MetricExpression
@@ -84,7 +85,9 @@ def recomputed_differences(
         first = sides[unit] > 0
         return value(~first) - value(first)
 
-    most = FEWEST_DRAWS if call.entry.family == RECALIBRATION else VISITS // table.size  # those fit each time
+    most = VISITS // table.size
+    if call.entry.family == RECALIBRATION:  # each time calibrators are fitted
+        most = settings.draws // SHARPNESS
     draws = min(settings.draws, max(FEWEST_DRAWS, most))
     found = np.array([difference(memberships(1, *numbers, rng, paired)[0]) for _ in range(draws)])
     return Swapped(difference(np.repeat([1.0, 0.0], numbers)), found[~np.isnan(found)])

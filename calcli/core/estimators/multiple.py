@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.estimators.consistency import Null
 
 SIGNIFICANT = 0.05  # at which that many draws leave room: their least p-value, corrected, is half of it
+SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
 
 
 def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
