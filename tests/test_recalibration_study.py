@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import math
+import tomllib
 
 import numpy as np
 import pytest
 from scipy import special, stats
 
 from tests.benchmarks import recalibration
+from tests.benchmarks.harness import ROOT
 from tests.benchmarks.recalibration import PAGE, Results, halves, log_loss, outcome
 from tests.benchmarks.recalibrators import CONTESTANTS, PEERS, logarithms
 from tests.benchmarks.scoresets import ScoreSet, every_set, simulated, smoothed_labels
@@ -136,10 +138,17 @@ def test_losses_are_those_of_scipy_but_of_probabilities_of_0():
     assert "rows do not sum to 1" in outcome(lambda *_: lambda others: others + 1, scores, labels)["fault"]
 
 
-def test_rows_of_nothing_but_zeros_are_uniform():
+def test_rows_of_nothing_but_zeros_are_uniform_and_negative_ones_are_zeros():
     np.testing.assert_allclose(
-        np.exp(logarithms(np.array([[0.0, 0.0], [3.0, 1.0]]))), [[0.5, 0.5], [0.75, 0.25]]
+        np.exp(logarithms(np.array([[0.0, 0.0], [3.0, 1.0], [-0.1, 1.1]]))),
+        [[0.5, 0.5], [0.75, 0.25], [0, 1]],
     )
+
+
+def test_the_study_was_done_with_the_versions_that_are_pinned():
+    group = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]["bench"]
+    pinned = dict(one.split("==") for one in group if "==" in one)
+    assert STUDY.found["versions"] == {name: pinned[name] for name in STUDY.found["versions"]}
 
 
 def test_every_other_library_is_named():

@@ -14,7 +14,7 @@ from calcli.cli.options import Fitting, Reading, among
 from calcli.cli.output import colored, emit, remark
 from calcli.cli.showing import Paging
 from calcli.core.language.declaring import some_items
-from calcli.core.language.methods import METHODS
+from calcli.core.language.methods import CHOICE, METHODS
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def fit(
             "-m",
             metavar="METHOD",
             help="auto, or a method as listed below; with settings as in histogram:bins=20.",
-            autocompletion=among(("auto", *METHODS)),
+            autocompletion=among((CHOICE.name, *METHODS)),
         ),
     ],
     output: Annotated[

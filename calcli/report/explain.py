@@ -12,7 +12,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 from calcli.core.language.families import METRIC_FAMILIES
 from calcli.core.language.figures import FIGURES
-from calcli.core.language.methods import METHODS
+from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.language.synonyms import meant
@@ -89,6 +89,8 @@ def _found(name: str) -> Sequence[Entry | Setting]:
     """Return the entries of a name, or else the option."""
     every = [entry for known in REGISTRIES.values() for entry in known.values()]
     base = meant(name.partition(":")[0], every)
+    if base == CHOICE.name:
+        return [CHOICE]
     found = [known[base] for known in REGISTRIES.values() if base in known]
     if not found and (option := OPTIONS.get(base.lower().lstrip("-").replace("-", "_"))):
         return [option]

@@ -14,7 +14,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import Spelling, checked
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, nearest_name, parse_methods
-from calcli.core.language.methods import METHODS, SETS
+from calcli.core.language.methods import CHOICE, METHODS, SETS
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.spelling import of_python
@@ -39,7 +39,7 @@ from calcli.report.fit import FitReport
 from calcli.report.hashing import sha256
 from calcli.work.cluster import Engine, parts_to_read
 
-AUTO = "auto"
+AUTO = CHOICE.name
 REDUCED = "reduced"
 LENSES = ", ".join(name for name, method in METHODS.items() if "lens" in method.arguments)
 

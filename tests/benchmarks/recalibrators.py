@@ -38,7 +38,11 @@ def _auto(quick: bool) -> Fitted:
 
 
 def logarithms(probs: np.ndarray) -> np.ndarray:
-    """Return log-probabilities of rows that are made to sum to 1; those of nothing but 0 are uniform."""
+    """Return log-probabilities of rows that are made to sum to 1; those of nothing but 0 are uniform.
+
+    What is below 0, as splines may be, counts as 0.
+    """
+    probs = np.maximum(probs, 0)
     total = probs.sum(axis=1, keepdims=True)
     shares = np.where(total > 0, probs / np.where(total > 0, total, 1), 1 / probs.shape[1])
     with np.errstate(divide="ignore"):
@@ -186,7 +190,7 @@ PEERS: Mapping[str, Fitted] = {
     "probmetrics cir": _probmetrics("cir"),
     "probmetrics ivap-ovr": _probmetrics("ivap-ovr"),
     "probmetrics ets": _probmetrics_class("ETSCalibrator"),
-    "probmetrics ets, ce": _probmetrics_class("ETSCalibrator", loss="ce"),
+    "probmetrics ets-ce": _probmetrics_class("ETSCalibrator", loss="ce"),
     "probmetrics vector": _probmetrics_class("VectorScalingCalibrator"),
     "probmetrics matrix": _probmetrics_class("MatrixScalingCalibrator"),
     "probmetrics dircal": _probmetrics("dircal"),
@@ -197,7 +201,7 @@ PEERS: Mapping[str, Fitted] = {
     "probmetrics autogluon-ts": _probmetrics("autogluon-ts"),
     "netcal temperature": _netcal("scaling", "TemperatureScaling"),
     "netcal logistic": _netcal("scaling", "LogisticCalibration"),
-    "netcal logistic-dependent": _netcal("scaling", "LogisticCalibrationDependent"),
+    "netcal logistic-dependent": _only_two(_netcal("scaling", "LogisticCalibrationDependent")),
     "netcal beta": _netcal("scaling", "BetaCalibration"),
     "netcal histogram": _netcal("binning", "HistogramBinning"),
     "netcal isotonic": _netcal("binning", "IsotonicRegression"),

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from calcli.core.language.figures import FIGURES
-from calcli.core.language.methods import METHODS
+from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.synonyms import SYNONYMS
 
@@ -21,7 +21,7 @@ def test_everything_is_listed(run):
         assert f"\n{name} " in out
 
 
-ENTRIES = [*METRICS.values(), *METHODS.values(), *FIGURES.values()]
+ENTRIES = [*METRICS.values(), *METHODS.values(), CHOICE, *FIGURES.values()]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.kind} {entry.name}")

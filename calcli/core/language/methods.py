@@ -381,3 +381,11 @@ SETS: dict[str, tuple[str, ...]] = {
 METHODS: dict[str, Method] = {
     method.name: method for method in [*_softmax(), *_one_score(), *_matrices(), *_vectors(), *_wrappers()]
 }
+CHOICE = Method(
+    name="auto", title="The choice among methods", where="", family="pool",
+    learns="the simplest candidate within one standard error of the best by cross-validated score, or the "
+    "pool of the best of each kind where it gains more than one",
+    parameters="those of its choice", keeps="what its choice keeps",
+    source="Breiman et al. 1984, section 3.4.3",
+    misses="what is chosen among many looks better than it is: the report says by about how much",
+)  # fmt: skip
