@@ -211,7 +211,9 @@ def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str,
         group = groups[stem]
         missing = [name for name, suffix in zip(roles.scores, suffixes, strict=True) if suffix not in group]
         if not missing:
-            return tuple(group[suffix] for suffix in suffixes)
+            names = tuple(group[suffix] for suffix in suffixes)
+            _refuse_text_beside_numbers(names, by_name[stem], table)
+            return names
         if len(missing) < len(suffixes):
             raise InputError(
                 f"{table.place.name} has {listed(tuple(group.values()))} beside the scores, but none for "
@@ -228,6 +230,16 @@ def _refuse_ranks_alone(field: Any, name: str) -> None:
             f"{name}: {field.name} names the classes by rank, and no column has their scores; save these as "
             f"well, or, if they are in {field.name}, say so with --scores"
         )
+
+
+def _refuse_text_beside_numbers(names: tuple[str, ...], by_name: bool, table: Table) -> None:
+    for name in names:
+        if (_holds_within(table.schema.field(name).type) == "text") != by_name:
+            kinds = ("text", "numbers") if by_name else ("numbers", "text")
+            raise InputError(
+                f"{table.place.name}: {names[0]} names classes by {kinds[0]}, and {name} by {kinds[1]}; "
+                "expected the same"
+            )
 
 
 def _suffix(score: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Kind
+from calcli.core.language.metrics import METRICS
 from calcli.core.state.runs import Part
 from calcli.core.state.state import Body, Facts, Head
 
@@ -70,10 +71,21 @@ def check_rows(head: Head, parts: tuple[Part, ...], body: Body) -> None:
     if not (flags | scores) - {"clipped"} <= columns.keys():
         raise ValueError("a statistic is missing")
     for name, values in columns.items():
-        if values.dtype.kind not in ("b" if name in flags else "bf"):
+        if values.dtype.kind not in ("b" if name in flags else "f" if name in scores else "bf"):
             raise ValueError(f"rows/columns/{name} is of type {values.dtype}")
+        if name in METRICS and _is_below(values, METRICS[name].range):
+            raise ValueError(f"rows/columns/{name} holds values that no row has")
         if name in scores and len(values) and not (values.min() >= 0 and values.max() <= 1 + ROUNDING):
             raise ValueError(f"rows/columns/{name} holds no probabilities")
+
+
+def _is_below(values: Array, told: str) -> bool:
+    """Tell whether a value is below a range such as "0 to inf"; never if that begins with words."""
+    try:
+        least = float(told.partition(" to ")[0])
+    except ValueError:
+        return False
+    return bool(len(values) and values.min() < least - ROUNDING)
 
 
 def _is_number(value: object) -> bool:

@@ -38,6 +38,7 @@ class Draw(random.Random):
 
     folder: Path
     outputs: list[str]
+    calm = False  # whether numbers and names are such as anybody has
 
     def chance(self, share: float) -> bool:
         return self.random() < share
@@ -52,6 +53,8 @@ class Draw(random.Random):
         return np.random.default_rng(self.getrandbits(63))
 
     def number(self) -> str:
+        if self.calm:
+            return self.choice(("0", "1", "0.5", "0.1", "0.01", "2", "10"))
         return self.choice(NUMBERS) if self.chance(0.7) else f"{self.gauss(0, 3):.3g}"
 
     def floating(self) -> float:
@@ -62,6 +65,8 @@ class Draw(random.Random):
             return self.choice((float("nan"), float("inf"), -float("inf"), 0.0, 2.0**-149, 3.4e38))
 
     def name(self) -> str:
+        if self.calm:
+            return self.choice(("cat", "0", "1", "prob_*", "label"))
         return self.choice(self.choice((CONTROL, MARKUP, WORDS, WORDS)))
 
     def names(self, count: int) -> list[str]:

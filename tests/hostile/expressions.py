@@ -40,7 +40,7 @@ def expression(draw: Draw, entries: Mapping[str, Entry]) -> str:
     given = draw.some(list(entry.arguments.items()))
     parts = [entry.name, *(f"{key}={argument(draw, key, one)}" for key, one in given)]
     text = ":".join(parts)
-    if draw.chance(0.06):
+    if draw.chance(0.06) and not draw.calm:
         place = draw.randrange(len(text) + 1)
         text = draw.choice(
             (text[:place], text[:place] + draw.choice(":=/,+ ") + text[place:], text + ":" + text)
@@ -51,7 +51,7 @@ def expression(draw: Draw, entries: Mapping[str, Entry]) -> str:
 
 def argument(draw: Draw, key: str, said: Argument) -> str:
     """Return a value for an argument, mostly one that it may have."""
-    if draw.chance(0.08):
+    if draw.chance(0.08) and not draw.calm:
         return draw.choice((draw.number(), draw.name(), "", "1/2", "/", "a/b=c"))
     if isinstance(said.default, bool):
         return draw.choice(("true", "false"))
@@ -63,7 +63,7 @@ def argument(draw: Draw, key: str, said: Argument) -> str:
         return draw.choice(("0", "0.1", "0.5", "1", "2", "10"))
     if isinstance(said.default, tuple):
         return draw.choice(("1", "1/0.1", "0.1/1/10"))
-    known = SANE if draw.chance(0.8) else FREE
+    known = SANE if draw.calm or draw.chance(0.8) else FREE
     return draw.choice(known.get(key, ("dp", "temperature", "log_loss")))
 
 

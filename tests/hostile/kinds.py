@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import get_args
 
+import numpy as np
+
 from calcli.core.language.systems import System
-from tests.hostile import expressions, files, heads, models, sidefiles, tables
+from tests.hostile import expressions, files, heads, models, rows, sidefiles, tables
 from tests.hostile.damage import damaged
 from tests.hostile.drawing import Draw
 from tests.hostile.made import Store, sound
@@ -100,6 +103,97 @@ def _options(draw: Draw, store: Store) -> Made:
     command = draw.choice(("evaluate", "inspect", "fit", "apply", "plot", "compare", "check", "benchmark"))
     place = _sound(draw)
     return Made(place, options(draw, command, place, most=4), command)
+
+
+DEEP = ("evaluate",) * 4 + ("compare", "compare", "check", "plot", "fit", "fit", "apply", "benchmark")
+
+
+def _rows(draw: Draw, store: Store) -> Made:
+    """Rows that statistics are afraid of, and options that nobody need refuse."""
+    draw.calm = True
+    columns = rows.rows(draw)
+    names = [files.write(draw, columns, draw.choice(("csv", "parquet", "jsonl")), "a")]
+    if draw.chance(0.4):
+        names.append(files.write(draw, rows.another(draw, columns), "parquet", "b"))
+    place = _place(columns, *names)
+    command = draw.choice(DEEP)
+    given = ["--metrics", expressions.metrics(draw)] if command in METERED and draw.chance(0.5) else []
+    return Made(place, [*given, *options(draw, command, place, most=5)], command)
+
+
+def _epochs(draw: Draw, store: Store) -> Made:
+    """Folders of a file each epoch."""
+    draw.calm = draw.chance(0.7)
+    columns = rows.rows(draw)
+    for epoch in range(draw.choice((1, 2, 3, 4))):
+        own = rows.another(draw, columns) if draw.chance(0.95) else rows.rows(draw)
+        for part in draw.choice((("val",), ("val",), ("val", "test"))):
+            files.write(draw, own, "parquet", f"{part}/{epoch:02}{draw.choice(('', '', '', 'x'))}")
+    val = sorted(str(path.relative_to(draw.folder)) for path in (draw.folder / "val").iterdir())
+    command = draw.choice(("plot", "plot", "compare", "compare", "evaluate", "check"))
+    place = _place(columns, *val)
+    chosen = ["--select", draw.choice(("log_loss", "accuracy,brier", expressions.metric(draw)))]
+    given: dict[str, list[str]] = {
+        "plot": ["--figure", "epochs", *(chosen if draw.chance(0.5) else [])],
+        "compare": [*val[2:], *chosen, *(["--report-on", "test/*"] if draw.chance(0.4) else [])],
+        "evaluate": ["--sort", expressions.metric(draw)],
+    }
+    return Made(place, [*given.get(command, []), *options(draw, command, place, most=3)], command)
+
+
+def _addresses(draw: Draw, store: Store) -> Made:
+    """Names of files that are addresses; nobody listens at those of the web."""
+    place = _sound(draw)
+    name = "".join(draw.choice(part) for part in ADDRESS).replace("HERE", str(draw.folder))
+    command = draw.choice(("evaluate", "evaluate", "inspect", "plot", "compare"))
+    beside = options(draw, command, place, most=1)
+    given = draw.choice(([], [], ["--labels", name], ["--costs", name], ["--html", name], ["-o", name]))
+    draw.outputs += ["made", name.rpartition("://")[2].removeprefix(f"{draw.folder}/")]
+    return Made(Place([name, *place.files], place.columns, place.classes), [*given, *beside], command)
+
+
+METERED = ("evaluate", "compare", "plot", "benchmark")
+ADDRESS = (
+    ("http://", "https://", "memory://", "file://", "zip://", "data://", "reference://", "simplecache::", "s3://",
+     "ftp://", "tar://", "x://", "://", "HTTP://", "filecache::file://", "dir://", "local://", "generic://"),
+    ("127.0.0.1:1", "[::1", "user:secret@127.0.0.1:1", "HERE", "127.0.0.1:99999", "", "t.csv::file://HERE/t.csv"),
+    ("/", "", "/../"),
+    ("t.csv", "made/x.csv", "*.csv", "t.csv?key=secret", "%00", "%2e%2e/t.csv", "", "[", "é"),
+)  # fmt: skip
+
+
+def _archives(draw: Draw, store: Store) -> Made:
+    """Archives of many arrays, of which some fit to each other."""
+    columns = tables.table(draw, calm=True)
+    values, labels = files.matrix(columns), files.labels_of(columns)
+    names = (
+        "scores",
+        "probs",
+        "logits",
+        "labels",
+        "y",
+        "y_test",
+        "classes",
+        "weights",
+        "val_probs",
+        "test/probs",
+    )
+    made = (
+        values, values, values.T, values[:, :1], values[..., None], values[None], labels, labels,
+        np.eye(3)[labels % 3] if labels.dtype.kind in "iu" else labels, np.array("text"), values > 0.5,
+        np.array(3.0), np.ones(len(values)), np.abs(values) > 0.1, np.zeros((0, 3)), np.arange(5),
+    )  # fmt: skip
+    arrays = {draw.choice(names): draw.choice(made) for _ in range(draw.choice((1, 2, 3, 6)))}
+    arrays |= {"scores": values, "labels": labels} if draw.chance(0.5) else {}
+    with io.BytesIO() as file:
+        np.savez(file, **arrays)
+        draw.put("t.npz", file.getvalue())
+    given = [
+        f"--{draw.choice(('scores', 'labels', 'weights', 'classes'))}",
+        draw.choice((*names, draw.name())),
+    ]
+    place = Place(["t.npz"], list(arrays), [str(n) for n in range(values.shape[1])], len(values))
+    return Made(place, given if draw.chance(0.4) else [])
 
 
 def _simulation(draw: Draw, store: Store) -> Made:
@@ -200,6 +294,11 @@ KINDS: dict[str, Callable[[Draw, Store], Made]] = {
     "npz heads": _head(heads.npz_file, ".npz"),
     "safetensors heads": _head(heads.safetensors_file, ".safetensors"),
     "options": _options,
+    "rows": _rows,
+    "more rows": _rows,
+    "epochs": _epochs,
+    "addresses": _addresses,
+    "archives": _archives,
     "simulations": _simulation,
     "expressions": _expressions,
     "side files": _side_files,

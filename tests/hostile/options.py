@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from calcli.cli.main import app
 from tests.hostile import expressions
 from tests.hostile.drawing import Draw, text_of
+from tests.hostile.rows import FOR_OPTION
 from tests.hostile.sidefiles import labels_file, side_file
 
 CLUSTER = ("--engine", "--scheduler")  # would start processes or call others
@@ -109,6 +110,8 @@ def _given(draw: Draw, command: str, one: Declared, place: Place) -> list[str]:
     if one.is_flag:
         return [one.off if one.off and draw.chance(0.5) else one.name]
     value = _value(draw, command, one, place)
+    if (command, one.name) == ("check", "--policy"):
+        draw.outputs.append(value)  # which --init writes
     return [f"{one.name}={value}"] if draw.chance(0.2) else [one.name, value]
 
 
@@ -122,6 +125,9 @@ def _value(draw: Draw, command: str, one: Declared, place: Place) -> str:
         return draw.choice(
             ("1", "2", "3", "5") if draw.chance(0.8) else ("10,20", "0", "-1", "x", "1.5", "nan")
         )
+    column = FOR_OPTION.get(one.name)
+    if column in place.columns and draw.chance(0.7):
+        return str(column)
     if one.is_whole:
         return draw.choice(
             ("0", "1", "2", "3", "7", "20") if draw.chance(0.8) else ("-1", "-2", "99", draw.number())

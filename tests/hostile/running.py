@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -197,9 +198,12 @@ def _call(case: Case, folder: Path, watch: _Watch) -> int:
         "LC_ALL": "C.UTF-8", "MPLCONFIGDIR": os.environ["MPLCONFIGDIR"], **case.environment,
     }  # fmt: skip
     tempfile.tempdir = None  # that of this process is not that of the case
+    known = set(weakref.finalize._registry)  # type: ignore[attr-defined]
     with watch.over(folder):
         status = call(case.arguments, str(folder / "work"), environment)
         util._run_finalizers()  # as at the end of a process: what multiprocessing put away in folders
+        for one in set(weakref.finalize._registry) - known:  # type: ignore[attr-defined]
+            one()
     return status
 
 

@@ -20,7 +20,8 @@ INTERNALS = re.compile(r"bug in calcli|Traceback \(most|\w+Warning: |object at 0
 MEMORY = re.compile(
     r"not enough memory|bad_alloc|MemoryError|Cannot allocate|malloc of size|out of memory", re.I
 )
-MARKUP = re.compile(r"<script>planted|<img src=x|(?<!\\)\]\(http://planted|href=\W?https?://planted", re.I)
+TAGS = re.compile(r"<script>planted|<img src=x|href=\W?https?://planted", re.I)
+MARKUP = re.compile(TAGS.pattern + r"|(?<!\\)\]\(http://planted", re.I)  # of Markdown
 JUDGES = ("evaluate", "check")  # what may end with status 1, or with 2 and a report of what could be read
 DATA = ("apply", "simulate")  # what writes data to standard output, as they are
 REMARK = "calcli: "
@@ -150,8 +151,9 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
         stored = ended.after.get(name)
         if not name.endswith((".html", ".md")) or not stored:
             continue
-        text = _unescaped(stored[0].decode()) if name.endswith(".md") else stored[0].decode()
-        if found := MARKUP.search(text):
+        is_markdown = name.endswith(".md")
+        text = _unescaped(stored[0].decode()) if is_markdown else stored[0].decode()
+        if found := (MARKUP if is_markdown else TAGS).search(text):
             yield f"markup in {name}: {text[max(0, found.start() - 40) :][:150]!r}"
 
 

@@ -196,3 +196,20 @@ def test_logits_of_masked_classes_that_are_right_have_losses_without_interval(tm
 def test_names_within_fields_of_json_lines_that_are_not_utf_8(scores, tmp_path):
     (tmp_path / "t.jsonl").write_bytes(b'{"label": "b", "scores": ' + scores + b"}\n")
     refused(tmp_path / "t.jsonl", "t.jsonl is not a complete and valid file of JSON lines: 'utf-8' codec")
+
+
+@pytest.mark.parametrize(
+    "prediction",
+    [
+        {"classes": ["0", "1"], "scores": [[0.5], [0.5]]},
+        [{"label": "0", "score": [0.5]}, {"label": "1", "score": [0.5]}],
+    ],
+)
+def test_pairs_of_classes_and_lists(prediction, tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps([{"label": "0", "prediction": prediction}] * 3))
+    refused(tmp_path / "t.json", "t.json")
+
+
+def test_ranks_of_text_beside_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("y,prob_0,prob_1,index_0,index_1\n0,0.7,0.3,0,1\n1,0.6,0.4,1,x\n")
+    refused(tmp_path / "t.csv", "index_0 names classes by numbers, and index_1 by text; expected the same")

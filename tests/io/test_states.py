@@ -101,6 +101,8 @@ CHANGES = {  # found by tests/hostile
     "hits that are no flags": array("rows/columns/hit", lambda zeros: zeros),
     "confidences of 2": array("rows/columns/confidence", lambda zeros: zeros + 2),
     "losses that are no numbers": array("rows/columns/log_loss", lambda zeros: zeros + np.nan),
+    "losses below 0": array("rows/columns/log_loss", lambda zeros: zeros - 2.21),
+    "confidences that are flags": array("rows/columns/confidence", lambda zeros: zeros > 0),
     "complex losses": array("rows/columns/brier", lambda zeros: zeros + 1j),
     "text": array("rows/columns/brier", lambda zeros: zeros.astype("U8")),
     "fewer rows than its parts": lambda head, members: head["parts"][0].update(rows=299),

@@ -194,7 +194,7 @@ def swapped_sums(
     as_they_are = np.repeat([[1.0, 0.0]], [len(baseline), len(candidate)], axis=1)
     parts = [
         differences(memberships(size, len(baseline), len(candidate), rng, paired))
-        for size in batch_sizes(draws, len(flat), MEMBERSHIPS)
+        for size in batch_sizes(draws, max(flat.shape), MEMBERSHIPS)
     ]
     return Swapped(float(differences(as_they_are)[0]), np.concatenate(parts))
 

@@ -72,7 +72,8 @@ def area_influences(
     """
     areas = []
     influence = np.zeros(len(labels))
-    for k, score in enumerate(probs):
+    for k in np.unique(labels).tolist():
+        score = probs[k]
         order = np.argsort(score)
         outcome = (labels == k)[order]
         ends = np.flatnonzero(is_run_end(score[order])) + 1

@@ -25,7 +25,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if _is_list(kind) and pa.types.is_struct(kind.value_type):
         inner = kind.value_type
         deeper = inner.num_fields == 1 and pa.types.is_struct(inner.field(0).type)
-        parts = _parts(inner.field(0).type if deeper else inner)
+        parts = _parts({one.name: one.type for one in (inner.field(0).type if deeper else inner)})
         if parts is None:
             return None
 
@@ -35,7 +35,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
             return _relisted(lists, flat.field(part))
 
     elif pa.types.is_struct(kind) and all(_is_list(one.type) for one in kind):
-        parts = _parts(kind)
+        parts = _parts({one.name: one.type.value_type for one in kind})
         if parts is None:
             return None
 
@@ -62,9 +62,9 @@ def _is_list(kind: Any) -> bool:
     return pa.types.is_list(kind) or pa.types.is_large_list(kind)
 
 
-def _parts(kind: Any) -> tuple[str, str] | None:
-    """Return the fields of class and score in a struct, if it has one of each."""
-    names = [one.name for one in kind]
+def _parts(fields: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the fields of class and score among those of single values, if there is one of each."""
+    names = [name for name, kind in fields.items() if not pa.types.is_nested(kind)]
     label = [name for name in names if LABEL.fullmatch(plain(name))]
     score = [name for name in names if SCORE.fullmatch(plain(name))]
     return (label[0], score[0]) if label and len(score) == 1 else None
