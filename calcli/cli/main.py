@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -35,6 +36,7 @@ from calcli.io.secrets import without_secrets
 DEBUG = "CALCLI_DEBUG"
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+COLLECTED = 10_000  # objects before garbage is looked for: modules that load make many, but no garbage
 EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong."
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
 
@@ -82,6 +84,7 @@ def run() -> None:
     """
     # blocks are small enough for the cache: more threads would wait for each other, at full load
     os.environ.setdefault(BLAS_THREADS, "1")
+    gc.set_threshold(COLLECTED)
     open_streams()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)

@@ -83,7 +83,7 @@ def t_quantile(p: float, freedom: float) -> float:
         density = math.exp(log_front - (freedom + 1) / 2 * math.log1p(t * t / freedom))
         step = (t_upper(t, freedom) - (1 - p)) / density
         t += step
-        if abs(step) <= 1e-13 * max(1, t):
+        if step <= 1e-13 * max(1, t):  # or downwards, as rounding errors lead
             break
     return t
 
