@@ -90,6 +90,7 @@ def run() -> None:
         signal.signal(number, _end)
     if not os.environ.get(DEBUG):
         warnings.simplefilter("ignore", RuntimeWarning)  # of numpy: what is infinite is told in the results
+        sys.unraisablehook = lambda _: None  # what fails while it is thrown away, after all was told
     sys.exit(status_of(sys.argv[1:]))
 
 

@@ -57,10 +57,10 @@ def silence(stream: TextIO | None = None) -> None:
 
 
 def remark(text: str) -> None:
-    """Tell the user something beside the results; the exit status stays what it is if nobody reads on."""
+    """Tell the user something beside the results; the exit status stays what it is if that cannot be told."""
     try:
         print(f"calcli: {plain(text)}", file=sys.stderr, flush=True)
-    except BrokenPipeError:
+    except OSError:  # nobody reads on, or a full disk
         silence(sys.stderr)
 
 

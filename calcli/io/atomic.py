@@ -193,7 +193,12 @@ def _make(folder: Path, made: ExitStack) -> None:
     missing = [part for part in (folder, *folder.parents) if not part.is_dir()]
     for part in reversed(missing):
         part.mkdir(exist_ok=True)
-        made.callback(part.rmdir)
+        made.callback(_remove_if_empty, part)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):  # some of the files are there already, and whole
+        folder.rmdir()
 
 
 def _move(filled: Path, path: Path, made: ExitStack) -> None:

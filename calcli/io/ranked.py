@@ -213,6 +213,11 @@ def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str,
         if not missing:
             names = tuple(group[suffix] for suffix in suffixes)
             _refuse_text_beside_numbers(names, by_name[stem], table)
+            if len(names) == 1 and not lists:
+                raise InputError(
+                    f"{table.place.name}: {names[0]} names the class of {roles.scores[0]}, the only score of "
+                    "a row; expected the scores of all classes, as those of the others are not known"
+                )
             return names
         if len(missing) < len(suffixes):
             raise InputError(

@@ -54,7 +54,9 @@ def path_of(path: str | Path | Remote) -> AnyPath:
         return Path(path)
     scheme, _, rest = str(path).partition("://")
     if scheme.lower() in ("file", "local"):
-        return Path(unquote(rest))
+        if "\0" in (found := unquote(rest)):
+            raise UsageError(f"{path}: no file has a NUL in its name")
+        return Path(found)
     return Remote(without_secrets(str(path)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import signal
 
@@ -43,6 +45,23 @@ def closed(number: int) -> int:
 def test_closed_streams():
     """What cannot be written is told; nobody misses what is said to nobody."""
     assert [closed(number) for number in range(3)] == [0, 2, 0]
+
+
+def test_what_cannot_be_said_for_want_of_room_changes_nothing(tmp_path, monkeypatch):
+    class Full(io.FileIO):
+        def write(self, content):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    own = os.dup(2)
+    try:
+        with io.TextIOWrapper(io.BufferedWriter(Full(tmp_path / "err", "w"))) as stream:
+            monkeypatch.setattr(output.sys, "stderr", stream)
+            monkeypatch.setattr(Full, "fileno", lambda self: 2)
+            assert main.status_of(["evaluate", str(tmp_path / "missing.csv")]) == 2
+            monkeypatch.setattr(Full, "write", lambda self, content: len(content))
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -174,7 +174,7 @@ def verdicts(stage: Stage, kind: str, before: dict[str, bytes | None], ended: En
     if kind == "memory limit" and ended.status in ABORTS:
         return
     if ended.status not in expected:
-        yield f"status {ended.status}"
+        yield f"status {ended.status}, {ended.said[-300:]!r}"
     if ended.status == 0 and kind == "read-only":
         yield "nothing was written, and nobody was told"
     elif ended.status == 0 and kind != "changing file" and ended.files != before | stage.made:

@@ -148,7 +148,7 @@ def _addresses(draw: Draw, store: Store) -> Made:
     command = draw.choice(("evaluate", "evaluate", "inspect", "plot", "compare"))
     beside = options(draw, command, place, most=1)
     given = draw.choice(([], [], ["--labels", name], ["--costs", name], ["--html", name], ["-o", name]))
-    draw.outputs += ["made", name.rpartition("://")[2].removeprefix(f"{draw.folder}/")]
+    draw.outputs += ["made", name, name.rpartition("://")[2].removeprefix(f"{draw.folder}/")]
     return Made(Place([name, *place.files], place.columns, place.classes), [*given, *beside], command)
 
 

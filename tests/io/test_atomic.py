@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 from calcli.core.language.errors import InputError
-from calcli.io.atomic import atomic_path
+from calcli.io import atomic
+from calcli.io.atomic import atomic_path, filled_folder
 from calcli.io.frames import to_frame
 from calcli.report.hashing import sha256
 
@@ -238,6 +239,26 @@ def test_a_file_that_standard_output_goes_to_is_refused(tmp_path):
             done = subprocess.run(code, stdout=out, stderr=subprocess.PIPE, text=True)
         assert f"InputError: {name} is where standard output goes; expected a file of its own" in done.stderr
     assert list(tmp_path.iterdir()) == [log]
+
+
+def test_a_run_that_ends_between_files_of_a_folder_leaves_whole_ones(tmp_path, monkeypatch):
+    def fill():
+        with filled_folder(tmp_path / "new" / "figures") as filled:
+            for name in ("a.png", "b.png"):
+                (filled / name).write_text("whole")
+
+    moved, replace = [], atomic.Path.replace
+
+    def end(path, target):
+        if moved:
+            raise SystemExit(143)
+        moved.append(replace(path, target))
+
+    monkeypatch.setattr(atomic.Path, "replace", end)
+    with pytest.raises(SystemExit, match="143"):
+        fill()
+    (left,) = (tmp_path / "new" / "figures").iterdir()
+    assert left.read_text() == "whole"
 
 
 def test_hash_is_that_of_sha256sum(tmp_path):

@@ -213,3 +213,19 @@ def test_pairs_of_classes_and_lists(prediction, tmp_path):
 def test_ranks_of_text_beside_numbers(tmp_path):
     (tmp_path / "t.csv").write_text("y,prob_0,prob_1,index_0,index_1\n0,0.7,0.3,0,1\n1,0.6,0.4,1,x\n")
     refused(tmp_path / "t.csv", "index_0 names classes by numbers, and index_1 by text; expected the same")
+
+
+@pytest.mark.parametrize("ranks", ["0,0", "0,1", "a,b"])
+def test_ranks_of_one_score(ranks, tmp_path):
+    lines = [f"{rank},0.9,{rank}" for rank in ranks.split(",")]
+    (tmp_path / "t.csv").write_text("\n".join(["y,prob_0,index_0", *lines]) + "\n")
+    refused(tmp_path / "t.csv", "index_0 names the class of prob_0, the only score of a row")
+
+
+def test_addresses_with_nul():
+    refused("file:///tmp/%00", "file:///tmp/%00: no file has a NUL in its name")
+
+
+def test_headings_of_several_lines_in_other_encodings(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b'label,"prob\n_a","prob_\xe9"\na,0.5,0.5\n')
+    refused(tmp_path / "t.csv", "the line of headings is not text in UTF-8")

@@ -49,6 +49,7 @@ def open_file(path: AnyPath, name: str) -> Table:
             except pa.ArrowInvalid:
                 _refuse_ragged(path, name, delimiter)
                 raise
+    _refuse_names(found.schema, name)
     for column in found.schema:
         if pa.types.is_binary(column.type):
             raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
@@ -68,6 +69,7 @@ def open_stream(path: AnyPath, name: str, *, as_text: bool) -> Table:
     """Look at a file that is to be passed on; see `CsvStream`."""
     delimiter = _delimiter(path, name)
     with arrow_errors(name, "CSV file"), _open(path, delimiter) as reader:
+        _refuse_names(reader.schema, name)
         return CsvStream(path, name, as_text, reader.schema, delimiter)
 
 
@@ -194,6 +196,14 @@ def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
                 f"{name}: the fields are separated by {word}, expected {SEPARATORS[delimiter]}; save them "
                 "with commas as .csv or with tabs as .tsv, and numbers with decimal points"
             )
+
+
+def _refuse_names(schema: Any, name: str) -> None:
+    """Raise an InputError if a name is not in UTF-8, as in headings of several lines."""
+    try:
+        schema.names  # noqa: B018
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: the line of headings {NOT_UTF8}") from error
 
 
 def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
