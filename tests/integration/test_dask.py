@@ -152,19 +152,40 @@ def test_faults_are_one_sentence(run, parts, tmp_path):
         gather(in_pieces(parts, ReadOptions()), partial(deadly, **HOW), lambda done: None)
 
 
-def test_an_interrupt_leaves_no_logs(parts):
-    command = [sys.executable, "-m", "calcli", "evaluate", str(Path(parts[0]).parent), "--engine", "dask"]
+@pytest.mark.parametrize(
+    ("command", "seconds"),
+    [
+        (["evaluate"], 0.3),  # while the processes start
+        (["fit", "-m", "temperature", "-o"], 0.3),
+        (["fit", "-m", "vector", "-o"], 2.5),  # in a pass of many
+    ],
+)
+def test_an_interrupt_leaves_no_logs(tmp_path, command, seconds):
+    rng = np.random.default_rng(0)
+    for number in range(200):
+        table = {f"logit_{k}": rng.normal(size=300) for k in range(3)}
+        pq.write_table(
+            pa.table({"label": rng.integers(0, 3, 300), **table}), tmp_path / f"part-{number}.parquet"
+        )
+    target = [str(tmp_path / "cal.json")] if command[-1] == "-o" else []
+    words = [*command, *target, str(tmp_path), "--engine", "dask"]
     running = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-m", "calcli", *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     for _ in range(600):
         if running.poll() is not None or len(psutil.Process(running.pid).children()) > 1:
             break
         time.sleep(0.05)
-    time.sleep(0.3)
+    time.sleep(seconds)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does
     out, said = running.communicate(timeout=60)
     assert (running.returncode, out, said) == (130, "", "")
+    assert not (tmp_path / "cal.json").exists()
 
 
 @pytest.mark.parametrize("method", ["temperature", "vector"])
