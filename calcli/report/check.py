@@ -191,6 +191,9 @@ def _number(value: float) -> str:
 def _notes(one: Checked) -> Iterator[str]:
     yield from (f"WARNING: {warning}." for warning in one.warnings)
     yield from one.notes
+    if sampled := {outcome.rule.call.asked: outcome.rows for outcome in one.outcomes if outcome.rows}:
+        rows = " or ".join(f"{rows:,}" for rows in dict.fromkeys(sampled.values()))
+        yield f"{', '.join(sampled)}: from {rows} rows, chosen at random."
     titles: dict[str, list[str]] = {}  # what keeps several rules from being judged is said once
     for outcome in one.outcomes:
         if outcome.result != "passed" or outcome.left < 0:  # passed beyond the limit, by chance
@@ -226,6 +229,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         **{key: None if math.isnan(value) else value for key, value in numbers.items()},
         "result": outcome.result,
         "reason": outcome.reason,
+        **({"sampled_rows": outcome.rows} if outcome.rows else {}),
         "signature": outcome.signature,
     }
 

@@ -246,6 +246,7 @@ def _notes(
     notes += assumed_bins(one.call for one in every)
     if any(not (family.proves or family.beside_null) for family in families):
         notes.append(WITHOUT_INTERVAL)
+    notes += _of_samples(every, comparisons)
     verdicts = {one.verdict for one in every}
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
     if idle := dict.fromkeys(one.call.asked for one in every if one.margin and one.interval is None):
@@ -258,6 +259,18 @@ def _notes(
         if infinite := summary.infinite_log_loss:
             notes.append(f"{name}: {counted(infinite.rows, 'row')} of infinite log-loss.")
     return notes
+
+
+def _of_samples(every: Sequence[Difference], comparisons: Sequence[Comparison]) -> list[str]:
+    sizes = [rows for one in every for rows in one.rows]
+    if not sizes:
+        return []
+    names = ", ".join(dict.fromkeys(one.call.asked for one in every if one.rows))
+    rows = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
+    apart = (
+        ", not the same ones, so that they are compared unpaired" if any(o.apart for o in comparisons) else ""
+    )
+    return [f"{names}: from {rows} rows of each, chosen at random{apart}."]
 
 
 def signed(found: Difference) -> str:
@@ -381,5 +394,6 @@ def difference_object(found: Difference) -> dict[str, Any]:
         "corrected_p": found.corrected_p,
         "margin": found.margin,
         "verdict": found.verdict,
+        **({"sampled_rows": list(found.rows)} if found.rows else {}),
         "signature": found.signature,
     }

@@ -176,6 +176,33 @@ def test_what_needs_rows_is_compared_on_the_samples(monkeypatch):
         assert found[name].p_value == pytest.approx(expected[name].p_value, abs=1e-6)
 
 
+def test_samples_of_other_partitions_are_compared_unpaired_and_told(monkeypatch):
+    monkeypatch.setattr(sample, "MOST", 1000)
+
+    def merged(scale, cut, **run):
+        logits, labels = drawn(24_000, scale)
+        parts = [(first, slice(first, last)) for first, last in ((0, cut), (cut, 24_000))]
+        states = [
+            calcli.State.of(logits[own], labels[own], **({**run, "first_row": first} if run else {}))
+            for first, own in parts
+        ]
+        return states[0].merge(states[1])
+
+    names = ("log_loss", "relative_calibration_loss")
+    apart = calcli.compare(merged(1, 5_000), merged(3, 9_000), metrics=names)
+    alike = calcli.compare(merged(1, 5_000, run="july"), merged(3, 9_000, run="july"), metrics=names)
+    for found, words in ((apart, "not the same ones"), (alike, "chosen at random")):
+        assert found.paired
+        assert found.comparisons[0].apart == (found is apart)
+        signature = found.comparisons[0].differences[0][names[1]].signature
+        assert "|rows:" in signature
+        assert ("unpaired" in signature) == (found is apart)
+        assert words in " ".join(" ".join(table.notes) for table in found.tables())
+    rules = {"rules": [{"metric": name, "max": 9} for name in names]}
+    (judged,) = calcli.check(merged(1, 5_000), rules).files
+    assert [outcome.rows for outcome in judged.outcomes] == [None, 1000]
+
+
 def sliced(rows, n, scale=1.0, **more):
     rng = np.random.default_rng(3)
     logits = np.round(rng.normal(size=(n, 3)), 2)

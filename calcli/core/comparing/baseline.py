@@ -52,11 +52,14 @@ class Baseline:
         The candidate; if paired, the rows that the reference has too, in its order.
     paired
         Whether row i is the same case in both.
+    unlike
+        Why states are not paired, if they were to be.
     """
 
     reference: Predictions | StoredReport
     candidate: Predictions
     paired: bool
+    unlike: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,9 @@ class Against:
             metrics = tuple(dict.fromkeys(rule.call.asked for rule in policy.rules))
             settings = replace(policy.settings, metrics=metrics)
             reference, predictions = as_states([reference, predictions], settings, how.key)
-            if not how.paired and not reference.has_rows and unlike_rows([reference, predictions]):
-                return Baseline(reference, predictions, paired=False)
+            states = how.pairs and not how.paired and not reference.has_rows
+            if states and (unlike := unlike_rows([reference, predictions])):
+                return Baseline(reference, predictions, paired=False, unlike=unlike)
         if isinstance(reference, StoredReport) or not how.pairs:
             return Baseline(reference, predictions, paired=False)
         columns = {rule.part.partition("=")[0] for rule in policy.rules if rule.part}

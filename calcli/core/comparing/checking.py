@@ -121,7 +121,10 @@ def _notes(baseline: Baseline | None) -> tuple[str, ...]:
             f"The baseline {baseline.reference.path} is a report: it holds no rows to pair, so only "
             "large differences can be proven.",
         )
-    return ("Unpaired: the baseline holds other cases, so only large differences can be proven.",)
+    other = (
+        f", as {baseline.unlike}: only" if baseline.unlike else ": the baseline holds other cases, so only"
+    )
+    return (f"Unpaired{other} large differences can be proven.",)
 
 
 class _Judge:
@@ -156,6 +159,9 @@ class _Judge:
     def outcome(self, rule: Rule) -> Outcome:
         """Judge one rule; one that tests for "worse" passes with its p-value, to be corrected."""
         estimate = self._estimates[str(rule.call)]
+        return replace(self._outcome(rule, estimate), rows=estimate.rows)
+
+    def _outcome(self, rule: Rule, estimate: Estimate) -> Outcome:
         if reason := self._too_few(rule, estimate):
             return Outcome(rule, "not judged", reason, few=bool(rule.part))
         if math.isnan(estimate.value):

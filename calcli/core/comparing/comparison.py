@@ -55,6 +55,8 @@ class Difference:
         At the level of the interval.
     signature
         Everything the difference depends on, in one line.
+    rows
+        How many rows of each system the values come from, where these are samples.
     """
 
     call: MetricExpression
@@ -67,6 +69,7 @@ class Difference:
     verdict: Verdict
     signature: str
     no_interval: str = ""
+    rows: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.call}: {self.baseline:.4g} to {self.candidate:.4g}, {self.verdict}>"
@@ -121,6 +124,8 @@ class Comparison:
         Accuracy of the best system minus that of the most accurate one; None where accuracy was not computed.
     most_accurate
         The number of that system.
+    apart
+        Whether samples of paired systems are of different rows, and what they tell is compared unpaired.
     """
 
     part: Slice | None
@@ -130,6 +135,7 @@ class Comparison:
     ranked_by: MetricExpression
     accuracy_cost: Difference | None = field(repr=False)
     most_accurate: int
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -253,6 +259,7 @@ def difference(
     evidence: Evidence,
     settings: Settings,
     margin: float = 0,
+    rows: tuple[int, ...] = (),
 ) -> Difference:
     """Return a difference with its interval, p-value and verdict."""
     if math.isnan(candidate - baseline):  # both infinite, or undefined
@@ -260,9 +267,10 @@ def difference(
     interval, p_value, reason = evidence.interval(settings.level), evidence.p_value(), evidence.no_interval
     if interval is not None and not interval.contains(candidate - baseline):
         interval, reason = None, BIASED
-    signature = f"{call}|difference|{evidence.method}|seed:{settings.seed}|version:{__version__}"
+    of = f"|rows:{'+'.join(map(str, dict.fromkeys(rows)))}" if rows else ""
+    signature = f"{call}|difference{of}|{evidence.method}|seed:{settings.seed}|version:{__version__}"
     found = Difference(
-        call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature, reason
+        call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature, reason, rows
     )
     return replace(found, verdict=_verdict(found, settings.level))
 
@@ -322,7 +330,7 @@ def _compared(
         top = int(np.argmax(values)) if values[best] < max(values) else best
         cost = _between(contest, accuracy, top, best)
     summaries = tuple(evaluation.summary for evaluation in contest.evaluations)
-    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top)
+    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top, contest.apart)
 
 
 def _between(
@@ -330,7 +338,9 @@ def _between(
 ) -> Difference:
     values = contest.values(call)
     evidence = contest.evidence(call, first, second)
-    return difference(call, values[first], values[second], evidence, contest.settings, margin)
+    sizes = contest.sampled_rows(call)
+    rows = (sizes[first], sizes[second]) if sizes else ()
+    return difference(call, values[first], values[second], evidence, contest.settings, margin, rows)
 
 
 def rank(contest: Contest, call: MetricExpression, level: float) -> list[Ranked]:

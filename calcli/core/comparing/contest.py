@@ -22,6 +22,7 @@ from calcli.core.evaluating.families.base import Entrant, Match, System
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.sampling import rows_of_sample
+from calcli.core.evaluating.usual import is_sampled
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
@@ -71,14 +72,14 @@ class Contest:
         units = [
             Units.of(one.n_rows, one.column_if(settings.cluster)) for one in predictions if settings.draws
         ]
-        done = 0
+        done, sampled = 0, any(is_sampled(one, settings) for one in predictions)
         for number, system in enumerate(predictions):
             own, counting = (
                 settings if number == judged else replace(settings, draws=0),
                 _counting_on(watch, done),
             )
             units_for = partial(_dealt, units, number) if settings.draws else None
-            measured = measure(system, own, counting, units_for=units_for)
+            measured = measure(system, own, counting, units_for=units_for, sampled=sampled)
             asked = own if number == judged else replace(own, no_intervals=True)
             evaluation = assess(measured, asked, test_classes=False)
             self.evaluations.append(evaluation)
@@ -110,8 +111,19 @@ class Contest:
             return self._of_samples.variance(call, system)
         return FAMILIES[call.entry.family].variance(call, self._systems[system])
 
+    def sampled_rows(self, call: MetricExpression) -> tuple[int, ...]:
+        """Return how many rows of each system a metric comes from; none if it comes from all."""
+        every = [one.estimates[str(call)].rows for one in self.evaluations if str(call) in one.estimates]
+        sizes = zip(every, self.evaluations, strict=False)
+        return tuple(rows or one.predictions.n_rows for rows, one in sizes) if any(every) else ()
+
+    @property
+    def apart(self) -> bool:
+        """Whether samples of paired systems are of different rows, and their metrics compared unpaired."""
+        return self._paired and any(map(self._is_sampled, self.calls)) and not self._of_samples._paired
+
     def _is_sampled(self, call: MetricExpression) -> bool:
-        """Tell whether a metric is told by samples of the rows that states have."""
+        """Tell whether a metric is told by samples of the rows."""
         return any(str(call) in measured.deferred for measured in self._samples.values())
 
     @cached_property

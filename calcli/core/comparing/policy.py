@@ -246,6 +246,8 @@ class Outcome:
         What the value depends on.
     few
         Whether it was not judged because too few rows are in its slice.
+    rows
+        How many rows the value comes from, if these are a sample.
     """
 
     rule: Rule
@@ -258,6 +260,7 @@ class Outcome:
     p_value: float = float("nan")
     signature: str = ""
     few: bool = False
+    rows: int | None = None
 
     def __repr__(self) -> str:
         return f"<Outcome {self.result}: {self.reason}>"

@@ -29,7 +29,7 @@ from calcli.core.evaluating.results import (
     ReliabilityBin,
     Summary,
 )
-from calcli.core.evaluating.sampling import SampledRows, needs_rows, of_sample
+from calcli.core.evaluating.sampling import SampledRows, needs_rows, of_sample, rows_of_sample
 from calcli.core.evaluating.stored import StoredMeasurements
 from calcli.core.evaluating.usual import default_metrics, gap_of, is_sampled
 from calcli.core.language.answers import refuse_classes
@@ -73,11 +73,12 @@ def evaluate(
     """
     settings = settings or Settings()
     sampled = companions in (None, Companions()) and is_sampled(predictions, settings)
-    if sampled and (sums := summed(predictions, settings, watch, looks.lenses)):
+    redrawn = settings.test or settings.sd or settings.resample_predictions  # which takes the rows
+    if sampled and not redrawn and (sums := summed(predictions, settings, watch, looks.lenses)):
         with suppress(NeedsRows):
             return assess(sums, settings, test_classes)
     measured = measure(predictions, settings, watch, companions, looks=looks, sampled=sampled)
-    return _resampled(assess(measured, settings, test_classes))
+    return _resampled(assess(measured, settings, test_classes), measured)
 
 
 def values(predictions: Predictions, settings: Settings) -> tuple[Predictions, dict[str, float]]:
@@ -240,8 +241,11 @@ def _findings(
     return Findings.joined(parts), [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()]
 
 
-def _resampled(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation with what has to compute metrics on resampled rows, if it is asked for."""
+def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
+    """Return the evaluation with what has to compute metrics on resampled rows, if it is asked for.
+
+    What comes from a sample of the rows is computed on resamples of these.
+    """
     settings, found = evaluation.settings, dict(evaluation.estimates)
     plain = replace(
         settings,
@@ -262,10 +266,12 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
     errors = {name: e for name, e in found.items() if _is_redrawn(e)}
     rng = generator(settings.seed, Stream.RESAMPLED_PREDICTIONS)
     if settings.resample_predictions:
-        tested = {name: e.value for name, e in errors.items() if e.if_calibrated is not None}
-        nulls = resampled_nulls(evaluation.predictions, values_of(tested), tested, settings.draws, rng)
-        for name, null in nulls.items():
-            found[name] = replace(found[name], if_calibrated=null)
+        for rows, names in _rows_behind(
+            evaluation, measured, [name for name, e in errors.items() if e.if_calibrated is not None]
+        ):
+            tested = {name: errors[name].value for name in names}
+            for name, null in resampled_nulls(rows, values_of(tested), tested, settings.draws, rng).items():
+                found[name] = replace(found[name], if_calibrated=null)
     if settings.test and settings.draws and evaluation.posteriors is not None:
         tested = {name: e.value for name, e in errors.items() if not np.isnan(e.value)}
         rows, known = evaluation.predictions, evaluation.posteriors
@@ -275,14 +281,25 @@ def _resampled(evaluation: Evaluation) -> Evaluation:
         )
         for name, null in given.items():
             found[name] = replace(found[name], if_given=null)
-    repeated = [name for name, e in found.items() if not (e.call.entry.family.fits or e.call.trains_bins)]
-    if settings.sd and repeated:
-        rows = evaluation.predictions
-        units = Units.of(rows.n_rows, rows.column_if(settings.cluster))
+    if settings.sd:
+        repeated = [name for name, e in found.items() if not (e.call.entry.family.fits or e.call.trains_bins)]
         rng = generator(settings.seed, Stream.SPREAD)
-        for name, sd in bootstrap_sd(rows, values_of(repeated), rng, units).items():
-            found[name] = replace(found[name], sd=sd)
+        for rows, names in _rows_behind(evaluation, measured, repeated):
+            units = Units.of(rows.n_rows, rows.column_if(settings.cluster))
+            for name, sd in bootstrap_sd(rows, values_of(names), rng, units).items():
+                found[name] = replace(found[name], sd=sd)
     return replace(evaluation, summary=replace(evaluation.summary, estimates=found))
+
+
+def _rows_behind(
+    evaluation: Evaluation, measured: Measurements, names: Sequence[str]
+) -> Iterator[tuple[Predictions, list[str]]]:
+    """Yield all rows and the estimates that come from them, and a sample and those that come from it."""
+    few = [name for name in names if evaluation.estimates[name].rows is not None]
+    if own := [name for name in names if name not in few]:
+        yield evaluation.predictions, own
+    if few and measured.sample is not None:
+        yield rows_of_sample(measured.sample, evaluation.predictions), few
 
 
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:

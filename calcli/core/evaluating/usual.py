@@ -16,8 +16,6 @@ def is_sampled(predictions: Predictions, settings: Settings) -> bool:
     rows, classes = predictions.scores.shape
     if not predictions.has_rows or rows * classes <= MANY or settings.rows == "all" or settings.fold_column:
         return False
-    if settings.test or settings.sd or settings.resample_predictions:
-        return False
     return not (settings.priors or settings.cluster or settings.costs or settings.decision_column)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating import gathering
 from calcli.core.evaluating.evaluate import evaluate
@@ -118,7 +119,54 @@ def test_states_of_many_rows_tell_what_the_run_tells(summed):
 
 def test_all_rows_are_kept_if_asked_for_or_settings_need_them(summed):
     rows = drawn(2)
-    for more in ({"rows": "all"}, {"sd": True}, {"test": True}):
+    for more, size in (({"rows": "all"}, None), ({"sd": True}, 20_000), ({"test": True}, 20_000)):
         found = evaluate(rows, replace(SETTINGS, metrics=("relative_calibration_loss",), **more))
-        assert next(iter(found.estimates.values())).rows is None
+        assert next(iter(found.estimates.values())).rows == size
     assert not summed
+
+
+@pytest.mark.parametrize("option", ["test", "sd", "resample_predictions"])
+def test_what_redraws_rows_redraws_those_of_the_sample(option, monkeypatch):
+    monkeypatch.setattr(sample, "MOST", 2_000)
+    rows = drawn(2)
+    settings = replace(SETTINGS, metrics=("mce", "skce:estimator=block"), draws=30, **{option: True})
+    found = evaluate(rows, settings).estimates
+    chosen = np.argsort(of_numbers(0, rows.n_rows))[:2_000]
+    few = Predictions(ArrayScores(rows.scores.array[chosen], "logits"), rows.labels[chosen], rows.classes)
+    expected = evaluate(few, replace(settings, rows="all")).estimates["skce:estimator=block"]
+    assert (found["skce:estimator=block"].rows, found["mce"].rows) == (2_000, None)
+    assert found["skce:estimator=block"].value == pytest.approx(expected.value, abs=1e-6)
+    if option == "sd":
+        assert found["skce:estimator=block"].sd == pytest.approx(expected.sd, rel=0.5)
+        assert found["mce"].sd > 0
+    else:
+        null, other = found["skce:estimator=block"].if_calibrated, expected.if_calibrated
+        assert null.mean == pytest.approx(other.mean, abs=other.sd)
+        assert null.sd == pytest.approx(other.sd, rel=0.5)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_systems_are_compared_on_samples_of_their_rows(paired, monkeypatch):
+    monkeypatch.setattr(sample, "MOST", 2_000)
+    first = drawn(2)
+    second = replace(first, scores=replace(first.scores, array=first.scores.array * np.float32(2)))
+    settings = replace(SETTINGS, metrics=("log_loss", "calibration_loss", "ece"))
+    (found,) = compare([first, second], settings, Plan(paired=paired))
+    own = found.differences[0]
+    assert [own[name].rows for name in settings.metrics] == [(), (2_000, 2_000), ()]
+    assert "|rows:2000|" in own["calibration_loss"].signature
+    chosen = np.argsort(of_numbers(0, 25_000))[:2_000]
+    systems = [
+        Predictions(ArrayScores(one.scores.array[chosen], "logits"), one.labels[chosen], one.classes)
+        for one in (first, second)
+    ]
+    (few,) = compare(systems, replace(settings, rows="all"), Plan(paired=paired))
+    (whole,) = compare([first, second], replace(settings, rows="all"), Plan(paired=paired))
+    for name, expected in (("calibration_loss", few), ("log_loss", whole), ("ece", whole)):
+        other = expected.differences[0][name]
+        assert own[name].value == pytest.approx(other.value, abs=1e-6)
+        assert own[name].verdict == other.verdict
+        assert own[name].p_value == pytest.approx(other.p_value, abs=0.02)
+        if other.interval is not None:
+            assert own[name].interval.low == pytest.approx(other.interval.low, abs=1e-5)
+    assert not found.apart
