@@ -10,6 +10,7 @@ from calcli.core.evaluating.study import study
 from calcli.core.language.declaring import checked
 from calcli.core.language.progress import Watcher
 from calcli.core.language.systems import SystemSettings
+from calcli.io.atomic import atomic_path
 from calcli.report.study import StudyReport
 
 
@@ -55,5 +56,6 @@ def study_system(
         from calcli.figures.output import save
         from calcli.figures.study import deviations
 
-        save(deviations(report.found), output)
+        with atomic_path(output) as temporary:
+            save(deviations(report.found), temporary)
     return report

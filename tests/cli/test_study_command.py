@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from pathlib import Path
 
 
 def test_table_json_and_figure(run, tmp_path):
@@ -42,3 +44,20 @@ def test_wrong_calls(run):
     done = run("study", "mixture", "--metrics", "log_loss", "--rows", "10", "--series", "2", "--quiet")
     assert done.status == 2
     assert "log_loss: no true value of it is known" in done.err
+
+
+def test_a_figure_is_whole_or_the_old_one(run, tmp_path, monkeypatch):
+    (tmp_path / "study.png").write_bytes(b"old")
+
+    def half(path, content):
+        with path.open("wb") as file:
+            file.write(content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    call = ["study", "mixture", "--metrics", "ks", "--rows", "100", "--series", "2", "--quiet"]
+    done = run(*call, "-o", tmp_path / "study.png")
+    assert (done.status, done.out) == (2, "")
+    assert "study.png cannot be written: No space left on device; make room" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["study.png"]
+    assert (tmp_path / "study.png").read_bytes() == b"old"
