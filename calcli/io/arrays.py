@@ -310,7 +310,7 @@ def _join(parts: Sequence[Source]) -> Source:
                     f"{part.place.name} and {first.place.name} differ in their {what}: {theirs} and {ours}; "
                     "parts of one data set must be alike; without --concat files are evaluated one by one"
                 )
-    labels = [part.labels for part in parts if isinstance(part.labels, Labels)]
+    labels = [part.labels.held() for part in parts if part.labels is not None]
     weights = [part.weights for part in parts if part.weights is not None]
     common = [name for name in first.columns if all(name in part.columns for part in parts)]
     return replace(

@@ -12,13 +12,10 @@ import pyarrow.compute as pc
 from calcli.core.data.arrays import Array
 from calcli.io.columnscores import holds_of
 from calcli.io.labels import Labels
-from calcli.io.labelstreams import LabelColumn
+from calcli.io.labelstreams import MANY_ROWS, WIDEST, LabelColumn, integer_labels
 
 if TYPE_CHECKING:
     from calcli.io.tables import Table
-
-MANY_ROWS = 5_000_000  # above which labels are not kept
-WIDEST = 1 << 16  # range of integers that may be labels
 
 
 def label_column(table: Table, name: str, held: Callable[[], Labels]) -> LabelColumn | None:
@@ -27,33 +24,8 @@ def label_column(table: Table, name: str, held: Callable[[], Labels]) -> LabelCo
     if rows <= MANY_ROWS or pa.types.is_dictionary(kind):
         return None
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return _of_numbers(table, name, rows, held)
+        return integer_labels(rows, lambda: map(_integers, _columns(table, name)), held)
     return _of_text(table, name, rows, held) if holds_of(kind) == "text" else None
-
-
-def _of_numbers(table: Table, name: str, rows: int, held: Callable[[], Labels]) -> LabelColumn | None:
-    low, present = 0, np.empty(0, np.bool_)
-    for column in _columns(table, name):
-        if column.null_count:
-            return None
-        if not len(column):
-            continue
-        codes = _integers(column)
-        least, most = int(codes.min()), int(codes.max())
-        first, last = (min(low, least), max(low + len(present) - 1, most)) if len(present) else (least, most)
-        if last - first >= WIDEST:
-            return None
-        wider = np.zeros(last - first + 1, np.bool_)
-        wider[low - first :][: len(present)] = present
-        low, present = first, wider
-        present[codes - low] = True
-    values = np.flatnonzero(present) + low
-    place = np.cumsum(present) - 1
-
-    def read() -> Iterator[Array]:
-        return (place.take(_integers(column) - low) for column in _columns(table, name))
-
-    return LabelColumn(rows, Labels(values), held, read)
 
 
 def _of_text(table: Table, name: str, rows: int, held: Callable[[], Labels]) -> LabelColumn | None:
@@ -72,7 +44,9 @@ def _of_text(table: Table, name: str, rows: int, held: Callable[[], Labels]) -> 
     return LabelColumn(rows, Labels(np.arange(len(found)), tuple(found)), held, read)
 
 
-def _integers(column: Any) -> Array:
+def _integers(column: Any) -> Array | None:
+    if column.null_count:
+        return None
     codes = column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column
     found: Array = codes.to_numpy().astype(np.int64)
     return found

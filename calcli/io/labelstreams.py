@@ -14,10 +14,13 @@ from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels, match
 from calcli.io.messages import Place
 
+MANY_ROWS = 5_000_000  # above which labels are not kept
+WIDEST = 1 << 16  # range of integers that may be labels
+
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """A column of labels that are not kept.
+    """A column or an array of labels that are not kept.
 
     Attributes
     ----------
@@ -65,3 +68,40 @@ class LabelColumn:
         return bool(np.ptp(first)) and all(
             np.array_equal(take(slice(start, start + size)), first) for start in starts
         )
+
+
+def integer_labels(
+    rows: int, parts: Callable[[], Iterator[Array | None]], held: Callable[[], Labels]
+) -> LabelColumn | None:
+    """Return labels that are read part by part, unless their range is too wide or one is missing.
+
+    Parameters
+    ----------
+    rows
+        Their number.
+    parts
+        Reads them as integers, each part valid until the next one; None where one is missing.
+    held
+        Reads all of them at once.
+    """
+    low, present = 0, np.empty(0, np.bool_)
+    for codes in parts():
+        if codes is None:
+            return None
+        if not len(codes):
+            continue
+        least, most = int(codes.min()), int(codes.max())
+        first, last = (min(low, least), max(low + len(present) - 1, most)) if len(present) else (least, most)
+        if last - first >= WIDEST:
+            return None
+        wider = np.zeros(last - first + 1, np.bool_)
+        wider[low - first :][: len(present)] = present
+        low, present = first, wider
+        present[codes - low] = True
+    values = np.flatnonzero(present) + low
+    place = np.cumsum(present) - 1
+
+    def read() -> Iterator[Array]:
+        return (place.take(codes - low) for codes in parts() if codes is not None)
+
+    return LabelColumn(rows, Labels(values), held, read)

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks.harness import Contest, Figures, Job, hold, run, table, whole_process
+from tests.benchmarks.harness import Contest, Job, hold, table, whole_process
 from tests.benchmarks.samples import BLOCK, arrays, softmax_pass, write_binary_parquet, write_sample
 
 SIZES = ((10_000, 100), (50_000, 1_000), (5_000_000, 10))
-GROWTH = (10_000, 100_000, 1_000_000, 10_000_000)
 MODULE = "tests.benchmarks.evaluating"
 METRICS = (
     "log_loss", "normalized_log_loss", "brier", "normalized_brier", "accuracy", "mean_confidence", "mean_gap",
@@ -125,17 +124,7 @@ def main() -> None:
             path = write_sample(folder, rows, classes)
             hold(MODULE, "arrays", f"{rows:,} x {classes:,}", path)
         hold(MODULE, "binary", "20,000,000 binary rows of parquet", write_binary_parquet(folder, 20_000_000))
-        _growth(folder)
         _processes(folder / "10000x100.npy")
-
-
-def _growth(folder: Path) -> None:
-    rows = []
-    for size in GROWTH:
-        found = run(MODULE, "arrays", "calcli, metric set with intervals", write_sample(folder, size, 10))
-        assert isinstance(found, Figures), found
-        rows.append([f"{size:,} x 10", f"{found.cpu:.3f}", f"{found.cpu / size * 1e6:.3f}"])
-    table("Growth of the metric set with intervals", ["data", "cpu s", "cpu s a million rows"], rows)
 
 
 def _processes(path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from tests.benchmarks.harness import Job
 
 PART = 100_000  # rows made at once
+ROW_GROUP = 1_000_000
 BLOCK = 512 * 1024  # bytes of a block that stays in the cache
 
 
@@ -53,15 +54,18 @@ def held_out(path: str) -> str:
 
 
 def write_binary_parquet(folder: Path, rows: int) -> Path:
-    """Write one probability and a label a row."""
+    """Write one probability and a label a row, a row group at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(0)
-    prob = rng.beta(0.5, 0.5, rows).astype(np.float32)
-    label = (rng.random(rows) < prob).astype(np.int8)
     path = folder / f"binary{rows}.parquet"
-    pq.write_table(pa.table({"prob": prob, "label": label}), path, row_group_size=1_000_000)
+    with pq.ParquetWriter(path, pa.schema({"prob": pa.float32(), "label": pa.int8()})) as file:
+        for start in range(0, rows, ROW_GROUP):
+            size = min(ROW_GROUP, rows - start)
+            prob = rng.beta(0.5, 0.5, size).astype(np.float32)
+            label = (rng.random(size) < prob).astype(np.int8)
+            file.write_table(pa.table({"prob": prob, "label": label}), ROW_GROUP)
     return path
 
 

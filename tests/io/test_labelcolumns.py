@@ -12,6 +12,7 @@ from calcli.core.evaluating import gathering
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
 from calcli.io import labelcolumns
+from calcli.io.formats import npy
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.samples import refused
@@ -27,6 +28,14 @@ HEADS = [f"prob_{name}" for name in NAMES]
 @pytest.fixture(autouse=True)
 def _many_are_few(monkeypatch):
     monkeypatch.setattr(labelcolumns, "MANY_ROWS", 100)
+    monkeypatch.setattr(npy, "MANY_ROWS", 100)
+    monkeypatch.setattr(npy, "TOGETHER", 70)
+
+
+def pair(folder, labels, stem="t", probs=PROBS):
+    np.save(folder / f"{stem}.npy", probs)
+    np.save(folder / f"{stem}_labels.npy", labels)
+    return folder / f"{stem}.npy"
 
 
 def written(path, labels, probs=PROBS, heads=HEADS):
@@ -111,3 +120,72 @@ def test_a_run_in_sums_keeps_no_labels(tmp_path, monkeypatch):
     assert {name: one.value for name, one in found.estimates.items()} == {
         name: one.value for name, one in expected.estimates.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (LABELS, None),
+        (LABELS.astype(">i4"), None),
+        (LABELS.astype(np.uint8) * 100 + 55, ("55", "155", "255")),
+        (LABELS.astype(np.int16) - 1, ("1", "0", "-1")),
+    ],
+)
+def test_labels_beside_an_array_are_those_that_are_kept(labels, classes, tmp_path, monkeypatch):
+    path, options = pair(tmp_path, labels), ReadOptions(classes=classes)
+    found = read(path, options)
+    assert isinstance(found.labels, StreamedLabels)
+    limited = read(path, ReadOptions(classes=classes, limit=50)).labels
+    ignored = read(path, ReadOptions(classes=classes, ignore_label=(str(labels[0]),))).labels
+    monkeypatch.setattr(npy, "MANY_ROWS", N)
+    kept = read(path, options).labels
+    assert isinstance(kept, np.ndarray)
+    assert found.labels.dtype == kept.dtype
+    np.testing.assert_array_equal(found.labels, kept)
+    np.testing.assert_array_equal(limited, kept[:50])
+    np.testing.assert_array_equal(ignored, kept[LABELS[0] != LABELS])
+    named = tmp_path / "named.npy"
+    (tmp_path / "t_labels.npy").rename(named)
+    monkeypatch.setattr(npy, "MANY_ROWS", 100)
+    of_option = read(path, ReadOptions(classes=classes, labels=str(named))).labels
+    assert isinstance(of_option, StreamedLabels)
+    np.testing.assert_array_equal(of_option, kept)
+
+
+@pytest.mark.parametrize("labels", [LABELS.astype(float), NAMES[LABELS], np.eye(3)[LABELS], LABELS[:, None]])
+def test_other_labels_beside_an_array_are_kept(labels, tmp_path):
+    found = read(
+        pair(tmp_path, labels), ReadOptions(classes=tuple(NAMES) if labels.dtype.kind == "U" else None)
+    )
+    assert isinstance(found.labels, np.ndarray)
+    np.testing.assert_array_equal(found.labels, LABELS)
+
+
+def test_arrays_of_a_folder_are_joined_with_their_labels(tmp_path):
+    for part, rows in enumerate((slice(0, 250), slice(250, N))):
+        pair(tmp_path, LABELS[rows], str(part), PROBS[rows])
+    np.testing.assert_array_equal(read(tmp_path).labels, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [(3, "row 399 has the label 3"), (-100, "row 399 has no label"), (1 << 40, "row 399 has the label")],
+)
+def test_a_wrong_label_beside_an_array_is_named(label, message, tmp_path):
+    refused(pair(tmp_path, np.array([*LABELS[:-1], label])), message)
+
+
+def test_labels_that_are_cut_off_are_refused(tmp_path):
+    path = pair(tmp_path, LABELS)
+    labels = tmp_path / "t_labels.npy"
+    labels.write_bytes(labels.read_bytes()[:-9])
+    refused(path, "t_labels.npy is truncated")
+
+
+def test_a_run_in_sums_keeps_no_labels_of_arrays(tmp_path, monkeypatch):
+    monkeypatch.setattr(gathering, "MANY_ROWS", 100)
+    monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 100)
+    rows = read(pair(tmp_path, LABELS))
+    found = evaluate(rows, Settings(("log_loss", "accuracy", "cw_ece"), draws=0))
+    assert "_whole" not in vars(rows.labels)
+    assert found.estimates["accuracy"].value == pytest.approx((PROBS.argmax(1) == LABELS).mean(), abs=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO
@@ -18,6 +19,7 @@ from calcli.io.atomic import atomic_path
 from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.heads import Header, native, read_header
 from calcli.io.labels import Labels
+from calcli.io.labelstreams import MANY_ROWS, LabelColumn, integer_labels
 from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
@@ -26,6 +28,7 @@ from calcli.io.source import LazyColumns, Source
 from calcli.io.storedarrays import StoredArray, opened_file
 from calcli.io.writing import Frame, Writer
 
+TOGETHER = 1 << 18  # labels that are read at once
 LABEL = "label"  # the column that labels from beside scores are passed on as
 LABEL_ENDINGS = ("labels", "targets", "label", "target")
 SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
@@ -84,7 +87,12 @@ class NpyFile(Arrays):
                 f"{self.path} has {scores.shape[0]} rows of scores, but {beside} has {len(labels)} labels; "
                 "name the right labels with --labels"
             )
-        return replace(found, columns=LazyColumns({LABEL: lambda: labels.values}))
+        return replace(found, columns=LazyColumns({LABEL: lambda: labels.held().values}))
+
+    def integers(self) -> Iterator[Array]:
+        """Yield parts of an array of integers with one axis, each valid until the next one."""
+        for block in self._array().scores(0).blocks(TOGETHER):
+            yield block[:, 0].astype(np.int64)
 
     def _array(self) -> StoredArray:
         header, held = self.header, self.path.stat().st_size - self.header.offset
@@ -162,8 +170,12 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
     return beside[0]
 
 
-def read_labels(path: AnyPath, scores_shape: tuple[int, ...] | None = None, *, drop: bool = False) -> Labels:
+def read_labels(
+    path: AnyPath, scores_shape: tuple[int, ...] | None = None, *, drop: bool = False
+) -> Labels | LabelColumn:
     """Read a .npy file of labels; all axes are flattened; `drop` as in `labels_from_array`.
+
+    Very many integers in a row are not kept, unless some are to be left out.
 
     Raises
     ------
@@ -175,12 +187,19 @@ def read_labels(path: AnyPath, scores_shape: tuple[int, ...] | None = None, *, d
         raise InputError(
             f"{path}: expected a .npy file of labels; for a table, name the column with --label-column"
         )
-    open_file(path, str(path))
-    try:
-        values = _array(path)
-    except ValueError as error:
-        raise InputError(f"{path} is truncated or damaged; copy it again") from error
-    return flat_labels(values, scores_shape, str(path), Place(((str(path), values.size),)), drop=drop)
+    file = open_file(path, str(path))
+
+    def held() -> Labels:
+        try:
+            values = _array(path)
+        except ValueError as error:
+            raise InputError(f"{path} is truncated or damaged; copy it again") from error
+        return flat_labels(values, scores_shape, str(path), Place(((str(path), values.size),)), drop=drop)
+
+    shape = file.header.shape
+    if drop or len(shape) != 1 or shape[0] <= MANY_ROWS or file.header.dtype.kind not in "iub":
+        return held()
+    return integer_labels(shape[0], file.integers, held) or held()
 
 
 class NpyWriter(Writer):

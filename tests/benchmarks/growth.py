@@ -1,0 +1,122 @@
+"""How time and memory of the default report grow with the rows: measured, kept, and shown in the guide.
+
+`python -m tests.benchmarks.growth` measures, with `--page` it writes table and figure.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.harness import ROOT
+from tests.benchmarks.keeping import GUIDE, Kept, between, table
+from tests.benchmarks.samples import write_binary_parquet
+
+RESULTS = Path(__file__).with_suffix(".json")
+PAGE, FIGURE = GUIDE / "sizes.md", GUIDE / "growth.svg"
+SIZES = tuple(10**power for power in range(4, 9))
+WORKERS = (1, 2)
+REPEATS = 3
+WHOLE = """
+import sys, time
+from calcli.cli.main import status_of
+from tests.benchmarks.harness import peak
+if status_of(sys.argv[1:]):
+    sys.exit("calcli failed")
+print(time.process_time(), peak(), file=sys.stderr)
+"""
+
+
+def whole_run(path: Path, workers: int) -> dict[str, float]:
+    """Return seconds of the processor and of the clock, and the peak memory in MB, of a whole process."""
+    call = [sys.executable, "-c", WHOLE, "evaluate", str(path), "--workers", str(workers)]
+    start = time.perf_counter()
+    done = subprocess.run(call, capture_output=True, text=True, cwd=ROOT, check=True)
+    wall = time.perf_counter() - start
+    cpu, peak = map(float, done.stderr.splitlines()[-1].split())
+    return {"cpu": cpu, "wall": wall, "peak": peak}
+
+
+def measure(kept: Kept) -> None:
+    """Measure every size, the least of several runs of each number of workers in turn."""
+    with tempfile.TemporaryDirectory() as name:
+        for rows in SIZES:
+            path = write_binary_parquet(Path(name), rows)
+            found: dict[str, dict[str, float]] = {}
+            for _ in range(REPEATS):
+                for workers in WORKERS:
+                    one, best = whole_run(path, workers), found.setdefault(str(workers), {})
+                    best |= {key: round(min(value, best.get(key, value)), 3) for key, value in one.items()}
+            path.unlink()
+            kept.found["rows"][str(rows)] = found
+            kept.write()
+            print(f"{rows:,}: {found}", flush=True)
+
+
+def refreshed(text: str, found: Mapping[str, Any]) -> str:
+    """Return the page with the table of what was found."""
+    heads = ["rows", "seconds of the processor", "peak memory, MB"]
+    rows = [
+        [f"{int(rows):,}", f"{own['1']['cpu']:.1f}", f"{own['1']['peak']:.0f}"]
+        for rows, own in found["rows"].items()
+    ]
+    return between(text, "growth", "\n".join(table(heads, rows)) + "\n")
+
+
+def caption(found: Mapping[str, Any]) -> str:
+    """Return the numbers of the figure in words."""
+    points = [
+        f"{int(rows):,} rows {own['1']['cpu']:.1f} s, {own['1']['peak']:.0f} MB"
+        for rows, own in found["rows"].items()
+    ]
+    return f"Default report by the number of rows: {'; '.join(points)}."
+
+
+def draw(found: Mapping[str, Any], path: Path) -> None:
+    """Draw seconds and megabytes against the rows, both axes logarithmic."""
+    from calcli.figures.style import INK, MUTED, PANEL, SERIES, new_figure, styled
+
+    @styled
+    def drawn() -> Any:
+        figure = new_figure(2 * PANEL, 2.1)
+        rows = [int(one) for one in found["rows"]]
+        seconds, memory = ([own["1"][key] for own in found["rows"].values()] for key in ("cpu", "peak"))
+        left, right = figure.subplots(1, 2)
+        slope = (seconds[-1] - seconds[-2]) / (rows[-1] - rows[-2])
+        start = seconds[-1] - slope * rows[-1]
+        dense = [10 ** (4 + step / 20) for step in range(81)]
+        left.plot(dense, [start + slope * x for x in dense], "--", color=MUTED, linewidth=0.8)
+        left.annotate(
+            f"{start:.1f} s and {slope * 1e6:.2f} s\na million rows",
+            (1e7, start + slope * 1e7),
+            (1.3e4, seconds[-1] * 0.55),
+            color=INK,
+        )
+        for axes, values, what in ((left, seconds, "seconds"), (right, memory, "peak memory, MB")):
+            axes.plot(rows, values, "o-", color=SERIES[0], markersize=3.5)
+            axes.set(xscale="log", yscale="log", xlabel="rows", title=what)
+            axes.grid(visible=True)
+        left.set_ylim(1, None)
+        right.set_ylim(50, 1000)
+        return figure
+
+    drawn().savefig(path, metadata={"Date": None, "Title": "Growth", "Description": caption(found)})
+
+
+def main() -> None:
+    """Measure, or write what the guide shows."""
+    kept = Kept(RESULTS, "rows")
+    if "--page" not in sys.argv[1:]:
+        measure(kept)
+        return
+    PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), kept.found), encoding="utf-8")
+    draw(kept.found, FIGURE)
+
+
+if __name__ == "__main__":
+    main()
