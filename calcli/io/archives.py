@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import struct
 import zipfile
 import zlib
 
@@ -21,6 +22,7 @@ ARCHIVE_DAMAGE: tuple[type[Exception], ...] = (
     RuntimeError,  # a password is asked for, or a way of packing is not known
     SystemError,
 )
+LOCAL = struct.Struct("<26xHH")  # what stands before an entry: the lengths of its name, and of more
 UNSUSPECTED, PACKING = 1 << 28, 400  # bytes, and bytes for each packed one: more is made to fill memory
 
 
@@ -47,3 +49,20 @@ def refuse_gzip_bomb(path: AnyPath) -> None:
     with path.open("rb") as file:
         file.seek(max(0, packed - 4))
         refuse_bomb(str(path), int.from_bytes(file.read(4), "little"), packed)
+
+
+def stored_content(archive: bytes | memoryview, entry: zipfile.ZipInfo) -> memoryview:
+    """Return what an archive in memory holds under an entry that is not packed, without a copy.
+
+    Raises
+    ------
+    zipfile.BadZipFile
+        If it is damaged.
+    """
+    at = entry.header_offset
+    if 0 <= at <= len(archive) - LOCAL.size:
+        start = at + LOCAL.size + sum(LOCAL.unpack_from(archive, at))
+        content = memoryview(archive)[start : start + entry.file_size]
+        if len(content) == entry.file_size and zlib.crc32(content) == entry.CRC:
+            return content
+    raise zipfile.BadZipFile(f"the sum of {entry.filename} is wrong")

@@ -71,7 +71,7 @@ def read_header(file: IO[bytes], name: str) -> Header:
     return Header(shape, fortran_order, dtype, file.tell())
 
 
-def held_array(content: bytes, name: str) -> Array:
+def held_array(content: bytes | memoryview, name: str) -> Array:
     """Return the array that the bytes of a .npy file hold; heads of numpy need no parser of Python.
 
     Raises
@@ -87,7 +87,7 @@ def held_array(content: bytes, name: str) -> Array:
     end = header.offset + header.size
     if not header.dtype.itemsize or min(header.shape, default=0) < 0 or end > len(content):
         raise InputError(f"{name} is truncated or damaged; save it again")
-    flat = np.frombuffer(content[header.offset : end], header.dtype)
+    flat = np.frombuffer(content[:end], header.dtype, offset=header.offset)
     array = flat.reshape(header.shape[::-1]).T if header.fortran_order else flat.reshape(header.shape)
     try:
         return native(array).copy()

@@ -23,7 +23,7 @@ from calcli.core.state.runs import Part, numbers
 from calcli.core.state.sample import Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, State
 from calcli.core.state.swaps import SWAPPED_DEALS, Swaps, swap_edges
-from calcli.io.archives import ARCHIVE_DAMAGE
+from calcli.io.archives import ARCHIVE_DAMAGE, stored_content
 from calcli.io.atomic import atomic_path
 from calcli.io.heads import held_array
 from calcli.io.remote import path_of
@@ -99,7 +99,7 @@ def to_bytes(state: State) -> bytes:
     return target.getvalue()
 
 
-def from_bytes(data: bytes, name: str = "state") -> State:
+def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
     """Return the state that a file holds.
 
     Raises
@@ -113,7 +113,8 @@ def from_bytes(data: bytes, name: str = "state") -> State:
             _require_version(head, name)
             if any(one.compress_type != zipfile.ZIP_STORED for one in file.infolist()):
                 raise ValueError("it is compressed")  # and may hold more than memory
-            stored = {one: file.read(one) for one in file.namelist() if one != HEAD}
+            entries = [one for one in file.infolist() if one.filename != HEAD]
+        stored = {one.filename: stored_content(data, one) for one in entries}
         arrays = {
             one.removesuffix(".npy"): held_array(content, f"{name}: the array {one.removesuffix('.npy')}")
             for one, content in stored.items()

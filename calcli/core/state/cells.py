@@ -243,11 +243,11 @@ class ScoreCells:
             return cells
         cells = cls(limit, weighted, np.dtype(np.float64))
         cells._exact, cells._grid = None, GridCells(weighted)
-        outcome, cell = np.divmod(arrays["cells"].astype(np.intp), len(grid_edges()) - 1)
-        cells._grid.count[outcome, cell] = arrays["counts"]
-        cells._grid.place[outcome, cell] = arrays["places"]
+        filled = arrays["cells"].astype(np.intp)
+        cells._grid.count.reshape(-1)[filled] = arrays["counts"]
+        cells._grid.place.reshape(-1)[filled] = arrays["places"]
         if cells._grid.weighted is not None:
-            cells._grid.weighted[:, outcome, cell] = arrays["weighted"]
+            cells._grid.weighted.reshape(3, -1)[:, filled] = arrays["weighted"]
         return cells
 
     def arrays(self) -> dict[str, Array]:
