@@ -81,8 +81,13 @@ def losses(entry: Found, name: str) -> list[float] | None:
 
 
 def complete(sets: Mapping[str, Found]) -> dict[str, Found]:
-    """Return the sets on which `auto` was judged."""
-    return {name: entry for name, entry in sets.items() if losses(entry, AUTO)}
+    """Return the sets on which `auto` was judged, and some other library."""
+    return {
+        name: entry
+        for name, entry in sets.items()
+        if losses(entry, AUTO)
+        and any(is_peer(other) and losses(entry, other) for other in entry["contestants"])
+    }
 
 
 def contestants(sets: Mapping[str, Found]) -> list[str]:

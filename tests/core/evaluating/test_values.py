@@ -1,0 +1,35 @@
+"""Values of metrics from a lean pass: those of an evaluation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calcli.core.evaluating.evaluate import evaluate, values
+from calcli.core.language.errors import UsageError
+from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import Settings
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_metric_has_the_value_that_an_evaluation_gives(predict, classes, weighted):
+    rng = np.random.default_rng(classes)
+    scores = 2 * rng.normal(size=(80, classes))
+    weights = rng.random(80) + 0.1 if weighted else None
+    rows = predict(scores, rng.integers(0, classes, 80), kind="logits", weights=weights)
+    compared = 0
+    for name in METRICS:
+        settings = Settings(metrics=(name,), no_intervals=True, draws=0)
+        try:
+            whole = evaluate(rows, settings).estimates
+        except UsageError:  # it needs something else
+            with pytest.raises(UsageError):
+                values(rows, settings)
+            continue
+        found = values(rows, settings)[1]
+        assert found.keys() == whole.keys()
+        for key, value in found.items():
+            np.testing.assert_array_equal(value, whole[key].value, err_msg=key)
+        compared += 1
+    assert compared > 25
