@@ -11,6 +11,7 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Kind
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import LARGEST_ROW
 from calcli.core.state.runs import Part
 from calcli.core.state.state import Body, Facts, Head
 
@@ -55,7 +56,7 @@ def check_told(head: Head, facts: Facts, parts: tuple[Part, ...]) -> None:
         and all(len(names) == 3 for names in head.lenses.values())
         and all(type(count) is int and count >= 0 for count in counts)
         and _is_number(facts.worst_row_sum) and facts.worst_row_sum > 0
-        and bool(parts)
+        and bool(parts) and all(part.first <= LARGEST_ROW for part in parts)
     )  # fmt: skip
     if not sound:
         raise ValueError("its head is not that of a state")

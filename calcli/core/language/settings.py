@@ -225,6 +225,7 @@ class PairSettings:
 
 
 IN_ORDER = PairSettings()
+LARGEST_ROW = 10**15  # number of a row in a run
 
 
 @documented()
@@ -249,18 +250,17 @@ class StateSettings:
         "COLUMN",
     )
     run: str | None = setting(
-        None,
-        TEXT,
-        "These rows are a part of what is called so; its parts may be merged in any order.",
-        "NAME",
+        None, TEXT, "These rows are a part of a run of this name; parts may be merged in any order.", "NAME"
     )
-    first_row: int = setting(0, whole(0, 1 << 62), "With --run: the number of the first of them in it.", "N")
+    first_row: int = setting(0, whole(), "With --run: the place of the first of these rows in it.", "N")
 
     def __post_init__(self) -> None:
         if self.run is not None and self.key is not None:
             raise UsageError(
                 f"--key {self.key} knows rows by a column, --run {self.run} by their number; leave out one"
             )
+        if self.first_row > LARGEST_ROW:
+            raise UsageError(f"--first-row is {self.first_row}; expected a number of at most {LARGEST_ROW:,}")
         if self.first_row and self.run is None:
             raise UsageError(
                 f"--first-row {self.first_row} is the place of a part in a run; name the run with --run"
