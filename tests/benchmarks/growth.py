@@ -1,4 +1,4 @@
-"""How time and memory of the default report grow with the rows: measured, kept, and shown in the guide.
+"""How time and memory of the default report grow with the rows, for the guide; only run when named.
 
 `python -m tests.benchmarks.growth` measures, with `--page` it writes table and figure.
 """
@@ -78,34 +78,39 @@ def caption(found: Mapping[str, Any]) -> str:
 
 
 def draw(found: Mapping[str, Any], path: Path) -> None:
-    """Draw seconds and megabytes against the rows, both axes logarithmic."""
-    from calcli.figures.style import INK, MUTED, PANEL, SERIES, new_figure, styled
+    """Draw seconds and megabytes against the rows, all axes logarithmic."""
+    from calcli.figures.style import MUTED, PANEL, SERIES, new_figure, styled
+
+    rows = [int(one) for one in found["rows"]]
+    seconds, memory = ([own["1"][key] for own in found["rows"].values()] for key in ("cpu", "peak"))
+    panels = (
+        ("seconds of the processor", seconds, (0.5, 1, 2, 5, 10, 20)),
+        ("peak memory, MB", memory, (100, 200, 500, 1000)),
+    )
 
     @styled
-    def drawn() -> Any:
+    def drawn() -> None:
         figure = new_figure(2 * PANEL, 2.1)
-        rows = [int(one) for one in found["rows"]]
-        seconds, memory = ([own["1"][key] for own in found["rows"].values()] for key in ("cpu", "peak"))
-        left, right = figure.subplots(1, 2)
-        slope = (seconds[-1] - seconds[-2]) / (rows[-1] - rows[-2])
-        start = seconds[-1] - slope * rows[-1]
-        dense = [10 ** (4 + step / 20) for step in range(81)]
-        left.plot(dense, [start + slope * x for x in dense], "--", color=MUTED, linewidth=0.8)
-        left.annotate(
-            f"{start:.1f} s and {slope * 1e6:.2f} s\na million rows",
-            (1e7, start + slope * 1e7),
-            (1.3e4, seconds[-1] * 0.55),
-            color=INK,
-        )
-        for axes, values, what in ((left, seconds, "seconds"), (right, memory, "peak memory, MB")):
-            axes.plot(rows, values, "o-", color=SERIES[0], markersize=3.5)
-            axes.set(xscale="log", yscale="log", xlabel="rows", title=what)
+        for axes, (title, values, ticks) in zip(figure.subplots(1, 2), panels, strict=True):
+            axes.set(xscale="log", yscale="log", xlabel="rows", title=title)
+            axes.set_yticks(ticks, map(str, ticks))
+            axes.set_yticks([], minor=True)
             axes.grid(visible=True)
-        left.set_ylim(1, None)
-        right.set_ylim(50, 1000)
-        return figure
+            axes.plot(rows, values, "o-", color=SERIES[0], markersize=3.5)
+            axes.set_ylim(min(ticks[0], values[0] * 0.9), max(ticks[-1], values[-1] * 1.1))
+        left = figure.axes[0]
+        bounds = left.get_xlim(), left.get_ylim()
+        left.plot(rows, [seconds[-1] * one / rows[-1] for one in rows], "--", color=MUTED, linewidth=0.8)
+        left.annotate(
+            "in proportion\nto the rows",
+            (rows[-1] / 20, seconds[-1] / 20),
+            (6, 0),
+            textcoords="offset points",
+        )
+        left.set(xlim=bounds[0], ylim=bounds[1])
+        figure.savefig(path, metadata={"Date": None, "Title": "Growth", "Description": caption(found)})
 
-    drawn().savefig(path, metadata={"Date": None, "Title": "Growth", "Description": caption(found)})
+    drawn()
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.labels import label_sums
 from calcli.core.data.units import DEALS
 from calcli.core.language.errors import InputError
 from calcli.core.state.hashing import Hashes, mixed
@@ -33,10 +34,13 @@ def fixed(values: Array) -> NDArray[np.int64]:
     """
     if values.dtype == np.bool_:
         return values.astype(np.int64)
-    finite = np.where(np.isfinite(values), values, 0).astype(np.float64, copy=False)
-    if len(finite) and np.abs(finite).max() > LARGEST:
-        raise InputError(f"a statistic of {np.abs(finite).max():g} is too large for the sums of a state")
-    return np.rint(finite * UNIT).astype(np.int64)
+    found = values * np.float64(UNIT)
+    if not (len(found) and max(found.max(), -found.min()) <= LARGEST * UNIT):
+        finite = np.where(np.isfinite(values), values, 0).astype(np.float64, copy=False)
+        if len(finite) and np.abs(finite).max() > LARGEST:
+            raise InputError(f"a statistic of {np.abs(finite).max():g} is too large for the sums of a state")
+        found = finite * UNIT
+    return np.rint(found, out=found).astype(np.int64)
 
 
 @dataclass
@@ -142,8 +146,7 @@ class Deals:
             return Statistic(sums, scale, marked, weight, tuple(first))
 
         classes = np.bincount(deal * n_classes + labels, weights, DEALS * n_classes).reshape(DEALS, n_classes)
-        hit = columns["hit"]
-        of_hits = np.bincount(labels[hit], None if weights is None else weights[hit], n_classes)
+        of_hits = label_sums(labels, weights, n_classes, columns["hit"])
         return cls(
             n,
             summed(np.ones(n, np.int64), np.int64),
