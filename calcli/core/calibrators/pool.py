@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +13,8 @@ from calcli.core.calibrators.arguments import inner_folds, weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.mixture import LEAST, brier_weights, mixture_weights
 from calcli.core.calibrators.methods import make
-from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.logspace import row_blocks
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nested_method
 from calcli.core.language.methods import JOINED, POOLED
@@ -81,13 +83,13 @@ class Pool(Calibrator):
     def _weights(self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None) -> Doubles:
         scores, labels, weights = weighted_rows(scores, labels, weights)
         fold = inner_folds(self.name, labels, self.folds, self.seed)
-        held_out = np.empty((len(self._made()), *scores.shape))
+        held_out = [np.empty(scores.shape) for _ in self._made()]
         for number in range(self.folds):
             kept, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             part = None if weights is None else weights[kept]
             for place, member in enumerate(self._made()):
                 member.learn(scores[kept], labels[kept], part, None)
-                held_out[place, out] = np.exp(member.apply(scores[out]))
+                held_out[place][out] = member.apply(scores[out])
         return pool_weights(held_out, labels, weights, self.score)
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
@@ -117,13 +119,13 @@ class Pool(Calibrator):
 
 
 def pool_weights(
-    probs: Doubles, labels: NDArray[np.integer[Any]], weights: Array | None, score: str
+    log_probs: Sequence[Floats], labels: NDArray[np.integer[Any]], weights: Array | None, score: str
 ) -> Doubles:
     """Return the weights of a pool that minimize a score.
 
     Parameters
     ----------
-    probs : array (J, N, K)
+    log_probs : sequence of J arrays (N, K)
         What each member gives.
     labels : array (N,)
         The true classes.
@@ -135,12 +137,15 @@ def pool_weights(
     share = np.ones(len(labels)) if weights is None else weights.astype(np.float64)
     counted = share > 0
     share = share / share.sum()
-    own = probs[:, np.arange(len(labels)), labels].T
+    rows = np.arange(len(labels))
+    own = np.exp(np.column_stack([one[rows, labels] for one in log_probs]), dtype=np.float64)
     if score == "log_loss":
         possible = counted & (own.mean(axis=1) >= LEAST)
         if not possible.any():
-            return np.full(len(probs), 1 / len(probs))
+            return np.full(len(log_probs), 1 / len(log_probs))
         return mixture_weights(own[possible], share[possible] / share[possible].sum())
-    table = probs.reshape(len(probs), -1)
-    gram = (table * np.repeat(share, probs.shape[2])) @ table.T
+    gram = np.zeros((len(log_probs), len(log_probs)))
+    for block in row_blocks(log_probs[0]):
+        probs = np.exp(np.array([one[block] for one in log_probs]), dtype=np.float64)
+        gram += np.einsum("ink,jnk,n->ij", probs, probs, share[block], optimize=True)
     return brier_weights(gram, share @ own)

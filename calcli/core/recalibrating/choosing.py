@@ -143,7 +143,7 @@ class Trials:
         self._made, self._folds, self._step = made, folds, step
         self._starts: dict[tuple[Any, ...], Parameters] = {}
         self._parts = [list(_parts(rows, fold)) for fold in folds]
-        self._best: dict[tuple[str, ...], tuple[float, MethodExpression, list[Floats]]] = {}
+        self._best: dict[tuple[str, ...], tuple[float, MethodExpression, Floats]] = {}
 
     def held_out(self, call: MethodExpression) -> HeldOut:
         """Cross-validate a method, roughly where it can; the fits of one strength start those of the next."""
@@ -164,7 +164,7 @@ class Trials:
         found = self._judged(log_probs)
         mean = float(np.average(found.losses, weights=self.rows.weights))
         if np.isfinite(mean) and (path not in self._best or mean < self._best[path][0]):
-            self._best[path] = mean, call, [one.astype(np.float32) for one in log_probs]
+            self._best[path] = mean, call, np.concatenate(log_probs, dtype=np.float32, casting="same_kind")
         return found
 
     def skip(self) -> None:
@@ -185,22 +185,23 @@ class Trials:
         members = list(self._best.values())
         if len(members) < 2:
             return None
-        probs = np.array([np.exp(np.concatenate(one[2]), dtype=np.float64) for one in members])
         count = len(self._parts)
         labels = np.tile(self.rows.labels, count)
         of_rows = None if self.rows.weights is None else np.tile(self.rows.weights, count)
-        kept = np.arange(len(members))
-        weights = pool_weights(probs, labels, of_rows, self.judge.score)
+        weights = pool_weights([one for *_, one in members], labels, of_rows, self.judge.score)
         while weights.min() < LEAST_SHARE:  # without one member, another may matter no more
-            kept = kept[weights >= LEAST_SHARE]
-            weights = pool_weights(probs[kept], labels, of_rows, self.judge.score)
-        if len(kept) < 2:
+            members = [one for one, weight in zip(members, weights, strict=True) if weight >= LEAST_SHARE]
+            weights = pool_weights([one for *_, one in members], labels, of_rows, self.judge.score)
+        if len(members) < 2:
             return None
         shares = np.round(weights, DIGITS)
-        names = JOINED.join(members[k][1].nested for k in kept)
+        names = JOINED.join(call.nested for _, call, _ in members)
         call = parse_method(f"{POOL}:members={names}:weights={'/'.join(f'{w:g}' for w in shares)}")
+        mixed = np.zeros(members[0][2].shape)
+        for weight, (_, _, one) in zip(shares / shares.sum(), members, strict=True):
+            mixed += weight * np.exp(one, dtype=np.float64)
         with np.errstate(divide="ignore"):
-            mixed = np.log(np.tensordot(shares / shares.sum(), probs[kept], axes=1))
+            np.log(mixed, out=mixed)
         return call, self._judged(np.split(mixed, count))
 
 

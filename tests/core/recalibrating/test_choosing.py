@@ -39,7 +39,7 @@ def test_weights_of_a_pool_are_those_that_scipy_finds(score, weighted):
         losses = -np.log(own) if score == "log_loss" else (mixed**2).sum(axis=1) - 2 * own
         return np.average(losses, weights=share)
 
-    found = pool_weights(probs, labels, share if weighted else None, score)
+    found = pool_weights(np.log(probs), labels, share if weighted else None, score)
     oracle = optimize.minimize(
         loss, np.full(3, 1 / 3), bounds=[(0, 1)] * 3, method="SLSQP",
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1}, options={"ftol": 1e-12},
