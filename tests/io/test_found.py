@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
 
 import numpy as np
@@ -229,3 +230,38 @@ def test_addresses_with_nul():
 def test_headings_of_several_lines_in_other_encodings(tmp_path):
     (tmp_path / "t.csv").write_bytes(b'label,"prob\n_a","prob_\xe9"\na,0.5,0.5\n')
     refused(tmp_path / "t.csv", "the line of headings is not text in UTF-8")
+
+
+@pytest.mark.parametrize("indices", [[0.5], [None], None, [2], [math.nan]])
+def test_sparse_vectors_with_indices_that_are_none(indices, tmp_path):
+    rows = [{"type": 0, "size": 2, "indices": one, "values": [1.0]} for one in ([1], indices)]
+    whole = {"type": 1, "size": None, "indices": None, "values": [0.25, 0.75]}
+    found = read(vectors_file(tmp_path, [rows[0], whole]))
+    np.testing.assert_array_equal(scores_of(found), [[0, 1], [0.25, 0.75]])
+    refused(vectors_file(tmp_path, rows), "row 1 has a sparse vector with other indices than its size allows")
+
+
+def vectors_file(folder, rows):
+    fields = {
+        "type": pa.int8(),
+        "size": pa.int32(),
+        "indices": pa.list_(pa.float64()),
+        "values": pa.list_(pa.float64()),
+    }
+    return parquet_file(folder, label=[0, 1], probability=pa.array(rows, pa.struct(list(fields.items()))))
+
+
+def test_confidences_that_are_text(tmp_path):
+    rows = [{"certainty": "1.0", "is_correct": right} for right in ("correct", "incorrect")]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    refused(tmp_path / "t.json", "score column is_correct; expected numbers", confidence="is_correct")
+
+
+def test_shapes_that_are_flags(tmp_path):
+    head = b"{'descr': '<U3', 'fortran_order': True, 'shape': (True, 3), }"
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.writestr("scores.npy", npy(np.full((3, 2), 0.5)))
+        archive.writestr(
+            "labels.npy", b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + bytes(36)
+        )
+    refused(tmp_path / "t.npz", "the array labels: the head of this .npy file is damaged")

@@ -215,7 +215,7 @@ def doubts_of_answers(
         If the score says no more than what is right, and nobody asked for it.
     """
     right, name = rights.codes.astype(np.bool_), answers.confidence
-    if right.all() or not right.any():
+    if right.all() or not right.any() or not _is_numeric(confidence):
         if len(answers.correct) == 2 and not right.any():
             return (f"{answers.correct[0]} equals {answers.correct[1]} in no row: these may be other things",)
         return ()

@@ -44,9 +44,10 @@ def _dense(vectors: Any, row: Row) -> Any:
         if whole:
             found.append(stored)
             continue
-        if not size or len(indices) != len(stored) or any(not 0 <= index < size for index in indices):
+        sound = isinstance(size, int) and None not in (indices, stored) and len(indices) == len(stored)
+        if not sound or any(one is None or one % 1 or not 0 <= one < size for one in indices):
             raise InputError(f"{row(n)} has a sparse vector with other indices than its size allows")
         entries = np.zeros(size)
-        entries[indices] = stored
+        entries[np.array(indices, np.intp)] = stored
         found.append(entries.tolist())
     return pa.array(found, pa.list_(pa.float64()))
