@@ -126,7 +126,7 @@ class Deals:
         Digests tell which rows these are. They are numbered from `number`, or have `hashes` of keys.
         """
         n = len(labels)
-        deal = np.arange(number, number + n) % DEALS if hashes is None else (hashes % DEALS).astype(np.intp)
+        deal = _dealt(number, n) if hashes is None else (hashes % DEALS).astype(np.intp)
         place = number if hashes is None else 0
         summed = _by_number(number) if hashes is None else _by_hash(deal)
 
@@ -205,6 +205,11 @@ def digests_of(labels: Array, hashes: Hashes | None = None) -> Hashes:
     steps = np.full(len(labels), STEP, np.uint64)
     steps[:1] = 1
     return np.cumprod(steps) * mixed(labels)
+
+
+def _dealt(first: int, rows: int) -> Positions:
+    """Return the deals of rows from a number on; a division for each would take most of the time of a sum."""
+    return np.resize(np.roll(np.arange(DEALS), -(first % DEALS)), rows)
 
 
 def _by_number(first: int) -> Callable[[Array, type[np.generic]], Array]:
