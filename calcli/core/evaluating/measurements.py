@@ -377,8 +377,7 @@ class Measurements:
     def class_bins(self, bins: int) -> Bins:
         """Return equal-width sums of every class's probability, (K, bins)."""
         if self.predictions.n_classes != 2:
-            table: ClassBins = self.collected(("bins", bins))
-            return table.bins()
+            return self.once(("class bins", bins), self.collected(("bins", bins)).bins)
         both = [self.problem(lens).bins("equal-width", bins) for lens in ("class-0", "class-1")]
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
 
