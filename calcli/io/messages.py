@@ -45,7 +45,7 @@ class KeptPlace(Place):
 
     def row(self, index: int) -> str:
         """Name a row by where it is stored."""
-        return self.whole.row(self.rows[index])
+        return self.whole.row(self.rows[index] if self.rows else index)  # a file may have none
 
 
 def type_in_words(dtype: np.dtype[Any]) -> str:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import calcli
@@ -229,3 +230,13 @@ def test_options_stand_in_groups_each_once(run):
     options = [line.split()[0].rstrip(",") for line in text.splitlines() if line.startswith("  -")]
     assert len(set(options)) == len(options) > 40
     assert text.index("--metrics") < text.index("Reading:") < text.index("--renormalize")
+
+
+def test_heads_of_arrays_that_python_2_wrote_are_read_without_a_warning(tmp_path):
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (4L, 2L), }"
+    length = len(head).to_bytes(2, "little")
+    (tmp_path / "t.npy").write_bytes(b"\x93NUMPY\x01\x00" + length + head + np.full((4, 2), 0.5).tobytes())
+    np.save(tmp_path / "t_labels.npy", [0, 1, 0, 1])
+    call = [sys.executable, "-m", "calcli", "inspect", str(tmp_path / "t.npy")]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -442,3 +442,11 @@ def test_a_folder_that_is_named_like_a_file_is_refused(run, preds, tmp_path, cal
     assert (status, out) == (2, "")
     assert "a folder is written here" in err
     assert not (tmp_path / name).exists()
+
+
+def test_a_page_where_the_folder_is_to_be(run, tmp_path):
+    (tmp_path / "t.csv").write_text("label,prob_a,prob_b\n" + "a,0.5,0.5\nb,0.2,0.8\n" * 10)
+    done = run("plot", tmp_path / "t.csv", "-o", tmp_path / "out", "--html", tmp_path / "out")
+    assert done.status == 2
+    assert "-o and --html are both" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]

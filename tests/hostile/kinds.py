@@ -147,8 +147,12 @@ def _addresses(draw: Draw, store: Store) -> Made:
     name = "".join(draw.choice(part) for part in ADDRESS).replace("HERE", str(draw.folder))
     command = draw.choice(("evaluate", "evaluate", "inspect", "plot", "compare"))
     beside = options(draw, command, place, most=1)
-    given = draw.choice(([], [], ["--labels", name], ["--costs", name], ["--html", name], ["-o", name]))
-    draw.outputs += ["made", name, name.rpartition("://")[2].removeprefix(f"{draw.folder}/")]
+    outputs = [["--html", name], ["-o", name]] if ".." not in name and "%2e" not in name else []
+    given = draw.choice(([], [], ["--labels", name], ["--costs", name], *outputs))
+    draw.outputs += ["made", name]
+    draw.outputs += [
+        part.removeprefix(f"{draw.folder}/") for part in (name.partition("://")[2], name.rpartition("://")[2])
+    ]
     return Made(Place([name, *place.files], place.columns, place.classes), [*given, *beside], command)
 
 

@@ -265,3 +265,8 @@ def test_shapes_that_are_flags(tmp_path):
             "labels.npy", b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + bytes(36)
         )
     refused(tmp_path / "t.npz", "the array labels: the head of this .npy file is damaged")
+
+
+def test_text_for_scores_in_a_file_without_rows(tmp_path):
+    path = parquet_file(tmp_path, label=pa.array([], pa.string()), prob=pa.array([], pa.string()))
+    refused(path, "t.parquet", scores="prob", drop_missing=True)
