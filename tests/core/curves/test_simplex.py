@@ -75,7 +75,9 @@ def test_bins_of_a_tetrahedron_are_those_of_four_outcomes(binning):
     predictions = some_predictions(k=4)
     probs, whole = predictions.scores.array, simplexes(predictions, binning=binning)[""]
     if binning == 16:
-        bins = np.unique(np.floor(probs * 4), axis=0, return_inverse=True)[1]
+        bins = np.unique(np.floor(probs * 4), axis=0, return_inverse=True)[
+            1
+        ].ravel()  # numpy 2.0 gives a column
     else:
         bins = recursive_splits(probs, 40)[1].bin_of(probs)
     own = [bins == number for number in np.unique(bins)]
