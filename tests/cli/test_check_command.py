@@ -124,7 +124,7 @@ def test_other_rows_and_classes_are_refused_unless_told(run, policy, sample, old
     forest = sample / "digits_forest_calibration.parquet"
     done = run("check", forest, "--policy", policy, "--baseline", old)
     assert done.status == 2
-    assert "650 rows" in done.out
+    assert "650 rows" in words(done)
     done = run("check", forest, "--policy", policy, "--baseline", old, "--unpaired")
     assert "Unpaired" in done.out
     iris = sample / "iris_logistic_test.csv"

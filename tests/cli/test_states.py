@@ -138,8 +138,10 @@ def test_states_of_other_rows_are_compared_unpaired_or_refused(run, sample, stat
     assert "expected the same cases" in done.err
 
 
-def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path):
-    for number, file in enumerate(sorted((sample / "epochs").iterdir())[:2]):
+def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path, monkeypatch):
+    monkeypatch.chdir(sample / "epochs")
+    files = sorted(file.name for file in (sample / "epochs").iterdir())
+    for number, file in enumerate(files[:2]):
         how = (
             "--run",
             "july",
@@ -154,7 +156,7 @@ def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path):
     first, second = (line.split() for line in done.out.splitlines() if "parquet" in line)
     assert (first[-1], second[-1]) == ("0", "650")
     assert "numbers of the run july" in done.out
-    file, crossing = sorted((sample / "epochs").iterdir())[2], tmp_path / "2.calcli"
+    file, crossing = files[2], tmp_path / "2.calcli"
     how = ("--run", "july", "--first-row", "649", "--save-state", crossing)
     assert run("evaluate", file, *how, "-q").status == 0
     done = run("merge", tmp_path / "july.calcli", crossing, "-o", tmp_path / "x.calcli")
