@@ -69,6 +69,7 @@ def check(
         _write_first_policy(files, policy, reading, with_baseline=baseline is not None, quiet=paging.quiet)
         return
     targets = [_target(text) for text in write or ()]
+    targets += [("html", paging.html)] if paging.html is not None else []
     with progress(shown=not paging.quiet) as watcher:
         report = check_files(
             reading.files(files),
@@ -82,7 +83,6 @@ def check(
             engine=distributing.found(watcher, StateSettings(pairing.key)),
         )
     write_check(report, targets)
-    paging.page(report)
     if format in ("junit", "github") and not paging.quiet:
         for sentence in report.reading():
             remark(sentence)

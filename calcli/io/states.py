@@ -20,7 +20,7 @@ from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, Statistic
 from calcli.core.state.runs import Part, numbers
-from calcli.core.state.sample import Rows, Sample
+from calcli.core.state.sample import ALL, Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, State
 from calcli.core.state.swaps import SWAPPED_DEALS, Swaps, swap_edges
 from calcli.io.archives import ARCHIVE_DAMAGE, stored_content
@@ -244,6 +244,8 @@ def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
     labels = _wide(_shaped(own["labels"], n))
     if (labels >= k).any():
         raise ValueError("labels out of range")
+    if not (n and int(hashes.max()) < below <= ALL):
+        raise ValueError("a sample of other rows than it says")
     weights = _shaped(own["weights"], n).astype(np.float64) if head.weighted else None
     return Sample.of_rows(Rows(hashes, labels, weights, _shaped(own["scores"], n, k)), int(below))
 

@@ -259,6 +259,13 @@ def test_a_file_that_cannot_be_written_is_told(run, policy, old, tmp_path):
     assert str(target) in done.err
 
 
+def test_a_page_is_written_with_the_other_forms_or_none(run, policy, old, tmp_path):
+    target = tmp_path / "check.md"
+    beside = ("--write", f"markdown={target}", "--html", tmp_path / "no" / "folder" / "page.html")
+    assert run("check", old, "--policy", policy, "--baseline", old, *beside).status == 2
+    assert not target.exists()
+
+
 def test_a_report_is_read_as_its_settings_mean_it(run, sample, tmp_path):
     options = ("--costs", "abstain:0.1", "--bins", "10", "--metrics", "bayes_risk,ece,ece:bins=15")
     report = tmp_path / "report.json"
