@@ -9,6 +9,7 @@ from typing import get_args
 import numpy as np
 
 from calcli.core.data.arrays import Array
+from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Kind
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import LARGEST_ROW
@@ -78,6 +79,20 @@ def check_rows(head: Head, parts: tuple[Part, ...], body: Body) -> None:
             raise ValueError(f"rows/columns/{name} holds values that no row has")
         if name in scores and len(values) and not (values.min() >= 0 and values.max() <= 1 + ROUNDING):
             raise ValueError(f"rows/columns/{name} holds no probabilities")
+
+
+def check_bins(bins: Bins) -> None:
+    """Raise a ValueError unless sums of probabilities and of outcomes fit to the weight of each bin."""
+    most = bins.weight * (1 + ROUNDING) + ROUNDING
+    if not ((np.abs(bins.score) <= most) & (bins.outcome <= most)).all():
+        raise ValueError("bins hold more than their rows")
+
+
+def check_sample(kind: Kind, scores: Array) -> None:
+    """Raise a ValueError unless the scores of each row can be those of some classes."""
+    best = scores.max(axis=1)
+    if not np.isfinite(best).all() or (kind == "probs" and not (scores.min() >= 0 and best.min() > 0)):
+        raise ValueError("the sample holds rows that are no scores")
 
 
 def _is_below(values: Array, told: str) -> bool:

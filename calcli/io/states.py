@@ -27,7 +27,7 @@ from calcli.io.archives import ARCHIVE_DAMAGE, stored_content
 from calcli.io.atomic import atomic_path
 from calcli.io.heads import held_array
 from calcli.io.remote import path_of
-from calcli.io.statechecks import check_arrays, check_rows, check_told
+from calcli.io.statechecks import check_arrays, check_bins, check_rows, check_sample, check_told
 
 ENDING = ".calcli"
 SCHEMA = "calcli.state/1"
@@ -234,6 +234,7 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
     for m in told["bins"]:
         count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)
         bins[m] = Bins(count.astype(np.int64), *(values.astype(np.float64) for values in sums))
+        check_bins(bins[m])
     return State(known, parts, facts, bins, body)
 
 
@@ -247,7 +248,9 @@ def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
     if not (n and int(hashes.max()) < below <= ALL):
         raise ValueError("a sample of other rows than it says")
     weights = _shaped(own["weights"], n).astype(np.float64) if head.weighted else None
-    return Sample.of_rows(Rows(hashes, labels, weights, _shaped(own["scores"], n, k)), int(below))
+    scores = _shaped(own["scores"], n, k)
+    check_sample(head.kind, scores)
+    return Sample.of_rows(Rows(hashes, labels, weights, scores), int(below))
 
 
 def _deals(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> Deals:

@@ -116,6 +116,12 @@ CHANGES = {  # found by tests/hostile
     "an unknown type": lambda head, members: head["head"].update(computed_in="float16"),
     "clip above 1": lambda head, members: head["head"].update(clip=1e308),
     "a sum of rows below 0": lambda head, members: head["facts"].update(worst_row_sum=-1),
+    "bins that hold more than their rows": lambda head, members: members.update(
+        {"bins/15/score.npy": npy(np.full((3, 15), 1e290))}
+    ),
+    "rows without scores in the sample": lambda head, members: members.update(
+        {"sample/scores.npy": npy(np.full((300, 3), -np.inf, np.float32))}
+    ),
     "a sample without rows": lambda head, members: head.update(below=0),
     "a head of an array that goes on": lambda head, members: members.update(
         {"rows/labels.npy": npy(np.zeros(300, int)).replace(b"}", b"(", 1)}

@@ -7,7 +7,7 @@ from calcli.core.language.methods import METHODS
 
 FEW_CLASSES = 10  # up to which maps with a value for every score are tried
 MANY_CLASSES = 100  # from which one strength for the class-wise slopes will do
-MOST_CLASSES = 300  # beyond, fits with slopes for each class take too long to try many
+MOST_CLASSES = 200  # beyond, fits with slopes for each class take too long to try many
 WITH_MATRIX = 0.3  # strength for the class-wise slopes beside a matrix
 BASES = ("scaled", "centered", "mixed")  # of many classes the first two
 OFF_DIAGONAL = (10, 3, 1, 0.3)
