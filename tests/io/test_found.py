@@ -270,3 +270,12 @@ def test_shapes_that_are_flags(tmp_path):
 def test_text_for_scores_in_a_file_without_rows(tmp_path):
     path = parquet_file(tmp_path, label=pa.array([], pa.string()), prob=pa.array([], pa.string()))
     refused(path, "t.parquet", scores="prob", drop_missing=True)
+
+
+@pytest.mark.parametrize("score", ["9223372036854775807", '"high"', "[0.5]"])
+def test_objects_in_text_that_are_unlike_the_first(score, tmp_path):
+    cells = [f'[{{"label": "a", "score": {one}}}, {{"label": "b", "score": 0.5}}]' for one in ("0.5", score)]
+    lines = ["target\tpredictions", *(f"a\t{json.dumps(cell)[1:-1]}" for cell in cells)]
+    path = tmp_path / "t.tsv"
+    path.write_text("\n".join(lines).replace('\\"', '"'))
+    refused(path, "row 1")

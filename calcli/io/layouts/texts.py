@@ -130,7 +130,10 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
         kind = pa.array([first]).type
 
         def parse(texts: Any, row: Row) -> Any:
-            return pa.array([_parsed(text, row, n) for n, text in enumerate(texts.to_pylist())], kind)
+            try:
+                return pa.array([_parsed(text, row, n) for n, text in enumerate(texts.to_pylist())], kind)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise InputError(_unlike(texts.to_pylist(), kind, row)) from error
 
     else:
         return None
@@ -139,6 +142,16 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
         return None
     made = tuple(Derived(one.name, one.type, partial(_after, parse, one.make)) for one in found.made)
     return Unpacked(made, found.scores, note=f"{field.name} holds objects as text")
+
+
+def _unlike(texts: list[str], kind: Any, row: Row) -> str:
+    """Return what is wrong with the first text whose objects are not of a type."""
+    for n, text in enumerate(texts):
+        try:
+            pa.array([_parsed(text, row, n)], kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            return f'{row(n)} has "{text[:60]}", unlike the first row: {error}'
+    raise AssertionError("all are of that type")
 
 
 def _after(parse: Callable[..., Any], make: Callable[..., Any], texts: Any, row: Row) -> Any:
