@@ -131,7 +131,7 @@ def _client(scheduler: str | None, parts: int) -> Iterator[Any]:
                         threads_per_worker=1,
                         host="127.0.0.1",
                         dashboard_address=None,
-                        silence_logs=logging.CRITICAL,
+                        silence_logs=logging.CRITICAL + 1,  # cancelled work is told as that
                     )
             client = Client(cluster or scheduler, timeout=10, set_as_default=False)
         except (OSError, ValueError, RuntimeError) as fault:
