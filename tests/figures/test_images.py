@@ -38,6 +38,9 @@ NEARBY = 2  # dots of a baseline
 SLACK = 0.15  # where 1 is from black to white
 SHADES = 51
 TOLERANCE = 0.004  # share of the dots
+ALLOWED = (
+    TOLERANCE if matplotlib.__version_info__ >= (3, 11) else 3 * TOLERANCE
+)  # text is half a dot elsewhere
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def approved(case: Case) -> np.ndarray:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.baseline.stem)
 def test_figures_look_as_approved(case):
-    assert difference(image_of(case.drawn()), approved(case)) < TOLERANCE
+    assert difference(image_of(case.drawn()), approved(case)) < ALLOWED
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.baseline.stem)
