@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from calcli.core.comparing.policy import Checked
+from calcli.core.language.plain import plain
 from calcli.report.numbers import counted
 
 
@@ -21,22 +22,23 @@ def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = 
         Whether a warning is an error.
     """
     lines = []
+
+    def add(kind: str, message: str, title: str, *, placed: bool = True) -> None:
+        place = {"file": plain(policy)} if placed and policy != "-" else {}
+        lines.append(command(kind, plain(message), place | {"title": plain(title)}))
+
     for one in checked:
         if one.fault:
-            lines.append(
-                command("error", f"{one.path} could not be judged: {one.fault}", _place(policy, one.path))
-            )
+            add("error", f"{one.path} could not be judged: {one.fault}", one.path)
         for warning in one.warnings:
-            kind = "error" if strict else "warning"
-            lines.append(command(kind, f"{one.path}: {warning}", _place(policy, "calcli check")))
+            add("error" if strict else "warning", f"{one.path}: {warning}", "calcli check")
         for outcome in one.outcomes:
             if outcome.result != "passed":
                 kind = "warning" if outcome.result == "warning" else "error"
-                place = _place(policy, outcome.rule.title)
-                lines.append(command(kind, f"{one.path}: {outcome.status}: {outcome.reason}", place))
+                add(kind, f"{one.path}: {outcome.status}: {outcome.reason}", outcome.rule.title)
         if one.outcomes and one.count("passed") == len(one.outcomes):
-            message = f"{one.path}: {counted(len(one.outcomes), 'rule')} passed"
-            lines.append(command("notice", message, {"title": "calcli check"}))
+            rules = counted(len(one.outcomes), "rule")
+            add("notice", f"{one.path}: {rules} passed", "calcli check", placed=False)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -52,7 +54,3 @@ PROPERTY = DATA | {":": "%3A", ",": "%2C"}
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:
     return "".join(escapes.get(character, character) for character in text)
-
-
-def _place(policy: str, title: str) -> dict[str, str]:
-    return ({} if policy == "-" else {"file": policy}) | {"title": title}

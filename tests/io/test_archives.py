@@ -61,3 +61,15 @@ def test_damage_that_is_met_on_the_way(save, tmp_path):
     path.write_bytes(raw)
     with pytest.raises(InputError, match=r"a.npz is truncated or damaged; copy it again"):
         scores_of(predictions, 1)
+
+
+def test_damage_of_columns(tmp_path):
+    path = tmp_path / "a.npz"
+    scores = np.random.default_rng(0).normal(size=(len(SAMPLE.labels), 9000))
+    np.savez(path, labels=SAMPLE.labels, logits=np.asfortranarray(scores))
+    np.testing.assert_array_equal(scores_of(read(path), 1), scores)
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 255
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match=r"a.npz is truncated or damaged; copy it again"):
+        read(path)

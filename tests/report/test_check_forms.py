@@ -118,6 +118,15 @@ def test_annotations_survive_any_text(message, title, file):
     assert parsed(line) == ("error", {"file": file, "title": title}, message)
 
 
+def test_control_characters_in_annotations_are_escapes():
+    (line,) = annotations_text(
+        [some(path="a\x1b[31m.csv", fault="no \x1b[31mred\n::error::x")], "p\x07.toml"
+    ).splitlines()
+    assert line.isprintable()
+    assert r"no \x1b[31mred\n" in line
+    assert "::error::x" not in line
+
+
 def test_every_rule_that_did_not_pass_is_an_annotation(mixed):
     found = [parsed(line) for line in annotations_text(mixed, "calcli.toml").splitlines()]
     assert [kind for kind, _, _ in found] == ["error", "error", "warning", "error"]
