@@ -12,6 +12,7 @@ from calcli.cli.output import colored, emit
 from calcli.cli.showing import Quiet
 from calcli.cli.simulate import Parameters
 from calcli.core.language.declaring import items, some_items, whole_numbers
+from calcli.core.language.errors import UsageError
 from calcli.core.language.systems import System
 
 Format = Literal["table", "json", "markdown", "csv"]
@@ -53,11 +54,14 @@ def study(
     from calcli.report.shown import render
     from calcli.work.study import study_system
 
+    names = [name for text in metrics for name in items(text)]
+    if not names:
+        raise UsageError("--metrics is empty; expected some, as in --metrics ece,ks")
     sizes = whole_numbers("100,1000,10000").checked("--rows", some_items("--rows", rows))
     with progress(shown=not quiet) as watcher:
         report = study_system(
             system,
-            [name for text in metrics for name in items(text)],
+            names,
             rows=sizes,
             series=series,
             seed=seed,

@@ -41,6 +41,7 @@ def test_wrong_calls(run):
         "--rows is 0; expected whole numbers of at least 1"
         in run("study", "mixture", "--metrics", "ece", "--rows", "0").err
     )
+    assert "--metrics is empty" in run("study", "mixture", "--metrics", "").err
     done = run("study", "mixture", "--metrics", "log_loss", "--rows", "10", "--series", "2", "--quiet")
     assert done.status == 2
     assert "log_loss: no true value of it is known" in done.err
