@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.data.arrays import Positions
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import gathered
 from calcli.core.data.units import Units
 from calcli.core.estimators.multiple import SHARPNESS
-from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, memberships
+from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.families import RECALIBRATION
@@ -68,29 +68,19 @@ def recomputed_differences(
     )
     pooled = _joined(systems)
     table, weights = np.concatenate([gathered(system.scores) for system in systems]), pooled.weights
-    numbers = units[0].number, units[1].number
-    unit = np.concatenate([units[0].of_row, numbers[0] + units[1].of_row])
-    # in the order of the cases, whichever system they come from
-    order = np.argsort(np.concatenate([np.arange(system.n_rows) for system in systems]), kind="stable")
 
-    def value(chosen: NDArray[np.bool_]) -> float:
-        rows = order[chosen[order]]
+    def value(rows: Positions) -> float:
         own = None if weights is None else weights[rows]
         part = replace(
             pooled, scores=ArrayScores(table[rows], pooled.kind), labels=pooled.labels[rows], weights=own
         )
         return evaluate(part, plain).estimates[str(call)].value
 
-    def difference(sides: NDArray[np.float64]) -> float:
-        first = sides[unit] > 0
-        return value(~first) - value(first)
-
     most = VISITS // table.size
     if call.entry.family == RECALIBRATION:  # each time calibrators are fitted
         most = settings.draws // SHARPNESS
     draws = min(settings.draws, max(FEWEST_DRAWS, most))
-    found = np.array([difference(memberships(1, *numbers, rng, paired)[0]) for _ in range(draws)])
-    return Swapped(difference(np.repeat([1.0, 0.0], numbers)), found[~np.isnan(found)])
+    return swapped_rows(value, units, draws, rng, paired)
 
 
 def _joined(systems: Sequence[Predictions]) -> Predictions:

@@ -8,12 +8,11 @@ deals of rows change sides together; the test is as exact, and no row is visited
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batch_sizes
@@ -144,22 +143,46 @@ def _computed_anew(
             [np.ones(len(side.score)) if side.weights is None else side.weights for side in sides]
         )
     score, outcome = (np.concatenate([getattr(side, of) for side in sides]) for of in ("score", "outcome"))
-    numbers = baseline.units.number, candidate.units.number
-    unit = np.concatenate([baseline.units.of_row, numbers[0] + candidate.units.of_row])
-    # in the order of the cases, whichever system they come from
-    order = np.argsort(np.concatenate([np.arange(len(side.score)) for side in sides]), kind="stable")
-    score, outcome, unit = score[order], outcome[order], unit[order]
-    weights = None if weights is None else weights[order]
 
-    def value(rows: NDArray[np.bool_]) -> float:
+    def value(rows: Positions) -> float:
         problem = ordered_problem(score[rows], outcome[rows], None if weights is None else weights[rows])
         return estimator.value(problem) if problem.total_weight else math.nan
 
-    def difference(membership: Doubles) -> float:
-        first = membership[unit] > 0
-        return value(~first) - value(first)
-
     draws = min(draws, max(FEWEST_DRAWS, VISITS // len(score)))
+    return swapped_rows(value, [baseline.units, candidate.units], draws, rng, paired)
+
+
+def swapped_rows(
+    value: Callable[[Positions], float],
+    units: Sequence[Units],
+    draws: int,
+    rng: np.random.Generator,
+    paired: bool = True,
+) -> Swapped:
+    """Return differences of a value that is computed anew of the rows on either side.
+
+    Parameters
+    ----------
+    value
+        What rows of both systems show, those of the baseline numbered first; nan where it is undefined.
+    units
+        Rows of each that change sides together.
+    draws, rng, paired
+        As for `permuted_differences`.
+
+    Returns
+    -------
+    The differences; permutations in which the value is undefined do not count.
+    """
+    numbers = units[0].number, units[1].number
+    unit = np.concatenate([units[0].of_row, numbers[0] + units[1].of_row])
+    # in the order of the cases, whichever system they come from
+    order = np.argsort(np.concatenate([np.arange(one.rows) for one in units]), kind="stable")
+
+    def difference(membership: Doubles) -> float:
+        first = membership[unit[order]] > 0
+        return value(order[~first]) - value(order[first])
+
     found = np.array([difference(memberships(1, *numbers, rng, paired)[0]) for _ in range(draws)])
     return Swapped(difference(np.repeat([1.0, 0.0], numbers)), found[~np.isnan(found)])
 
