@@ -89,9 +89,7 @@ def run() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     if not os.environ.get(DEBUG):
-        warnings.filterwarnings(
-            "ignore", "Reading `.npy`", UserWarning
-        )  # heads that Python 2 wrote, or damage
+        warnings.filterwarnings("ignore", "Reading `.npy`", UserWarning)  # heads of Python 2, or damage
         warnings.simplefilter("ignore", RuntimeWarning)  # of numpy: what is infinite is told in the results
         sys.unraisablehook = lambda _: None  # what fails while it is thrown away, after all was told
     sys.exit(status_of(sys.argv[1:]))

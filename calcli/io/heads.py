@@ -61,9 +61,7 @@ def read_header(file: IO[bytes], name: str) -> Header:
         version = npy_format.read_magic(file)
         read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
         shape, fortran_order, dtype = read(file)
-        if any(
-            isinstance(size, bool) for size in shape
-        ):  # which numpy takes for integers here, and not later
+        if any(isinstance(size, bool) for size in shape):  # for numpy integers here, and not later
             raise ValueError(f"the shape {shape}")
     except DAMAGE as error:
         raise InputError(f"{name}: the head of this .npy file is damaged; save it again") from error
