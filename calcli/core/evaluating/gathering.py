@@ -26,7 +26,7 @@ from calcli.core.problems.lenses import Lens
 from calcli.core.state.collectors import ClassBins, InputFacts
 from calcli.core.state.hashing import Hashes, of_keys, of_numbers
 from calcli.core.state.runs import Part
-from calcli.core.state.state import Body, Facts, Head, State
+from calcli.core.state.state import Body, Facts, Head, MeasuredRows, State
 from calcli.core.state.threads import Threads, cores
 
 MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows
@@ -219,7 +219,7 @@ class _Gathering:
         joined = None if weights[0] is None else np.concatenate(weights)
         keys = None if self._keys is None else np.concatenate(hashes)
         told = np.concatenate(labels)
-        self._threads.soon(partial(self._body.add, columns, told, joined, keys, self._next))
+        self._threads.soon(partial(self._body.add, MeasuredRows(columns, told, joined, keys, self._next)))
         self._next += len(told)
         self._pending, self._waiting = [], 0
 

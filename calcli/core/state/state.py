@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -85,6 +86,19 @@ class Facts:
         )
 
 
+class MeasuredRows(NamedTuple):
+    """The statistics of (n,) rows by name, their labels, weights and hashes of keys, if there are any.
+
+    Rows without keys are numbered from `first`.
+    """
+
+    columns: Mapping[str, Array]
+    labels: Array
+    weights: Floats | None
+    hashes: Hashes | None
+    first: int
+
+
 class Body:
     """The statistics of rows: row by row up to 20,000 of them, of more the sums over deals, and score cells.
 
@@ -129,15 +143,9 @@ class Body:
         """Number of rows."""
         return len(self.labels) if self.deals is None else self.deals.rows
 
-    def add(
-        self,
-        columns: Mapping[str, Array],
-        labels: Array,
-        weights: Floats | None = None,
-        hashes: Hashes | None = None,
-        first: int = 0,
-    ) -> None:
-        """Add (n,) rows, numbered from `first` unless they have keys, where these belong among the others."""
+    def add(self, rows: MeasuredRows) -> None:
+        """Add rows where they belong among the others."""
+        columns, labels, weights, hashes, first = rows
         if self.deals is None and not self._in_run and self.n_rows + len(labels) <= UNIT_LIMIT:
             before = self.columns or {name: values[:0] for name, values in columns.items()}
             self.columns = {name: np.concatenate([before[name], own]) for name, own in columns.items()}
@@ -150,7 +158,7 @@ class Body:
             self._order()
             return
         self._deal()
-        self._add(columns, labels, weights, hashes, first)
+        self._add(rows)
 
     def merge(self, other: Body, offset: int = 0) -> None:
         """Add the rows of another body, whose numbers are raised by an offset unless they have keys."""
@@ -158,7 +166,7 @@ class Body:
             self.sample.merge(other.sample)
         if other.deals is None:
             for own in other._stretches():
-                self.add(*other._rows(own), first=offset + int(other.numbers[own.start]))
+                self.add(other._rows(own, offset))
             return
         self._deal()
         for lens, swaps in other.swaps.items():
@@ -185,16 +193,19 @@ class Body:
         if (places[1:] >= places[:-1]).all():
             return
         order = np.argsort(places, kind="stable")
-        self.columns, self.labels, self.weights, self.hashes = self._rows(order)
-        self.numbers = self.numbers[order]
+        self.columns = {name: values[order] for name, values in self.columns.items()}
+        self.labels, self.numbers = self.labels[order], self.numbers[order]
+        self.weights = None if self.weights is None else self.weights[order]
+        self.hashes = None if self.hashes is None else self.hashes[order]
 
-    def _rows(self, own: Array | slice) -> tuple[dict[str, Array], Array, Floats | None, Hashes | None]:
-        """Return the statistics, labels, weights and hashes of some of the rows."""
-        return (
+    def _rows(self, own: slice, offset: int = 0) -> MeasuredRows:
+        """Return some of the rows, their numbers raised by an offset."""
+        return MeasuredRows(
             {name: values[own] for name, values in self.columns.items()},
             self.labels[own],
             None if self.weights is None else self.weights[own],
             None if self.hashes is None else self.hashes[own],
+            offset + int(self.numbers[own.start]),
         )
 
     def _stretches(self) -> list[slice]:
@@ -206,20 +217,14 @@ class Body:
     def _deal(self) -> None:
         """Put sums in place of rows."""
         if self.deals is None and len(self.labels):
-            parts = [(self._rows(own), int(self.numbers[own.start])) for own in self._stretches()]
+            parts = [self._rows(own) for own in self._stretches()]
             self.columns, self.labels, self.weights, self.hashes = {}, self.labels[:0], None, None
             self.numbers = self.numbers[:0]
-            for rows, first in parts:
-                self._add(*rows, first)
+            for rows in parts:
+                self._add(rows)
 
-    def _add(
-        self,
-        columns: Mapping[str, Array],
-        labels: Array,
-        weights: Floats | None,
-        hashes: Hashes | None,
-        first: int,
-    ) -> None:
+    def _add(self, rows: MeasuredRows) -> None:
+        columns, labels, weights, hashes, first = rows
         limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
         # of two classes class-1 tells what class-0 does
         lenses = [lens for lens in self._lenses if lens != "class-0" or self.n_classes != 2]
@@ -230,19 +235,13 @@ class Body:
         numbers = np.arange(first, first + len(labels)) if hashes is None else hashes
         self.threads.all(
             [
-                partial(self._add_to_deals, columns, labels, weights, hashes, first),
+                partial(self._add_to_deals, rows),
                 *(partial(self._add_to_cells, lens, columns, weights, numbers) for lens in lenses),
             ]
         )
 
-    def _add_to_deals(
-        self,
-        columns: Mapping[str, Array],
-        labels: Array,
-        weights: Floats | None,
-        hashes: Hashes | None,
-        first: int,
-    ) -> None:
+    def _add_to_deals(self, rows: MeasuredRows) -> None:
+        columns, labels, weights, hashes, first = rows
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
         digests = None if self._in_run else digests_of(told, hashes)
