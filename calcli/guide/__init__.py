@@ -16,6 +16,7 @@ PAGES = (  # in the order to read them
     "comparing",
     "gates-and-ci",
     "sizes",
+    "clusters",
     "figures",
     "python",
     "statistics",
