@@ -309,10 +309,11 @@ def test_slices_of_a_data_frame():
 
 def test_reports_are_saved_in_the_form_of_their_ending(tmp_path):
     report = calcli.evaluate(CANCER, metrics="accuracy,ece", **FEW)
-    for ending in ("html", "json", "md", "csv", "txt"):
+    for ending in ("html", "HTML", "json", "md", "csv", "txt"):
         report.save(tmp_path / f"report.{ending}")
     assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8")) == report.to_dict()
-    assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    for ending in ("html", "HTML"):
+        assert "<svg" in (tmp_path / f"report.{ending}").read_text(encoding="utf-8")
     with pytest.raises(UsageError, match="reports are written as"):
         report.save(tmp_path / "report.doc")
     assert not (tmp_path / "report.doc").exists()

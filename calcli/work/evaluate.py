@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calcli.core.curves.needs import looks_of
 from calcli.core.data.predictions import Predictions
@@ -25,9 +25,6 @@ from calcli.report.summary import Result, summarize
 from calcli.work.companions import refuse_idle
 from calcli.work.read import OF_TABLES, predictions_of, split_reading
 from calcli.work.report import Report
-
-if TYPE_CHECKING:
-    pass
 
 
 @of_python

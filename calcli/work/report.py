@@ -91,7 +91,7 @@ class Report(EvaluationReport):
         from calcli.work.page import Pictures, save_report
 
         pictures = Pictures()
-        if Path(path).suffix == ".html":
+        if Path(path).suffix.lower() == ".html":
             pictures.draw(self.evaluation)
         save_report(replace(self, details=True), path, pictures.found)
 
