@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from glob import glob
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
@@ -66,17 +67,19 @@ def on_disk(path: AnyPath) -> Path:
 
 
 def parts_of_pattern(path: str) -> list[str]:
-    """Return the URLs that a pattern such as `s3://lake/part-*.parquet` stands for, or the path itself.
+    """Return what a pattern such as `s3://lake/part-*.parquet` stands for, or the path itself.
 
     Raises
     ------
     InputError
-        If there are none.
+        If there is nothing at such a URL.
     """
-    if not is_url(path) or not re.search(r"[*\[]", path):
+    if not re.search(r"[*?\[]", path):
         return [path]
     where = path_of(path)
-    return [str(one) for one in where.glob()] if isinstance(where, Remote) else [path]
+    if isinstance(where, Remote):  # a ? begins the query of a URL
+        return [str(one) for one in where.glob()] if re.search(r"[*\[]", path) else [path]
+    return [path] if where.exists() else sorted(glob(str(where), recursive=True)) or [path]
 
 
 @dataclass(frozen=True, order=True)

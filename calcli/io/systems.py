@@ -58,10 +58,13 @@ def refuse_same_labels(folder: str, files: Sequence[str], rows: int) -> None:
 
 def _refuse(folder: str, files: Sequence[str], same: str) -> NoReturn:
     place = shlex.quote(folder.rstrip("/"))
+    ending = PurePath(files[0]).suffix
+    nested = any(PurePath(file).parent != PurePath(folder) for file in files)
+    each = shlex.quote(f"{folder.rstrip('/')}/**/*{ending}") if nested else f"{place}/*{ending}"
     raise InputError(
         f"{folder} holds {len(files)} files with {same}: systems on the same rows, it seems, not parts of "
-        f"one data set. Compare them with calcli evaluate {place}/*{PurePath(files[0]).suffix}, or take them "
-        f"for one data set with calcli evaluate {place} --concat"
+        f"one data set. Compare them with calcli evaluate {each}, or take them for one data set with "
+        f"calcli evaluate {place} --concat"
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from glob import glob
 from pathlib import Path
 
 from calcli.core.comparing.selection import Choice, best_of, paired_by_number
@@ -138,7 +137,7 @@ def files_of(place: str, option: str = "--report-on") -> list[str]:
     if folder.is_dir():
         files = [str(file) for file in folder.iterdir() if not file.name.startswith(".")]
     else:
-        files = parts_of_pattern(place) if is_url(place) else glob(place)
+        files = [one for one in parts_of_pattern(place) if is_url(one) or path_of(one).exists()]
     found = sorted(file for file in files if not LABEL_FILE.fullmatch(Path(file).name))
     if not found:
         raise UsageError(

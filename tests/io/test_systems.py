@@ -39,6 +39,15 @@ def test_files_with_the_same_labels_are_systems(tmp_path, ending):
     assert read_concat(sorted(folder.iterdir())).n_rows == 90
 
 
+def test_systems_in_folders_of_folders_are_named_by_a_pattern(tmp_path):
+    labels = np.random.default_rng(1).integers(0, 2, 30)
+    for day in "12":
+        fill(tmp_path / f"date={day}", [labels])
+    with pytest.raises(InputError, match="2 files with the same 30 labels") as fault:
+        read(tmp_path)
+    assert f"calcli evaluate '{tmp_path}/**/*.csv'" in str(fault.value)
+
+
 def test_files_of_arrays_are_looked_at_as_well(tmp_path):
     labels = np.arange(40) % 3
     for n in range(2):
