@@ -47,7 +47,7 @@ class MergeReport(Shown):
             how = f"are known by {key}: any order of the states gives the same."
         rows, sets = counted(self.state.n_rows, "row"), counted(len(parts), "data set")
         notes = [f"{rows} of {sets} in {self.path}. Rows {how}"]
-        return [table_of("", found, cells, notes)]
+        return [table_of("What was merged", found, cells, notes)]
 
     def content(self) -> dict[str, Any]:
         """Return the same as nested values."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from calcli.core.language.errors import UsageError
 from calcli.core.state.merging import merge
 from calcli.core.state.state import State
+from calcli.io.remote import parts_of_pattern
 from calcli.io.states import is_state, load_state, save_state
 from calcli.report.merge import MergeReport
 
@@ -19,11 +20,12 @@ def merge_files(files: Sequence[str], output: str) -> MergeReport:
     InputError
         If one is not a state, they are not alike, or hold the same rows.
     """
-    others = [file for file in files if not is_state(file)]
+    given = [one for file in files for one in parts_of_pattern(file)]
+    others = [file for file in given if not is_state(file)]
     if others:
         raise UsageError(
             f"{others[0]} is not a state; make one with calcli evaluate {others[0]} --save-state NAME.calcli"
         )
-    whole: State = merge(load_state(file) for file in files)
+    whole: State = merge(load_state(file) for file in given)
     save_state(whole, output)
     return MergeReport(output, whole)

@@ -39,7 +39,7 @@ def test_states_of_halves_are_merged(run, sample, tmp_path):
         done = run("evaluate", file, "--save-state", tmp_path / f"{number}.calcli", "-q")
         assert done.status == 0, done.err
     whole = tmp_path / "whole.calcli"
-    done = run("merge", tmp_path / "0.calcli", tmp_path / "1.calcli", "-o", whole)
+    done = run("merge", tmp_path / "[01].calcli", "-o", whole)
     assert done.status == 0, done.err
     assert "2 data sets" in done.out
     asked = ("--metrics", "log_loss,accuracy,ece,ks", "-f", "json")
