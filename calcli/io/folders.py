@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from calcli.core.language.errors import InputError
@@ -13,7 +13,7 @@ from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.layouts.names import natural_key
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.remote import AnyPath
+from calcli.io.remote import AnyPath, path_of
 
 PARTITION = re.compile(r"([^=]+)=(.*)")
 SHARD = re.compile(r"(.+?)[-.]\d{3,5}-of-\d{3,5}.*")
@@ -60,6 +60,16 @@ def partition_of(file: AnyPath, folder: AnyPath) -> dict[str, str]:
         return {}
     names = file.relative_to(str(folder)).parts[:-1]
     return {match[1]: match[2] for name in names if (match := PARTITION.fullmatch(name))}
+
+
+def without_labels(files: Sequence[str], options: ReadOptions) -> list[str]:
+    """Return files without those of labels beside others of them, which a pattern such as *.npy names too."""
+    folders = {path_of(file).parent for file in files if not _is_beside(path_of(file), options)}
+    return [
+        file
+        for file in files
+        if path_of(file).parent not in folders or not _is_beside(path_of(file), options)
+    ]
 
 
 def same_place(part: AnyPath, folder: str, filled: Path) -> Path:

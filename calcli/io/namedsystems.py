@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.language.errors import UsageError
+from calcli.io.folders import without_labels
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.remote import parts_of_pattern, path_of
@@ -44,7 +45,7 @@ def files_of_systems(files: Iterable[str], options: ReadOptions) -> list[str]:
     UsageError
         If other options choose the scores, or standard input would be read several times.
     """
-    files = [one for file in files for one in parts_of_pattern(file)]
+    files = without_labels([one for file in files for one in parts_of_pattern(file)], options)
     systems = parse_systems(options.system)
     if not systems:
         return files

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from calcli.core.language.errors import InputError
+from calcli.io.namedsystems import files_of_systems
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 
@@ -40,3 +42,13 @@ def test_a_file_may_be_named_like_a_pattern(lake):
 def test_a_pattern_without_files_is_no_file(lake):
     with pytest.raises(InputError, match=r"b\*\.csv: no such file"):
         read(lake / "b*.csv")
+
+
+def test_files_of_labels_are_no_systems_beside_those_of_scores(tmp_path):
+    for name in ("a.npy", "a_labels.npy", "b.npy", "b_labels.npy", "own.npy"):
+        np.save(tmp_path / name, np.zeros(3))
+    files = [str(tmp_path / name) for name in ("a.npy", "b.npy")]
+    options = ReadOptions(labels=str(tmp_path / "own.npy"))
+    assert files_of_systems([str(tmp_path / "*.npy")], options) == files
+    alone = [str(tmp_path / "a_labels.npy")]
+    assert files_of_systems(alone, ReadOptions()) == alone
