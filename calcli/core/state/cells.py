@@ -19,7 +19,8 @@ from calcli.core.problems.problem import Problem, keys_of
 from calcli.core.state.grid import PLACES, grid_edges, grid_place
 
 TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
-ADDED = 1 << 18  # scores whose places are added up in doubles, which hold their sum
+ADDED = 1 << 18  # scores whose places are added up in doubles
+HELD = 1 << 23  # rows up to which these hold the sum
 HALF_PLACES = PLACES // 2
 HALF = 1 << HALF_PLACES
 WAITING = 1 << 18, 1 << 21  # rows that are sorted together, at least and at most
@@ -170,9 +171,11 @@ class GridCells:
             self.place += np.bincount(at, place, 2 * cells).astype(np.int64).reshape(2, cells)
             return
         count, *more = sums
-        # doubles hold these sums too, those of places in two halves: several times as fast as np.add.at
-        high, low = place >> HALF_PLACES, place & (HALF - 1)
-        parted = (self.count, 1, count), (self.place, HALF, high * count), (self.place, 1, low * count)
+        parted = [(self.count, 1, count), (self.place, 1, place * count)]
+        if len(count) and int(count.max()) > HELD // len(count):
+            # doubles hold these sums in two halves: several times as fast as np.add.at
+            high, low = place >> HALF_PLACES, place & (HALF - 1)
+            parted[1:] = (self.place, HALF, high * count), (self.place, 1, low * count)
         for table, unit, values in parted:
             table += unit * np.bincount(at, values, 2 * cells).astype(np.int64).reshape(2, cells)
         if self.weighted is not None:
@@ -225,6 +228,7 @@ class ScoreCells:
         self._rows: list[tuple[NDArray[np.unsignedinteger[Any]], Floats | None]] = []
         self._waiting = min(max(WAITING[0], self.limit + self.limit // 4), WAITING[1])
         self._grid: GridCells | None = None
+        self._cells: list[ExactCells] = []  # that wait to be put on the grid
         self._weighted, self._dtype = weighted, dtype
 
     def emptied(self) -> ScoreCells:
@@ -307,7 +311,7 @@ class ScoreCells:
         return self._exact is not None
 
     def _settle(self) -> None:
-        """Sort the rows that wait."""
+        """Sort the rows that wait, and put the cells that wait on the grid."""
         if self._rows:
             parts, weights = zip(*self._rows, strict=True)
             self._rows = []
@@ -315,14 +319,23 @@ class ScoreCells:
             keys = np.concatenate(parts)
             del parts  # they take as much memory
             self._join(ExactCells.of(keys, joined))
+        if self._cells and self._grid is not None:
+            sums = zip(*(own.sums for own in self._cells), strict=True)
+            score, outcome = (
+                np.concatenate([getattr(own, name) for own in self._cells]) for name in ("score", "outcome")
+            )
+            self._cells = []
+            self._grid.add(score, outcome, tuple(map(np.concatenate, sums)))
 
     def _join(self, other: ExactCells) -> None:
         if self._exact is not None:
             self._exact = self._exact.joined(other)
             if self._exact.distinct > self.limit:
                 self._coarsen()
-        elif self._grid is not None:
-            self._grid.add(other.score, other.outcome, other.sums)
+        else:
+            self._cells.append(other)
+            if sum(len(own.keys) for own in self._cells) > ADDED:
+                self._settle()
 
     def _coarsen(self) -> None:
         if self._exact is not None:

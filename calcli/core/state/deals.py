@@ -70,11 +70,10 @@ class Statistic:
     def merged(self, other: Statistic, offset: int) -> Statistic:
         """Return the sums of both, the numbers of the other one's rows raised by an offset."""
         first = (*self.first, *(row + offset for row in other.first))
-        turned = offset % DEALS
         return Statistic(
-            self.sums + np.roll(other.sums, turned),
+            added_turned(self.sums, other.sums, offset),
             self.scale,
-            self.infinite + np.roll(other.infinite, turned),
+            added_turned(self.infinite, other.infinite, offset),
             self.infinite_weight + other.infinite_weight,
             tuple(sorted(first)[:FIRST]),
         )
@@ -160,10 +159,9 @@ class Deals:
 
     def merged(self, other: Deals, offset: int = 0) -> Deals:
         """Return the sums of both, the numbers of the other one's rows raised by an offset."""
-        turned = offset % DEALS
 
         def both(mine: Array, others: Array) -> Array:
-            return mine + np.roll(others, turned, axis=0)
+            return added_turned(mine, others, offset)
 
         return Deals(
             self.rows + other.rows,
@@ -180,6 +178,14 @@ class Deals:
         """Return the (weighted) sum of the finite values of a statistic."""
         own = self.statistics[name]
         return float(own.sums.sum()) / own.scale
+
+
+def added_turned(mine: Array, others: Array, offset: int) -> Array:
+    """Return sums by deal of two sets of rows, the numbers of the others' rows raised by an offset."""
+    found, first = mine.copy(), offset % len(mine)
+    found[first:] += others[: len(mine) - first]
+    found[:first] += others[len(mine) - first :]
+    return found
 
 
 def same_rows(deals: Sequence[Deals]) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import distinct
-from calcli.core.state.deals import UNIT, fixed
+from calcli.core.state.deals import UNIT, added_turned, fixed
 
 SWAPPED_DEALS = 499  # a prime, as other numbers of deals
 WIDTHS = 60  # equal-width cells, of which those of 2, 3, 4, 5, 6, 10, 12, 15, 20, 30 bins are made
@@ -81,11 +81,10 @@ class Swaps:
 
     def merged(self, other: Swaps, offset: int = 0) -> Swaps:
         """Return the sums of both, the numbers of the other one's rows raised by an offset."""
-        turned = offset % SWAPPED_DEALS
         return Swaps(
-            self.count + np.roll(other.count, turned, axis=0),
-            self.outcome + np.roll(other.outcome, turned, axis=0),
-            self.score + np.roll(other.score, turned, axis=0),
+            added_turned(self.count, other.count, offset),
+            added_turned(self.outcome, other.outcome, offset),
+            added_turned(self.score, other.score, offset),
         )
 
     def sums(self) -> Doubles:

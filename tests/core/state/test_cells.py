@@ -98,3 +98,17 @@ def test_counts_that_outgrow_their_type(copies):
     for _ in range(3):
         cells.merge(ScoreCells.of_arrays(10, narrow))
     assert cells.arrays()["count"].tolist() == [4 * copies, 4]
+
+
+@pytest.mark.parametrize("copies", [1, 3, 2**21 + 1, 2**30 + 1])
+def test_places_of_many_rows_on_the_grid_are_exact(copies):
+    """Integers of Python do not round, whatever the count of a score."""
+    score = np.random.default_rng(copies).beta(0.4, 0.4, 50)
+    once, often = (ScoreCells(5, False, np.dtype(np.float64)) for _ in range(2))
+    for cells, counts in ((once, 1), (often, copies)):
+        keys = np.sort(score.view(np.uint64) << 1)
+        cells.merge(ScoreCells.of_arrays(50, {"keys": keys, "count": np.full(50, counts, np.int64)}))
+    assert not often.exact
+    found, expected = often.arrays(), once.arrays()
+    assert found["counts"].tolist() == [copies * count for count in expected["counts"].tolist()]
+    assert found["places"].tolist() == [copies * place for place in expected["places"].tolist()]
