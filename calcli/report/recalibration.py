@@ -99,7 +99,7 @@ def _score_name(score: MetricExpression) -> str:
 
 
 def _share(fraction: float) -> str:
-    return f"{fraction:.0%}" if abs(fraction) >= 0.1 else percent(fraction)
+    return f"{fraction:.0%}" if 0.1 <= abs(fraction) < 0.99 else percent(fraction)
 
 
 def _capitalized(text: str) -> str:

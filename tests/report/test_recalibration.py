@@ -45,6 +45,7 @@ def test_a_loss_in_words():
         "it; without such data, go by the cross-validated results of the fit."
     )
     assert sentence(1.0, 0.98).startswith("2.0% of the log-loss")
+    assert sentence(1.0, 0.004).startswith("99.6% of the log-loss")
     assert "Brier score" in sentence(0.5, 0.3, "relative_calibration_loss:score=brier")
     assert "-m temperature" in sentence(0.5, 0.3, "calibration_loss:recalibrator=temperature")
     assert "`calcli fit VALIDATION -m dp" in sentence(0.5, 0.3, "calibration_loss:training=held-out")
