@@ -29,6 +29,10 @@ class Case:
         Variables beside those that every case has.
     outputs
         Where the call may write.
+    again
+        The arguments of another call behind it, which has to say the same.
+    alike
+        What has to be the same: "all", or "values" or those of "slices" as far as both calls tell them.
     """
 
     kind: str
@@ -36,6 +40,8 @@ class Case:
     stdin: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     outputs: list[str] = field(default_factory=list)
+    again: list[str] = field(default_factory=list)
+    alike: str = "all"
 
 
 def make(seed: int, number: int, folder: Path, store: Store) -> Case:
@@ -45,6 +51,9 @@ def make(seed: int, number: int, folder: Path, store: Store) -> Case:
     draw.folder, draw.outputs = folder, []
     made = KINDS[kind](draw, store)
     command = made.command or draw.choice(READERS)
+    if made.as_it_is:
+        called = [text_of(text) for text in [command, *made.arguments]]
+        return Case(kind, called, made.stdin, made.environment, draw.outputs, made.again, made.alike)
     arguments = [command, *call(draw, store, command, made), *made.arguments]
     arguments += options(draw, command, made.place, most=2) if draw.chance(0.4) else []
     stdin = ""

@@ -11,7 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from itertools import chain, starmap
 from multiprocessing import get_context
@@ -58,7 +58,10 @@ def try_case(seed: int, number: int, folder: Path, store: Path) -> Found:
     """Make a case in an empty folder, run it there in a process of its own and judge it."""
     _make({number: folder}, seed, store)
     case = _made(folder)
-    return _judged(number, case, run(case, folder)) if case else _failed(number, "the generator failed")
+    if not case:
+        told = folder / "failed"
+        return _failed(number, f"the generator failed: {told.read_text() if told.exists() else 'ended'}")
+    return _judged(number, case, run(case, folder))
 
 
 def try_cases(seed: int, numbers: Sequence[int], whole: Path) -> list[Found]:
@@ -98,9 +101,11 @@ def _make(folders: dict[int, Path], seed: int, store: Path) -> None:
         (folder / "work").mkdir(parents=True)
     if (child := os.fork()) == 0:
         for number, folder in folders.items():
-            with suppress(BaseException):
+            try:
                 case = make(seed, number, folder / "work", Store(store))
                 (folder / "case.json").write_text(json.dumps(asdict(case)))
+            except BaseException as error:
+                (folder / "failed").write_text(ascii(error))
         os._exit(0)
     os.waitpid(child, 0)
 

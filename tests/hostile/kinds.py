@@ -4,50 +4,31 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import get_args
 
 import numpy as np
 
 from calcli.core.language.systems import System
 from tests.hostile import expressions, files, heads, models, rows, sidefiles, tables
+from tests.hostile.agreements import agreements
 from tests.hostile.damage import damaged
 from tests.hostile.drawing import Draw
-from tests.hostile.made import Store, sound
-from tests.hostile.options import Place, options
+from tests.hostile.made import Store
+from tests.hostile.options import options
+from tests.hostile.places import Made, Place, place_of, sound_place
 
 ENDINGS = (".csv", ".npy", ".npz", ".parquet", ".jsonl", ".arrow", ".json")
-
-
-@dataclass
-class Made:
-    """What a generator has made: the files to read, what is in them, and more arguments.
-
-    Without a command any that reads predictions may be taken.
-    """
-
-    place: Place
-    arguments: list[str] = field(default_factory=list)
-    command: str = ""
-    environment: dict[str, str] = field(default_factory=dict)
-
-
-def _place(columns: tables.Columns, *names: str) -> Place:
-    labels = files.labels_of(columns)
-    known = list(dict.fromkeys(map(str, labels.ravel()[:200].tolist())))[:10]
-    rows = len(columns[0][1]) if columns else 0
-    return Place(names, [name for name, _ in columns], known, rows)
 
 
 def _a_table(draw: Draw, store: Store) -> Made:
     """Sizes, names and layouts, all of them as they should be, but for the names."""
     columns = tables.table(draw)
-    return Made(_place(columns, files.write(draw, columns)))
+    return Made(place_of(columns, files.write(draw, columns)))
 
 
 def _broken_table(draw: Draw, store: Store) -> Made:
     columns = tables.broken(draw, tables.table(draw, calm=draw.chance(0.7)))
-    return Made(_place(columns, files.write(draw, columns)))
+    return Made(place_of(columns, files.write(draw, columns)))
 
 
 def _two_tables(draw: Draw, store: Store) -> Made:
@@ -55,7 +36,7 @@ def _two_tables(draw: Draw, store: Store) -> Made:
     others = tables.broken(draw, columns) if draw.chance(0.7) else tables.table(draw, calm=True)
     names = files.write(draw, columns, stem="a"), files.write(draw, others, stem="b")
     return Made(
-        _place(columns, *names), command=draw.choice(("compare", "evaluate", "check", "plot", "benchmark"))
+        place_of(columns, *names), command=draw.choice(("compare", "evaluate", "check", "plot", "benchmark"))
     )
 
 
@@ -69,7 +50,7 @@ def _a_folder(draw: Draw, store: Store) -> Made:
         files.write(draw, own, usual if draw.chance(0.95) else draw.choice(forms), f"parts/{part}")
     if draw.chance(0.2):
         draw.put("parts/" + draw.choice((".hidden", "notes.txt", "_SUCCESS", "x.pkl")), b"\x80\x04")
-    return Made(_place(columns, "parts"))
+    return Made(place_of(columns, "parts"))
 
 
 def _damaged_file(form: str) -> Callable[[Draw, Store], Made]:
@@ -77,7 +58,7 @@ def _damaged_file(form: str) -> Callable[[Draw, Store], Made]:
         columns = tables.table(draw, calm=True)
         name = files.write(draw, columns, form, "t")
         draw.put(name, damaged(draw, (draw.folder / name).read_bytes()))
-        return Made(_place(columns, name))
+        return Made(place_of(columns, name))
 
     return made
 
@@ -93,15 +74,9 @@ def _head(of: Callable[[Draw], bytes], ending: str) -> Callable[[Draw, Store], M
     return made
 
 
-def _sound(draw: Draw, classes: int = 0) -> Place:
-    """Write sound rows of a few classes."""
-    count = classes or draw.choice((2, 3))
-    return Place([draw.put("t.csv", sound(count))], ("label", "country"), [str(n) for n in range(count)])
-
-
 def _options(draw: Draw, store: Store) -> Made:
     command = draw.choice(("evaluate", "inspect", "fit", "apply", "plot", "compare", "check", "benchmark"))
-    place = _sound(draw)
+    place = sound_place(draw)
     return Made(place, options(draw, command, place, most=4), command)
 
 
@@ -115,7 +90,7 @@ def _rows(draw: Draw, store: Store) -> Made:
     names = [files.write(draw, columns, draw.choice(("csv", "parquet", "jsonl")), "a")]
     if draw.chance(0.4):
         names.append(files.write(draw, rows.another(draw, columns), "parquet", "b"))
-    place = _place(columns, *names)
+    place = place_of(columns, *names)
     command = draw.choice(DEEP)
     given = ["--metrics", expressions.metrics(draw)] if command in METERED and draw.chance(0.5) else []
     return Made(place, [*given, *options(draw, command, place, most=5)], command)
@@ -131,7 +106,7 @@ def _epochs(draw: Draw, store: Store) -> Made:
             files.write(draw, own, "parquet", f"{part}/{epoch:02}{draw.choice(('', '', '', 'x'))}")
     val = sorted(str(path.relative_to(draw.folder)) for path in (draw.folder / "val").iterdir())
     command = draw.choice(("plot", "plot", "compare", "compare", "evaluate", "check"))
-    place = _place(columns, *val)
+    place = place_of(columns, *val)
     chosen = ["--select", draw.choice(("log_loss", "accuracy,brier", expressions.metric(draw)))]
     given: dict[str, list[str]] = {
         "plot": ["--figure", "epochs", *(chosen if draw.chance(0.5) else [])],
@@ -143,7 +118,7 @@ def _epochs(draw: Draw, store: Store) -> Made:
 
 def _addresses(draw: Draw, store: Store) -> Made:
     """Names of files that are addresses; nobody listens at those of the web."""
-    place = _sound(draw)
+    place = sound_place(draw)
     name = "".join(draw.choice(part) for part in ADDRESS).replace("HERE", str(draw.folder))
     command = draw.choice(("evaluate", "evaluate", "inspect", "plot", "compare"))
     beside = options(draw, command, place, most=1)
@@ -214,7 +189,7 @@ def _simulation(draw: Draw, store: Store) -> Made:
 
 
 def _expressions(draw: Draw, store: Store) -> Made:
-    place = _sound(draw)
+    place = sound_place(draw)
     command = draw.choice(("evaluate", "evaluate", "compare", "fit", "plot", "explain", "benchmark"))
     text = expressions.metrics(draw)
     if command == "explain":
@@ -225,7 +200,7 @@ def _expressions(draw: Draw, store: Store) -> Made:
 
 
 def _side_files(draw: Draw, store: Store) -> Made:
-    place = _sound(draw)
+    place = sound_place(draw)
     names = list(place.classes)
     given: dict[str, Callable[[], list[str]]] = {
         "costs": lambda: ["--costs", sidefiles.side_file(draw, "costs", names)],
@@ -252,7 +227,7 @@ def _labels(draw: Draw, store: Store) -> Made:
 
 
 def _calibrators(draw: Draw, store: Store) -> Made:
-    place = _sound(draw)
+    place = sound_place(draw)
     name = models.calibrator(draw, store, len(place.classes))
     if draw.chance(0.2):
         return Made(place, ["--calibrator", name, "--figure", "calibration-map"], "plot")
@@ -267,7 +242,7 @@ def _states(draw: Draw, store: Store) -> Made:
 
 
 def _policies(draw: Draw, store: Store) -> Made:
-    place = _sound(draw)
+    place = sound_place(draw)
     models.policy(draw, store, len(place.classes))
     given = ["--baseline", place.files[0]] if draw.chance(0.4) else []
     if draw.chance(0.3):
@@ -285,7 +260,7 @@ def _terminals(draw: Draw, store: Store) -> Made:
         "NO_COLOR": draw.choice(("", "1")),
     }
     columns = tables.table(draw, calm=True)
-    return Made(_place(columns, files.write(draw, columns)), environment=environment)
+    return Made(place_of(columns, files.write(draw, columns)), environment=environment)
 
 
 KINDS: dict[str, Callable[[Draw, Store], Made]] = {
@@ -311,4 +286,5 @@ KINDS: dict[str, Callable[[Draw, Store], Made]] = {
     "states": _states,
     "policies": _policies,
     "terminals": _terminals,
+    "agreements": agreements,
 }

@@ -48,15 +48,20 @@ class Store:
             own = self.folder / f"by_{os.getpid()}"
             own.mkdir(exist_ok=True)
             (own / f"{classes}.csv").write_text(sound(classes))
-            if (child := os.fork()) == 0:
-                for number in range(3):
-                    os.dup2(os.open(os.devnull, os.O_RDWR), number)
-                texts = [f"{classes}.csv" if text == "FILE" else text for text in arguments]
-                os._exit(call(texts, str(own), {"HOME": str(own), "MPLCONFIGDIR": str(own)}))
-            os.waitpid(child, 0)
+            texts = [f"{classes}.csv" if text == "FILE" else text for text in arguments]
+            by_calcli(own, texts)
             path.parent.mkdir(exist_ok=True)
             (own / name).replace(path)
         return path.read_bytes()
+
+
+def by_calcli(folder: Path, arguments: list[str]) -> None:
+    """Call calcli in a folder, in a fork without streams; what it made is there if it made it."""
+    if (child := os.fork()) == 0:
+        for number in range(3):
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        os._exit(call(arguments, str(folder), {"HOME": str(folder), "MPLCONFIGDIR": str(folder)}))
+    os.waitpid(child, 0)
 
 
 def sound(classes: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from calcli.cli.main import app
 from tests.hostile import expressions
 from tests.hostile.drawing import Draw, text_of
+from tests.hostile.places import Place
 from tests.hostile.rows import FOR_OPTION
 from tests.hostile.sidefiles import labels_file, side_file
 
@@ -72,30 +73,6 @@ def declared(command: str) -> tuple[Declared, ...]:
         name, _, off = (spelled or ["--" + parameter.name.replace("_", "-")])[0].partition("/")
         found.append(Declared(name, off, kind, said.metavar or ""))
     return tuple(found)
-
-
-@dataclass
-class Place:
-    """What a call can name: files in its folder, columns and classes in these."""
-
-    files: Sequence[str]
-    columns: Sequence[str] = ("label", "country")
-    classes: Sequence[str] = ("0", "1", "2")
-    rows: int = 60
-
-    def column(self, draw: Draw) -> str:
-        """Return a name of a column, often one that is there."""
-        return draw.choice(self.columns) if self.columns and draw.chance(0.75) else draw.name()
-
-    def some_class(self, draw: Draw) -> str:
-        return draw.choice(self.classes) if self.classes and draw.chance(0.75) else draw.name()
-
-    def file(self, draw: Draw) -> str:
-        return (
-            draw.choice(self.files)
-            if draw.chance(0.9)
-            else draw.choice(("missing.csv", ".", "", draw.name()))
-        )
 
 
 def options(draw: Draw, command: str, place: Place, most: int = 4) -> list[str]:

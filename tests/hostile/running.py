@@ -58,6 +58,8 @@ class Ended:
         The files of its folder, and of the home and temporary folder it was given.
     strays
         Where else it wrote.
+    again
+        What the call behind it wrote to standard output; None if it was not made or was refused.
     """
 
     status: int
@@ -68,6 +70,7 @@ class Ended:
     before: Listing
     after: Listing
     strays: list[str]
+    again: str | None = None
 
 
 def listing(folder: Path) -> Listing:
@@ -129,7 +132,9 @@ def _looked(
         (folder / "streams" / name).read_bytes().decode(encoding, "replace")
         for name in ("out", "err", "strays")
     )
-    return Ended(status, out, err, seconds, megabytes, before, _watched(folder), strays.splitlines())
+    path = folder / "streams" / "again"
+    again = path.read_text() if path.exists() else None
+    return Ended(status, out, err, seconds, megabytes, before, _watched(folder), strays.splitlines(), again)
 
 
 def _flat(listings: dict[str, Listing]) -> Listing:
@@ -201,10 +206,22 @@ def _call(case: Case, folder: Path, watch: _Watch) -> int:
     known = set(weakref.finalize._registry)  # type: ignore[attr-defined]
     with watch.over(folder):
         status = call(case.arguments, str(folder / "work"), environment)
+        if case.again and status == 0:
+            _call_again(case, folder, environment)
         util._run_finalizers()  # as at the end of a process: what multiprocessing put away in folders
         for one in set(weakref.finalize._registry) - known:  # type: ignore[attr-defined]
             one()
     return status
+
+
+def _call_again(case: Case, folder: Path, environment: dict[str, str]) -> None:
+    """Make the call behind a call; what it wrote is there only if it was answered."""
+    path = folder / "streams" / "asked"
+    file = os.open(path, os.O_WRONLY | os.O_CREAT)
+    os.dup2(file, 1)
+    os.close(file)
+    if call(case.again, str(folder / "work"), environment) == 0:
+        path.replace(folder / "streams" / "again")
 
 
 def _redirect(case: Case, folder: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -149,6 +151,28 @@ def test_small_states_tell_what_needs_rows_as_the_rows_do():
     for name, estimate in expected.items():
         assert (found[name].rows, found[name].signature) == (None, estimate.signature)
         assert found[name].value == pytest.approx(estimate.value, abs=1e-7)
+
+
+def test_samples_know_the_logarithms_of_probabilities_that_single_precision_takes_for_0():
+    probs = np.array([[1.0, 1e-300], [1e-45, 1.0], [0.25, 0.75], [0.5, 0.5]])
+    labels, cuts = np.array([1, 0, 1, 0]), ([0, 1], [2, 3])
+    parts = [calcli.State.of(probs[own], labels[own], metrics="brier") for own in cuts]
+    whole = calcli.State.from_bytes(parts[0].merge(parts[1]).to_bytes())
+    loss = calcli.evaluate(whole, metrics=["log_loss"]).results[0].metrics["log_loss"].value
+    assert loss == pytest.approx(-sum(map(math.log, (1e-300, 1e-45, 0.75, 0.5))) / 4, rel=1e-7)
+    alone = calcli.evaluate(parts[0], metrics=["log_loss"]).results[0].metrics["log_loss"].value
+    assert alone == pytest.approx(345 * math.log(10) / 2, rel=1e-12)
+
+
+def test_states_that_were_made_for_another_metric_tell_the_uncertainty_with_its_interval():
+    logits, labels = (values[::2] for values in drawn(1800))
+    labels = np.where(np.arange(900) % 3, 0, labels)
+    state = calcli.State.of(logits, labels, metrics="ks")
+    found = calcli.evaluate(state, metrics=["corp_uncertainty:score=brier"]).results[0].metrics
+    rows = calcli.evaluate(logits, labels, metrics=["corp_uncertainty:score=brier"]).results[0].metrics
+    (own,), (expected,) = found.values(), rows.values()
+    assert own.value == pytest.approx(1 - (np.bincount(labels) ** 2).sum() / 900**2)
+    assert astuple(own.interval) == pytest.approx(astuple(expected.interval))
 
 
 def test_samples_stay_the_lowest_hashes_of_merged_states(monkeypatch):

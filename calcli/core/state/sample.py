@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     weights
         (n,), or None.
     scores
-        (n, K) as they were given, in single precision.
+        (n, K) as they were given, in single precision; in double where some are too small for that.
     """
 
     hashes: Hashes
@@ -81,9 +81,7 @@ class Sample:
         if not len(low):
             return
         own = None if weights is None else weights[low].astype(np.float64)
-        with np.errstate(over="ignore"):
-            single = scores[low].astype(np.float32)
-        self._take(Rows(hashes[low], labels[low].astype(np.int64), own, single), self._below)
+        self._take(Rows(hashes[low], labels[low].astype(np.int64), own, _short(scores[low])), self._below)
 
     def merge(self, other: Sample) -> None:
         """Take the rows of another sample."""
@@ -96,7 +94,8 @@ class Sample:
         self._settle()
         (found,) = self._parts
         order = np.argsort(found.hashes, kind="stable")
-        return found.take(order)
+        taken = found.take(order)
+        return taken._replace(scores=_short(taken.scores))
 
     @property
     def below(self) -> int:
@@ -129,3 +128,11 @@ class Sample:
             self._below = int(np.partition(found.hashes, self.room)[self.room])
             found = found.below(self._below)
         self._parts, self._waiting = [found], len(found.hashes)
+
+
+def _short(scores: Array) -> Array:
+    """Return scores in single precision, but for what would become 0 or coarse: 1e-300 has a logarithm."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = scores.astype(np.float32)
+    small = (np.abs(single) < np.finfo(np.float32).tiny) & (single != scores)
+    return np.where(small, scores, single).astype(np.float64) if small.any() else single

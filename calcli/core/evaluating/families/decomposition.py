@@ -165,7 +165,7 @@ def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
 
 def _outcome(call: MetricExpression, measured: Measurements) -> Array:
     """Return the (N,) outcomes of a lens; of all classes nothing is needed but their frequencies."""
-    return measured.rows["hit"] if call.is_class_wise else measured.look(call.lens).outcome
+    return np.zeros(measured.predictions.n_rows) if call.is_class_wise else measured.look(call.lens).outcome
 
 
 def _uncertainty(call: MetricExpression, means: Means, rule: Decomposable) -> Doubles:

@@ -1,0 +1,288 @@
+"""Calls that have to say the same: of the same rows in another form, in parts, as a state, or once more."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+
+from calcli.core.language.entries import Metric
+from calcli.core.language.metrics import METRICS
+from tests.hostile import expressions, rows
+from tests.hostile.drawing import Draw
+from tests.hostile.made import Store, by_calcli
+from tests.hostile.options import options
+from tests.hostile.places import Made, Place, place_of
+from tests.hostile.tables import Columns
+
+FORMS = ("csv", "parquet", "jsonl", "json", "arrow")
+SAME = 1e-7  # relative: of sums in another order
+VALUES = ("value", "baseline", "candidate")  # what has to be the same if draws need not
+ABOUT = (
+    "input",
+    "settings",
+    "systems",
+    "unread",
+    "signature",
+    "sentence",
+    "notes",
+    "warnings",
+    "reading",
+    "fit_seconds",
+    "apply_seconds",
+)
+
+
+def agreements(draw: Draw, store: Store) -> Made:
+    """Return two calls that have to say the same."""
+    draw.calm = True
+    columns = [(name, _plain(values)) for name, values in rows.rows(draw)]
+    made = draw.choice(WAYS)(draw, columns)
+    made.as_it_is = True
+    return made
+
+
+def _plain(values: Any) -> Any:
+    """Return values in a form that CSV and Parquet keep alike."""
+    array = np.asarray(values)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _put(draw: Draw, columns: Columns, form: str, name: str) -> str:
+    """Write columns as anybody would, and return the name of the file."""
+    table = pa.table(dict(columns))
+    with io.BytesIO() as file:
+        if form == "csv":
+            pa_csv.write_csv(table, file)
+        elif form == "parquet":
+            pq.write_table(table, file)
+        elif form == "arrow":
+            feather.write_feather(table, file)
+        else:
+            lines = [json.dumps(row) for row in table.to_pylist()]
+            text = "\n".join(lines) + "\n" if form == "jsonl" else f"[{','.join(lines)}]"
+            file.write(text.encode())
+        return draw.put(f"{name}.{form}", file.getvalue())
+
+
+def _asked(draw: Draw, columns: Columns, entries: Mapping[str, Metric] = METRICS) -> list[str]:
+    """Return metrics and a few settings."""
+    place = place_of(columns, "a.csv")
+    given = options(draw, "evaluate", place, most=4) if draw.chance(0.5) else []
+    kept = []
+    for text, behind in zip(given, [*given[1:], ""], strict=False):
+        name, equals, _ = text.partition("=")
+        if name in SETTINGS:
+            kept += [text] if equals or name in FLAGS else [text, behind]
+    return ["--metrics", _metrics(draw, entries), *kept, "--format", "json", "-q"]
+
+
+def _metrics(draw: Draw, entries: Mapping[str, Metric]) -> str:
+    return ",".join(expressions.expression(draw, entries) for _ in range(draw.choice((1, 2, 3))))
+
+
+# folds and blocks are dealt by the order of rows, which a sample does not keep
+UNFITTED = {
+    name: one for name, one in METRICS.items() if not {"training", "estimator"} & one.arguments.keys()
+}
+
+
+FLAGS = ("--test", "--sd", "--no-intervals", "--resample-predictions", "--calibration-loss-interval")
+SETTINGS = (
+    *FLAGS, "--bins", "--costs", "--level", "--draws", "--seed", "--recalibrator", "--folds", "--clip",
+    "--weights", "--cluster", "--fold-column", "--min-rows", "--priors", "--by", "--decision-column",
+)  # fmt: skip
+
+
+def _two(first: list[str], again: list[str], alike: str = "all") -> Made:
+    place = Place([])
+    return Made(place, first[1:], first[0], again=again, alike=alike)
+
+
+def _forms(draw: Draw, columns: Columns) -> Made:
+    names = [_put(draw, columns, form, "a") for form in draw.sample(FORMS, 2)]
+    asked = _asked(draw, columns)
+    return _two(["evaluate", names[0], *asked], ["evaluate", names[1], *asked])
+
+
+def _beside_another(draw: Draw, columns: Columns) -> Made:
+    _put(draw, columns, "parquet", "a")
+    _put(draw, rows.another(draw, columns), "parquet", "b")
+    asked = _asked(draw, columns)
+    return _two(["evaluate", "b.parquet", "a.parquet", *asked], ["evaluate", "a.parquet", *asked])
+
+
+def _parts(draw: Draw, columns: Columns) -> list[tuple[int, Columns]]:
+    """Return rows in a few parts, each with the place of its first row."""
+    number = len(columns[0][1])
+    cuts = sorted({0, *(draw.randrange(number) for _ in range(draw.choice((1, 2, 3))))})
+    ends = [*cuts[1:], number]
+    return [
+        (low, [(name, values[low:high]) for name, values in columns])
+        for low, high in zip(cuts, ends, strict=True)
+    ]
+
+
+def _folder(draw: Draw, columns: Columns) -> Made:
+    """Return a folder of parts beside the whole."""
+    _put(draw, columns, "parquet", "a")
+    form = draw.choice(FORMS)
+    for place, part in _parts(draw, columns):
+        _put(draw, part, form, f"parts/{place}")
+    asked = _asked(draw, columns)
+    return _two(["evaluate", "parts", "--concat", *asked], ["evaluate", "a.parquet", *asked])
+
+
+def _limited(draw: Draw, columns: Columns) -> Made:
+    number = draw.randrange(1, len(columns[0][1]) + 1)
+    form = draw.choice(FORMS)
+    whole = _put(draw, columns, form, "a")
+    _put(draw, [(name, values[:number]) for name, values in columns], "parquet", "b")
+    asked = _asked(draw, columns)
+    return _two(["evaluate", whole, "--limit", str(number), *asked], ["evaluate", "b.parquet", *asked])
+
+
+def _state(draw: Draw, columns: Columns) -> Made:
+    """Return a state beside its rows."""
+    _put(draw, columns, "parquet", "a")
+    asked = _asked(draw, columns, UNFITTED)
+    by_calcli(draw.folder, ["evaluate", "a.parquet", *asked, "--save-state", "a.calcli"])
+    kept = asked[:2] + asked[-3:]
+    return _two(["evaluate", "a.calcli", *kept], ["evaluate", "a.parquet", *asked], alike="values")
+
+
+def _merged(draw: Draw, columns: Columns) -> Made:
+    """Return the states of parts of a run, merged in any order, beside the state of the whole."""
+    _put(draw, columns, "parquet", "a")
+    asked = _asked(draw, columns)
+    by_key = ["--key", "id"] if draw.chance(0.3) else []
+    by_calcli(
+        draw.folder,
+        ["evaluate", "a.parquet", *asked, *(by_key or ["--run", "r"]), "--save-state", "a.calcli"],
+    )
+    names = []
+    for place, part in _parts(draw, columns):
+        _put(draw, part, "parquet", f"p{place}")
+        numbered = by_key or ["--run", "r", "--first-row", str(place)]
+        names.append(f"p{place}.calcli")
+        by_calcli(
+            draw.folder, ["evaluate", f"p{place}.parquet", *asked, *numbered, "--save-state", names[-1]]
+        )
+    draw.shuffle(names)
+    by_calcli(draw.folder, ["merge", *names, "-o", "b.calcli"])
+    if draw.chance(0.3):
+        draw.outputs.append("c.calcli")
+    kept = asked[:2] + asked[-3:]
+    return _two(["evaluate", "b.calcli", *kept], ["evaluate", "a.calcli", *kept])
+
+
+def _compared(draw: Draw, columns: Columns) -> Made:
+    """Return a comparison of states, or of rows that are known by a key, beside that of rows."""
+    _put(draw, columns, "parquet", "a")
+    _put(draw, rows.another(draw, columns), "parquet", "b")
+    asked = ["--metrics", _metrics(draw, UNFITTED), "--format", "json", "-q"]
+    names = ["a.parquet", "b.parquet"]
+    for name in draw.sample(("a", "b"), draw.choice((1, 2))):
+        by_calcli(draw.folder, ["evaluate", f"{name}.parquet", *asked, "--save-state", f"{name}.calcli"])
+        names = [f"{name}.calcli" if one == f"{name}.parquet" else one for one in names]
+    return _two(["compare", *names, *asked], ["compare", "a.parquet", "b.parquet", *asked], alike="values")
+
+
+def _once_more(draw: Draw, columns: Columns) -> Made:
+    """Return the same call once more."""
+    names = [_put(draw, columns, draw.choice(FORMS), "a")]
+    names.append(_put(draw, rows.another(draw, columns), "parquet", "b"))
+    command = draw.choice(("evaluate", "compare", "benchmark"))
+    metrics = ["--metrics", expressions.metrics(draw), "--format", "json", "-q"]
+    if command == "benchmark":
+        chosen = ["--methods", expressions.methods(draw), "--workers", "1"]
+        called = [command, "--cal", names[0], "--test", names[1], *chosen, *metrics]
+    else:
+        called = [command, *names, *metrics]
+    return _two(called, called)
+
+
+def _in_another_order(draw: Draw, columns: Columns) -> Made:
+    """Return rows in another order; what is drawn or folded depends on it, scores do not."""
+    _put(draw, columns, "parquet", "a")
+    order = draw.arrays.permutation(len(columns[0][1]))
+    _put(draw, [(name, np.asarray(values)[order]) for name, values in columns], "parquet", "b")
+    metrics = ",".join(draw.sample(ORDERLESS, 4))
+    asked = ["--metrics", metrics, "--format", "json", "-q"]
+    asked += draw.choice(([], ["--weights", "weight"], ["--costs", "balanced"], ["--cluster", "patient"]))
+    return _two(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="values")
+
+
+def _sliced(draw: Draw, columns: Columns) -> Made:
+    """Return a slice of a report beside the report of its rows."""
+    _put(draw, columns, "parquet", "a")
+    country = dict(columns)["country"]
+    chosen = draw.choice(list(country))
+    kept = np.asarray(country) == chosen
+    _put(draw, [(name, np.asarray(values)[kept]) for name, values in columns], "parquet", "b")
+    asked = ["--metrics", ",".join(draw.sample(ORDERLESS, 4)), "--format", "json", "-q", "--by", "country"]
+    return _two(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="slices")
+
+
+ORDERLESS = (
+    "log_loss", "brier", "accuracy", "normalized_log_loss", "normalized_brier", "auroc", "ece", "mce",
+    "cw_ece", "ks", "mean_confidence", "mean_gap", "ece:binning=equal-mass", "ece:lens=class-1:norm=2",
+    "expected_cost",
+)  # fmt: skip
+WAYS: tuple[Callable[[Draw, Columns], Made], ...] = (
+    _forms, _beside_another, _folder, _limited, _state, _merged, _compared, _once_more,
+    _in_another_order, _sliced,
+)  # fmt: skip
+
+
+def disagreements(out: str, again: str | None, alike: str) -> Iterator[str]:
+    """Yield what two answers in JSON do not agree on, at most a few."""
+    if again is None:
+        if alike == "all":
+            yield "answered once, and not again"
+        return
+    first, second = (dict(_facts(json.loads(text), alike)) for text in (out, again))
+    different = [name for name in first.keys() & second.keys() if not _agree(first[name], second[name])]
+    for name in sorted(different)[:3]:
+        yield f"differs: {name} is {first[name]!r}, and again {second[name]!r}"
+    if alike == "all" and (lone := sorted(first.keys() ^ second.keys())):
+        yield f"said once: {', '.join(lone[:3])}"
+
+
+def _facts(tree: Any, alike: str) -> Iterator[tuple[str, Any]]:
+    """Yield what is said of the last file, each with where it is said: numbers, or values alone."""
+    results = tree.get("results", [])
+    if results and "input" in results[0]:
+        last = results[-1]["input"]["path"]
+        results = [one for one in results if one["input"]["path"] == last]
+        tree = {str(one["slice"]): {"metrics": one["metrics"], "of": one["verdict"]} for one in results}
+    if alike == "slices":
+        tree.pop("None", None)
+    for name, value in _leaves(tree, ""):
+        if alike == "all" or name.rpartition("/")[2] in VALUES:
+            yield name, value
+
+
+def _leaves(tree: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(tree, dict):
+        for key, one in tree.items():
+            if key not in ABOUT:
+                yield from _leaves(one, f"{name}/{key}")
+    elif isinstance(tree, list):
+        for number, one in enumerate(tree):
+            yield from _leaves(one, f"{name}/{number}")
+    else:
+        yield name, tree
+
+
+def _agree(first: Any, second: Any) -> bool:
+    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
+        return bool(np.isclose(first, second, rtol=SAME, atol=1e-9))
+    return bool(first == second)
