@@ -137,6 +137,7 @@ class EvaluationReport(Shown):
             names = short_names([result.input.path for result in wholes])
             rows = sum(result.input.rows for result in wholes)
             read = f"{len(wholes)} data sets, {counted(rows, 'row')} in all"
+            read += f"; the first {MOST_SYSTEMS}:" if len(wholes) > MOST_SYSTEMS else ""
             numbers = [_of_system(name, result) for name, result in zip(names, wholes, strict=True)]
             return Headline(read, numbers=numbers[:MOST_SYSTEMS], systems=names)
         return _headline(wholes[0])
@@ -217,8 +218,9 @@ def _of_system(name: str, result: Result) -> Number:
 def _beside(estimate: Estimate) -> str:
     if estimate.interval is not None:
         return f"{ends(estimate)} ({100 * estimate.interval.level:.4g}%)"
-    null = if_calibrated(estimate)
-    return f"if calibrated {null}" if null else ""
+    if estimate.if_calibrated is not None:
+        return f"if calibrated {if_calibrated(estimate)}"
+    return "no interval" if estimate.no_interval else ""
 
 
 def _result(result: Result) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pytest
 
 import calcli
 from calcli.cli.main import status_of
+from calcli.report.evaluation import EvaluationReport
 from calcli.report.page import page_text
 from calcli.report.shown import Column, Headline, Shown, TextTable
 
@@ -215,3 +216,25 @@ def test_first_screens_say_what_was_found(tmp_path):
     assert calcli.check(new, rules).headline().verdict == "1 of 2 rules is broken."
     fitted = calcli.fit("sample_data/cancer_bayes_calibration.csv", method="dp").headline()
     assert re.fullmatch(r"Fitted: dp; log_loss 0\.7493 before, 0\.\d{4} after\.", fitted.verdict)
+
+
+def test_what_was_read_stands_beside_the_first_figure(page: Path) -> None:
+    header = page.read_text(encoding="utf-8").partition("<header>")[2].partition("</header>")[0]
+    assert header.index("<h1>") < header.index("<figure>") < header.index("read as")
+    assert "<figcaption><b>Reliability diagram</b> of " in header
+
+
+def test_a_score_without_an_interval_says_so_at_the_head() -> None:
+    few = calcli.evaluate("sample_data/iris_logistic_test.csv", metrics="log_loss,ece", draws=19)
+    assert few["log_loss"].no_interval
+    beside = {one.name: one.beside for one in few.headline().numbers}
+    assert beside["log_loss"] == "no interval"
+
+
+def test_of_many_systems_the_head_says_which_it_shows() -> None:
+    rows = np.full((4, 2), 0.5)
+    one = calcli.evaluate(rows, [0, 1, 0, 1], metrics="accuracy", draws=0)
+    many = EvaluationReport(one.results * 7, one.settings)
+    head = many.headline()
+    assert head.read == "7 data sets, 28 rows in all; the first 6:"
+    assert len(head.numbers) == 6

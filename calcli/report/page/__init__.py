@@ -47,7 +47,7 @@ def page_text(shown: Shown, pictures: Sequence[Picture] = ()) -> str:
     shown
         What was found out.
     pictures
-        Figures; the first one stands beside the headline.
+        Figures; the first one stands beside the headline and the first table, if these are of one system.
     """
     script, style = _part("page.js"), _part("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -56,15 +56,17 @@ def page_text(shown: Shown, pictures: Sequence[Picture] = ()) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     tables, head = shown.tables(), shown.headline()
-    first = pictures[:1] if len(head.systems) < 2 else ()
+    first = pictures[:1] if tables and len(head.systems) < 2 else ()
     albums = _albums(pictures[len(first) :])
     titles = [table.title for table in tables] + list(albums)
     names = _names(titles)
+    sections = [_section(name, table, head.systems) for name, table in zip(names, tables, strict=False)]
+    beside = [*map(_figure, first), *sections[: len(first)]]
     body = [
-        _first_screen(shown.title, head, first),
-        *_contents(names, titles),
+        f"<header>{_headline(shown.title, head)}{''.join(beside)}</header>",
+        *_contents(names[len(first) :], titles[len(first) :]),
         *_switches(head.systems),
-        *(_section(name, table, head.systems) for name, table in zip(names, tables, strict=False)),
+        *sections[len(first) :],
         *(_album(name, *album) for name, album in zip(names[len(tables) :], albums.items(), strict=True)),
     ]
     return (
@@ -103,7 +105,7 @@ def _albums(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
     return albums
 
 
-def _first_screen(title: str, head: Headline, pictures: Sequence[Picture]) -> str:
+def _headline(title: str, head: Headline) -> str:
     numbers = "".join(
         f"<div><dt>{_text(one.name)}</dt><dd><b>{_text(one.value)}</b>"
         f"<span>{_text(one.beside)}</span></dd></div>"
@@ -115,14 +117,15 @@ def _first_screen(title: str, head: Headline, pictures: Sequence[Picture]) -> st
         *([f'<p class="verdict {head.tone}">{_sentence(head.verdict)}</p>'] if head.verdict else []),
         *([f'<dl class="numbers">{numbers}</dl>'] if numbers else []),
     ]
-    return f"<header><div>{''.join(words)}</div>{''.join(map(_figure, pictures))}</header>"
+    return f"<div>{''.join(words)}</div>"
 
 
 def _contents(names: Sequence[str], titles: Sequence[str]) -> Iterator[str]:
-    items = "".join(
-        f'<li><a href="#{name}">{_text(title)}</a></li>' for name, title in zip(names, titles, strict=True)
-    )
-    if items:
+    if len(names) > 1:
+        items = "".join(
+            f'<li><a href="#{name}">{_text(title)}</a></li>'
+            for name, title in zip(names, titles, strict=True)
+        )
         yield f'<nav aria-label="Contents"><ul>{items}</ul></nav>'
 
 
@@ -177,7 +180,8 @@ def _album(name: str, title: str, pictures: Sequence[Picture]) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    caption = f"<b>{_text(picture.title)}.</b> {_text(picture.caption)}"
+    title, rest = _text(picture.title), _text(picture.caption.removeprefix(picture.title))
+    caption = f"<b>{title}</b>{rest}" if rest[:1] in " ," else f"<b>{title}.</b> {rest}"
     return f"<figure>{picture.svg}<figcaption>{caption}</figcaption></figure>"
 
 
