@@ -17,13 +17,15 @@ from calcli.core.data.batches import batches
 from calcli.core.data.binning import is_run_end
 from calcli.core.problems.problem import Problem, keys_of
 from calcli.core.state.grid import PLACES, grid_edges, grid_place
+from calcli.core.state.seen import Seen
 
 TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
 ADDED = 1 << 18  # scores whose places are added up in doubles
 HELD = 1 << 23  # rows up to which these hold the sum
 HALF_PLACES = PLACES // 2
 HALF = 1 << HALF_PLACES
-WAITING = 1 << 18, 1 << 21  # rows that are sorted together, at least and at most
+WAITING = 1 << 18, 1 << 21  # rows that are looked at together, at least and at most
+NEW = 1 / 4  # share of scores not seen before from which sorting would not make rows fewer
 COUNTS = np.uint32  # of rows with one score: as narrow as can be, as there are millions of scores
 Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
 
@@ -109,12 +111,12 @@ class ExactCells:
     @property
     def score(self) -> Floats:
         """(n,) scores."""
-        return (self.keys >> 1).view(np.float32 if self.keys.dtype == np.uint32 else np.float64)
+        return scores_of(self.keys)
 
     @property
     def outcome(self) -> NDArray[np.bool_]:
         """(n,) outcomes."""
-        return (self.keys & 1).astype(np.bool_)
+        return outcomes_of(self.keys)
 
     @property
     def distinct(self) -> int:
@@ -225,8 +227,10 @@ class ScoreCells:
         none = np.empty(0, np.int64), *((np.empty(0), np.empty(0)) if weighted else ())
         unsigned = np.uint32 if dtype == np.float32 else np.uint64
         self._exact: ExactCells | None = ExactCells(np.empty(0, unsigned), none)
-        self._rows: list[tuple[NDArray[np.unsignedinteger[Any]], Floats | None]] = []
+        self._rows: list[tuple[NDArray[np.unsignedinteger[Any]], Floats | None]] = []  # that are not sorted
+        self._looked_at = 0  # of these parts
         self._waiting = min(max(WAITING[0], self.limit + self.limit // 4), WAITING[1])
+        self._seen: Seen | None = None
         self._grid: GridCells | None = None
         self._cells: list[ExactCells] = []  # that wait to be put on the grid
         self._weighted, self._dtype = weighted, dtype
@@ -274,23 +278,22 @@ class ScoreCells:
     def add(self, score: Floats, outcome: Array, weights: Floats | None = None) -> None:
         """Add (n,) rows."""
         if self._grid is not None:
-            sums = None if weights is None else (np.ones(len(score), np.int64), weights, np.square(weights))
-            self._grid.add(score, outcome, sums)
+            self._place(score, outcome, weights)
         elif len(score):
-            self._rows.append((keys_of(score, outcome), weights))
-            if sum(len(keys) for keys, _ in self._rows) > self._waiting:
-                self._settle()
+            self._wait(keys_of(score, outcome), weights)
 
     def merge(self, other: ScoreCells) -> None:
         """Add the rows of other cells; of the same limit and type of scores."""
-        other._settle()
-        if other._exact is not None:
-            self._join(other._exact)
-        elif other._grid is not None:
-            self._settle()
+        if other._grid is not None:
+            other._settle()
             self._coarsen()
             assert self._grid is not None
             self._grid.merge(other._grid)
+            return
+        if other._exact is not None and len(other._exact.keys):
+            self._join(other._exact)
+        for keys, weights in other._rows:
+            self._wait(keys, weights)
 
     def problem(self) -> Problem:
         """Return the induced problem, whose entries stand for several rows."""
@@ -310,11 +313,34 @@ class ScoreCells:
         self._settle()
         return self._exact is not None
 
+    def _place(self, score: Floats, outcome: Array, weights: Floats | None) -> None:
+        """Put rows on the grid."""
+        assert self._grid is not None
+        sums = None if weights is None else (np.ones(len(score), np.int64), weights, np.square(weights))
+        self._grid.add(score, outcome, sums)
+
+    def _wait(self, keys: NDArray[np.unsignedinteger[Any]], weights: Floats | None) -> None:
+        """Keep rows; put them on the grid once their scores are too many, sort them where scores return."""
+        if self._grid is not None:
+            self._place(scores_of(keys), outcomes_of(keys), weights)
+            return
+        self._rows.append((keys, weights))
+        fresh = [own for own, _ in self._rows[self._looked_at :]]
+        waiting = sum(map(len, fresh))
+        if waiting < self._waiting:
+            return
+        self._looked_at, self._seen = len(self._rows), self._seen or Seen(self.limit)
+        new = self._seen.add(fresh)
+        if self._seen.least > self.limit:
+            self._coarsen()
+        elif new < NEW * waiting:
+            self._settle()
+
     def _settle(self) -> None:
         """Sort the rows that wait, and put the cells that wait on the grid."""
         if self._rows:
             parts, weights = zip(*self._rows, strict=True)
-            self._rows = []
+            self._rows, self._looked_at = [], 0
             joined = None if weights[0] is None else np.concatenate(weights)
             keys = np.concatenate(parts)
             del parts  # they take as much memory
@@ -341,4 +367,17 @@ class ScoreCells:
         if self._exact is not None:
             self._grid = GridCells(self._weighted)
             self._grid.add(self._exact.score, self._exact.outcome, self._exact.sums)
-            self._exact = None
+            self._exact = self._seen = None
+            rows, self._rows = self._rows, []
+            for keys, weights in rows:
+                self._place(scores_of(keys), outcomes_of(keys), weights)
+
+
+def scores_of(keys: NDArray[np.unsignedinteger[Any]]) -> Floats:
+    """Return the (n,) scores in keys."""
+    return (keys >> 1).view(np.float32 if keys.dtype == np.uint32 else np.float64)
+
+
+def outcomes_of(keys: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
+    """Return the (n,) outcomes in keys."""
+    return (keys & 1).astype(np.bool_)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calcli.core.problems.problem import ordered_problem
+from calcli.core.state import cells
 from calcli.core.state.cells import ScoreCells
 
 LIMITS = {"exact": 10_000, "grid": 5, "at the border": 40}
@@ -20,12 +23,12 @@ def rows(n, seed, dtype):
 
 
 def cells_of(parts, limit, dtype, weighted=False):
-    cells = ScoreCells(limit, weighted, np.dtype(dtype))
+    found = ScoreCells(limit, weighted, np.dtype(dtype))
     for score, outcome, weights in parts:
         own = ScoreCells(limit, weighted, np.dtype(dtype))
         own.add(score, outcome, weights if weighted else None)
-        cells.merge(own)
-    return cells
+        found.merge(own)
+    return found
 
 
 @settings(max_examples=40, deadline=None)
@@ -35,13 +38,16 @@ def cells_of(parts, limit, dtype, weighted=False):
     st.lists(st.integers(0, 60), max_size=4),
     st.sampled_from([np.float32, np.float64]),
     st.sampled_from([*LIMITS]),
+    st.sampled_from([(1, 4), (1, 25), cells.WAITING]),
 )
-def test_any_partition_and_order_gives_the_same_bits(n, seed, cuts, dtype, form):
+def test_any_partition_and_order_gives_the_same_bits(n, seed, cuts, dtype, form, waiting):
     table = rows(n, seed, dtype)
     shuffled = [column[np.random.default_rng(seed).permutation(n)] for column in table]
     ends = np.sort(np.minimum(cuts, n))
     pieces = zip(*(np.split(column, ends) for column in shuffled), strict=True)
-    whole, parts = (cells_of(one, LIMITS[form], dtype).arrays() for one in ([table], pieces))
+    whole = cells_of([table], LIMITS[form], dtype).arrays()
+    with mock.patch.object(cells, "WAITING", waiting):
+        parts = cells_of(pieces, LIMITS[form], dtype).arrays()
     assert whole.keys() == parts.keys()
     for name, values in whole.items():
         assert np.array_equal(values, parts[name]), name
@@ -75,8 +81,7 @@ def test_equal_mass_bins_of_exact_cells_are_those_of_the_rows():
 @pytest.mark.parametrize("form", ["exact", "grid"])
 def test_stored_cells_come_back(form):
     for weighted in (False, True):
-        cells = cells_of([rows(500, 1, np.float64)], LIMITS[form], np.float64, weighted)
-        arrays = cells.arrays()
+        arrays = cells_of([rows(500, 1, np.float64)], LIMITS[form], np.float64, weighted).arrays()
         again = ScoreCells.of_arrays(LIMITS[form], arrays).arrays()
         assert arrays.keys() == again.keys()
         assert all(np.array_equal(values, again[name]) for name, values in arrays.items())
@@ -94,10 +99,10 @@ def test_counts_that_outgrow_their_type(copies):
     """Counts are stored as narrow as they are."""
     keys = np.array([1, 6], np.uint32)
     narrow = {"keys": keys, "count": np.array([copies, 1]).astype(np.min_scalar_type(copies))}
-    cells = ScoreCells.of_arrays(10, narrow)
+    found = ScoreCells.of_arrays(10, narrow)
     for _ in range(3):
-        cells.merge(ScoreCells.of_arrays(10, narrow))
-    assert cells.arrays()["count"].tolist() == [4 * copies, 4]
+        found.merge(ScoreCells.of_arrays(10, narrow))
+    assert found.arrays()["count"].tolist() == [4 * copies, 4]
 
 
 @pytest.mark.parametrize("copies", [1, 3, 2**21 + 1, 2**30 + 1])
@@ -105,9 +110,9 @@ def test_places_of_many_rows_on_the_grid_are_exact(copies):
     """Integers of Python do not round, whatever the count of a score."""
     score = np.random.default_rng(copies).beta(0.4, 0.4, 50)
     once, often = (ScoreCells(5, False, np.dtype(np.float64)) for _ in range(2))
-    for cells, counts in ((once, 1), (often, copies)):
+    for own, counts in ((once, 1), (often, copies)):
         keys = np.sort(score.view(np.uint64) << 1)
-        cells.merge(ScoreCells.of_arrays(50, {"keys": keys, "count": np.full(50, counts, np.int64)}))
+        own.merge(ScoreCells.of_arrays(50, {"keys": keys, "count": np.full(50, counts, np.int64)}))
     assert not often.exact
     found, expected = often.arrays(), once.arrays()
     assert found["counts"].tolist() == [copies * count for count in expected["counts"].tolist()]
