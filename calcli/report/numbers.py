@@ -1,4 +1,4 @@
-"""Numbers as text: four decimals, more for small numbers, an interval as fine as its value."""
+"""Numbers as text: four decimals, more for small numbers and next to 1, an interval as fine as its value."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def p_value(p: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Return a fraction as a percentage with one decimal."""
-    return f"{100 * fraction:z.1f}%"
+    """Return a fraction as a percentage: one decimal, more where that would be 0.0% or 100.0% and is not."""
+    rest = min(abs(fraction), abs(1 - abs(fraction)))
+    digits = -math.floor(math.log10(100 * rest)) if 0.5e-6 <= rest < 0.5e-3 else 1
+    return f"{100 * fraction:z.{digits}f}%"
 
 
 def relative(change: float) -> str:
@@ -63,9 +65,12 @@ def some(items: Sequence[object], count: int | None = None) -> str:
 
 
 def decimals(value: float) -> int:
-    """Return how many decimals a value is shown with."""
+    """Return how many decimals a value is shown with: more if it is small, or next to 1."""
     if value == 0 or not math.isfinite(value):
         return DECIMALS
+    rest = abs(1 - abs(value))
+    if 0.5 * 10**-MOST_DECIMALS <= rest < 0.5 * 10**-DECIMALS:  # no 1.0000 that is none
+        value = rest
     if abs(value) >= 10 ** (1 - DECIMALS):
         return DECIMALS
     return min(2 - math.floor(math.log10(abs(value))), MOST_DECIMALS)

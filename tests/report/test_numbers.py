@@ -21,6 +21,11 @@ from calcli.report.numbers import counted, number, p_value, percent, points, som
         (0.00012345, "0.000123"),
         (0.0000016, "0.000002"),
         (3.21e-9, "3.21e-09"),
+        (0.99994, "0.9999"),
+        (0.999951, "0.999951"),
+        (1.0000321, "1.000032"),
+        (1 - 1e-9, "1.0000"),
+        (1.0, "1.0000"),
         (math.inf, "inf"),
         (math.nan, "undefined"),
     ],
@@ -49,7 +54,8 @@ def test_words():
     assert counted(1, "row") == "1 row"
     assert counted(1200, "row") == "1,200 rows"
     assert counted(2, "class") == "2 classes"
-    assert percent(0.9117) == "91.2%"
+    assert [percent(part) for part in (0.9117, 0.0, 1.0, 1 - 1e-9)] == ["91.2%", "0.0%", "100.0%", "100.0%"]
+    assert [percent(part) for part in (0.0003, -1e-5, 0.99996)] == ["0.03%", "-0.001%", "99.996%"]
     assert points(-0.0298) == "-3.0"
     assert some(["a", "b"]) == "a, b"
     assert some(list(range(8))) == "0, 1, 2, 3, 4 and 3 more"
