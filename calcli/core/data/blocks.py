@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.labels import in_order
 from calcli.core.data.logspace import SUM_ROUNDING
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.threads import Turn, in_turns
 from calcli.core.language.settings import Precision
 
+T = TypeVar("T")
 DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
 BLOCK_BYTES = 512 * 1024  # a block and its temporaries stay in the second-level cache
 CLASS_MAJOR_LIMIT = 256  # numpy reduces over few classes far faster when each class is contiguous
@@ -67,7 +69,7 @@ class Block:
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         self._of_answers = predictions.of_answers
-        self._kept: dict[str, Array] = {}
+        self._kept: dict[Hashable, Any] = {}
         self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
         source = scores.T if self.class_axis == 0 else scores
         self.exp: Floats = buffer[: n * k].reshape(source.shape)
@@ -191,11 +193,11 @@ class Block:
             log_exp = np.log(self.exp)
         return log_exp[1] - log_exp[0]
 
-    def kept(self, name: str, compute: Callable[[Block], Array]) -> Array:
-        """Return what `compute` makes of the block; it is asked once for each name."""
-        if name not in self._kept:
-            self._kept[name] = compute(self)
-        return self._kept[name]
+    def kept(self, key: Hashable, compute: Callable[[Block], T]) -> T:
+        """Return what `compute` makes of the block; it is asked once for each key."""
+        if key not in self._kept:
+            self._kept[key] = compute(self)
+        return cast(T, self._kept[key])
 
     def largest(self, r: int) -> tuple[NDArray[np.intp], Floats]:
         """Return the `r` most probable classes, the lower first on ties, and their probabilities; (n, r)."""
@@ -257,11 +259,21 @@ class Collector(Protocol):
     """Something that gathers statistics during the pass."""
 
     def add(self, block: Block) -> None:
-        """Take what is needed from one block; the block is gone afterwards."""
+        """Take what is needed from one block, in their order; the block is gone afterwards."""
 
 
-def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[Block]:
-    """Yield the predictions as softmax blocks; each is valid until the next one."""
+@runtime_checkable
+class Looking(Protocol):
+    """A collector that has blocks compute what it takes from them, several of them at once."""
+
+    def look(self, block: Block) -> None:
+        """Have a block keep what is to be taken from it."""
+
+
+def blocks(
+    predictions: Predictions, precision: Precision = "auto", *, lasting: bool = False
+) -> Iterator[Block]:
+    """Yield the predictions as softmax blocks; each is valid until the next one, unless they are to last."""
     dtype = working_dtype(predictions, precision)
     rows = max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize))
     buffer = np.empty(rows * predictions.n_classes, dtype)
@@ -270,13 +282,26 @@ def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[
     for scores in predictions.scores.blocks(rows):
         stop = start + len(scores)
         where = slice(start, stop)
+        if lasting:
+            scores, buffer = scores.copy(order="K"), np.empty_like(buffer)
         yield Block(scores, where, labels_of(where), predictions, buffer)
         start = stop
 
 
-def sweep(predictions: Predictions, collectors: Iterable[Collector], precision: Precision = "auto") -> None:
+def sweep(
+    predictions: Predictions,
+    collectors: Iterable[Collector],
+    precision: Precision = "auto",
+    workers: int = 1,
+) -> None:
     """Show every block of the predictions to every collector, reading the rows once."""
     collectors = list(collectors)
-    for block in blocks(predictions, precision):
-        for collector in collectors:
-            collector.add(block)
+
+    def show(block: Block, turn: Turn) -> None:
+        for number, collector in enumerate(collectors):
+            if isinstance(collector, Looking):
+                collector.look(block)
+            with turn(number):
+                collector.add(block)
+
+    in_turns(blocks(predictions, precision, lasting=workers > 1), show, workers)

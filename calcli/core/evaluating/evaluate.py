@@ -305,7 +305,7 @@ def _rows_behind(
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
     predictions, facts, origin = measured.predictions, measured.facts, measured.predictions.provenance
     if measured.workers > 1:
-        note = f"the rows were summed by {measured.workers} threads (--workers)"
+        note = f"{measured.workers} threads went over the rows (--workers)"
         origin = replace(origin, notes=(*origin.notes, note))
     return Input(
         **vars(origin),

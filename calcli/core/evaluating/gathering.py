@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.blocks import Block, Collector, sweep
+from calcli.core.data.blocks import Block, blocks
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.slices import select_each, slice_numbers
+from calcli.core.data.threads import Turn, in_turns
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.measurements import Looks, Measurements, Pass
 from calcli.core.evaluating.sampling import needs_rows
@@ -27,7 +27,6 @@ from calcli.core.state.collectors import ClassBins, InputFacts
 from calcli.core.state.hashing import Hashes, of_keys, of_numbers
 from calcli.core.state.runs import Part
 from calcli.core.state.state import Body, Facts, Head, MeasuredRows, State
-from calcli.core.state.threads import Threads, cores
 
 MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows
 CHUNK = 1 << 17  # rows whose statistics are gathered before they are summed
@@ -99,9 +98,8 @@ def summed(
 
     def gathered() -> Measurements:
         made, deferred = _pass(predictions, settings, lenses)
-        gathering = _Gathering(made, in_run=True, sampled=bool(deferred))
-        state = gathering.run(watch)
-        found = StoredMeasurements(predictions, state, settings, lenses, gathering.workers)
+        state = _Gathering(made, in_run=True, sampled=bool(deferred)).run(watch)
+        found = StoredMeasurements(predictions, state, settings, lenses, made.workers)
         found.deferred = deferred
         return found
 
@@ -162,10 +160,7 @@ class _Gathering:
         )
         self._facts = InputFacts(rows)
         self._bins = {bins: ClassBins(rows, bins) for bins in sorted(made.bins)}
-        many = in_run or rows.n_rows > MANY_ROWS
-        self.workers = made.settings.workers or (cores() if many else 1)
-        self._threads = Threads(self.workers)
-        self._body = Body(self._head, in_run=in_run, threads=self._threads, sampled=sampled)
+        self._body = Body(self._head, in_run=in_run, sampled=sampled)
         self._keys = rows.column(known.key) if known.key else None
         self._pending: list[tuple[dict[str, Array], Array, Floats | None, Hashes]] = []
         self._waiting = 0
@@ -173,11 +168,25 @@ class _Gathering:
     def run(self, watch: Watch | None) -> State:
         """Read the rows."""
         rows = self._made.predictions
-        collectors: list[Collector] = [self._facts, *self._bins.values(), self]
-        with self._threads:
-            sweep(rows, collectors, self._made.settings.precision)
-            self._flush()
-        self._body.threads = Threads(1)
+
+        def take(block: Block, turn: Turn) -> None:
+            own = self._of(block)
+            with turn("facts"):
+                self._facts.add(block)
+            for bins, table in self._bins.items():
+                with turn(("bins", bins)):
+                    table.add(block)
+            with turn("chunk"):
+                chunk = self._gathered(block, *own)
+                if watch is not None:
+                    watch(block.rows.stop)
+            if chunk is not None:
+                self._body.add(chunk, turn)
+
+        workers = self._made.workers
+        in_turns(blocks(rows, self._made.settings.precision, lasting=workers > 1), take, workers)
+        if self._pending:
+            self._body.add(self._joined())
         if self._head.key:
             self._require_unlike_keys()
         facts = Facts(self._facts.worst_row_sum, self._facts.zeros, self._facts.ones, self._facts.tied_rows)
@@ -188,21 +197,25 @@ class _Gathering:
         )
         return replace(state, parts=(part,))
 
-    def add(self, block: Block) -> None:
-        """Take the statistics of one block."""
+    def _of(self, block: Block) -> tuple[dict[str, Array], Floats | None, Hashes]:
+        """Return the statistics of the rows of a block, their weights and hashes."""
         columns = {
             name: values
             for name, statistic in self._made.statistics.items()
             if (values := statistic(block)).dtype.kind in "bf"
         }
         weights = None if block.weights is None else block.weights.astype(np.float64)
-        hashes = self._hashes(block)
+        return columns, weights, self._hashes(block)
+
+    def _gathered(
+        self, block: Block, columns: dict[str, Array], weights: Floats | None, hashes: Hashes
+    ) -> MeasuredRows | None:
+        """Take the rows of one block; return those that wait if they are enough."""
         if self._body.sample is not None:
             self._body.sample.add(hashes, block.labels, weights, block.scores)
         self._pending.append((columns, block.labels, weights, hashes))
         self._waiting += len(block.labels)
-        if self._waiting >= CHUNK:
-            self._flush()
+        return self._joined() if self._waiting >= CHUNK else None
 
     def _hashes(self, block: Block) -> Hashes:
         if self._keys is None:
@@ -211,17 +224,16 @@ class _Gathering:
         path = self._made.predictions.provenance.path
         return of_keys(self._keys[block.rows], f"{path}: column {self._head.key}", block.rows.start)
 
-    def _flush(self) -> None:
-        if not self._pending:
-            return
+    def _joined(self) -> MeasuredRows:
+        """Return the rows that wait."""
         tables, labels, weights, hashes = zip(*self._pending, strict=True)
         columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
         joined = None if weights[0] is None else np.concatenate(weights)
         keys = None if self._keys is None else np.concatenate(hashes)
-        told = np.concatenate(labels)
-        self._threads.soon(partial(self._body.add, MeasuredRows(columns, told, joined, keys, self._next)))
+        told, first = np.concatenate(labels), self._next
         self._next += len(told)
         self._pending, self._waiting = [], 0
+        return MeasuredRows(columns, told, joined, keys, first)
 
     def _require_unlike_keys(self) -> None:
         """Raise an InputError if rows share a key, as far as the lowest hashes tell."""

@@ -17,6 +17,7 @@ from calcli.core.data.blocks import Block, Collector, sweep, working_dtype
 from calcli.core.data.labels import label_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
+from calcli.core.data.threads import threads_for
 from calcli.core.data.units import Units
 from calcli.core.estimators.influences import Pooled, carriers, pooled
 from calcli.core.estimators.sums import Sums
@@ -92,6 +93,7 @@ class Pass:
         self.predictions, self.settings = predictions, settings
         self.companions = companions or Companions()
         self.dtype: np.dtype[Any] = working_dtype(predictions, settings.precision)
+        self.workers = threads_for(math.prod(predictions.scores.shape), settings.workers)
         self.lenses: dict[str, Lens | VectorLens] = {}
         self.collectors: dict[Hashable, Collector] = {}
         self.statistics: dict[str, RowStatistic] = {}
@@ -166,7 +168,7 @@ class Pass:
         expected = ExpectedMoments(self._losses)
         watched = [] if watch is None else [_Watched(watch)]
         collectors: list[Collector] = [facts, rows, expected, *self.collectors.values(), *watched]
-        sweep(self.predictions, collectors, self.settings.precision)
+        sweep(self.predictions, collectors, self.settings.precision, self.workers)
         return Measurements(self, facts, rows, expected)
 
     def _add_lens(self, name: str, lens: Lens | VectorLens) -> None:
@@ -193,7 +195,7 @@ class Measurements:
     usual
         The metrics that are estimated if none are named; empty for the default report.
     workers
-        Threads that summed the rows.
+        Threads that went over the rows.
     of_rows
         How many rows these are a sample of; None for all.
     deferred
@@ -201,7 +203,6 @@ class Measurements:
     """
 
     usual: tuple[str, ...] = ()
-    workers = 1
     of_rows: int | None = None
     deferred: frozenset[str] = frozenset()
 
@@ -214,7 +215,7 @@ class Measurements:
     ) -> None:
         self.predictions, self.settings, self.companions = made.predictions, made.settings, made.companions
         self.dtype, self.seen, self.looks = made.dtype, made.seen, made.looks
-        self.facts, self.rows = facts, rows
+        self.facts, self.rows, self.workers = facts, rows, made.workers
         self._lenses, self._collectors = made.lenses, made.collectors
         self._expected = expected.moments if expected else {}
         self._once: dict[Hashable, Any] = {}

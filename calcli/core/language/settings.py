@@ -94,7 +94,7 @@ class Settings:
     workers: int | None = setting(
         None,
         whole(1),
-        "Threads for the sums of more than 5 million rows, and of states; one a core, and the same bits.",
+        "Threads for the pass over many rows; one a core where that gains, and the same bits.",
         "N",
     )
     costs: tuple[Costs, ...] = setting(

@@ -10,8 +10,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_all_start_methods, get_context
 from typing import Any, TypeVar
 
+from calcli.core.data.threads import cores
 from calcli.core.language.errors import UsageError
-from calcli.core.state.threads import cores
 
 S = TypeVar("S")
 K = TypeVar("K")

@@ -32,13 +32,19 @@ class RowTable:
         self._statistics = dict(statistics)
         self.columns: dict[str, Array] = {}
 
+    def look(self, block: Block) -> None:
+        """Have the block compute its statistics."""
+        block.kept(self, self._values)
+
     def add(self, block: Block) -> None:
         """Store the block's statistics."""
-        for name, statistic in self._statistics.items():
-            values = statistic(block)
+        for name, values in block.kept(self, self._values).items():
             if name not in self.columns:
                 self.columns[name] = np.empty(self._n_rows, values.dtype)
             self.columns[name][block.rows] = values
+
+    def _values(self, block: Block) -> dict[str, Array]:
+        return {name: statistic(block) for name, statistic in self._statistics.items()}
 
     def __getitem__(self, name: str) -> Array:
         """Return the (N,) values of one statistic."""

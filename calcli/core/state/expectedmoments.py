@@ -61,19 +61,20 @@ class ExpectedMoments:
         self._statistics = dict(statistics)
         self.moments: dict[str, Moments] = {}
 
+    def look(self, block: Block) -> None:
+        """Have the block compute the statistics."""
+        if self._statistics:
+            block.kept(self, self._values)
+
     def add(self, block: Block) -> None:
         """Take one block."""
         if not self._statistics:
             return
-        likeliest = [block.labelled(labels) for labels in block.two_likeliest]
-        chance = likeliest[0].label_prob.astype(np.float64, copy=False)
-        weight = np.ones(len(chance)) if block.weights is None else block.weights.astype(np.float64)
-        for other, share in zip(likeliest, (chance, 1 - chance), strict=True):
+        weight = np.ones(len(block.labels)) if block.weights is None else block.weights.astype(np.float64)
+        for share, statistics in block.kept(self, self._values):
             second = share * weight**2
             fourth = second * weight**2
-            for name, statistic in self._statistics.items():
-                values = statistic(other).astype(np.float64)
-                values[np.isinf(values)] = 0  # of a class that is not expected at all, but for rounding
+            for name, values in statistics.items():
                 if name not in self.moments:
                     self.moments[name] = Moments(np.zeros(3), np.zeros(5), float(values[0]))
                 found = self.moments[name]
@@ -84,3 +85,17 @@ class ExpectedMoments:
                         found.second[k] += second @ power
                     found.fourth[k] += fourth @ power
                     power *= values
+
+    def _values(self, block: Block) -> list[tuple[Doubles, dict[str, Doubles]]]:
+        """Return how likely each of the two likeliest labels is, and what the statistics then are."""
+        likeliest = [block.labelled(labels) for labels in block.two_likeliest]
+        chance = likeliest[0].label_prob.astype(np.float64, copy=False)
+        found = []
+        for other, share in zip(likeliest, (chance, 1 - chance), strict=True):
+            statistics = {
+                name: statistic(other).astype(np.float64) for name, statistic in self._statistics.items()
+            }
+            for values in statistics.values():
+                values[np.isinf(values)] = 0  # of a class that is not expected at all, but for rounding
+            found.append((share, statistics))
+        return found

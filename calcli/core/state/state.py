@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Kind
+from calcli.core.data.threads import Turn, alone
 from calcli.core.data.units import UNIT_LIMIT
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.state.cells import ScoreCells
@@ -20,7 +20,6 @@ from calcli.core.state.hashing import Hashes
 from calcli.core.state.runs import Part, stretches
 from calcli.core.state.sample import Sample
 from calcli.core.state.swaps import Swaps
-from calcli.core.state.threads import Threads
 
 CELLS_IN_RUN = 5_000_000  # of each lens, in a run that saves no state
 CELLS = 1 << 17  # distinct scores of all lenses together up to which their cells are exact
@@ -119,12 +118,10 @@ class Body:
         Some of the rows themselves; None where it is not asked for.
     """
 
-    def __init__(
-        self, head: Head, *, in_run: bool = False, threads: Threads | None = None, sampled: bool = True
-    ) -> None:
-        self.threads = threads or Threads(1)
+    def __init__(self, head: Head, *, in_run: bool = False, sampled: bool = True) -> None:
         self.n_classes, self.weighted, self._lenses = len(head.classes), head.weighted, head.lenses
         self.keyed, self._of_answers, self._in_run = bool(head.key), head.classes == WRONG_RIGHT, in_run
+        self._summing = in_run
         # confidence and hit are summed as well, the scores of other lenses only counted
         others = (pair for lens, pair in head.lenses.items() if lens != "top-1")
         self._of_lenses = {name for pair in others for name in pair}
@@ -143,22 +140,28 @@ class Body:
         """Number of rows."""
         return len(self.labels) if self.deals is None else self.deals.rows
 
-    def add(self, rows: MeasuredRows) -> None:
+    def add(self, rows: MeasuredRows, turn: Turn = alone) -> None:
         """Add rows where they belong among the others."""
+        with turn("rows"):
+            self._summing |= self.deals is not None or self.n_rows + len(rows.labels) > UNIT_LIMIT
+            if self._summing:
+                self._deal()
+            else:
+                self._keep(rows)
+                return
+        self._sum(rows, turn)
+
+    def _keep(self, rows: MeasuredRows) -> None:
         columns, labels, weights, hashes, first = rows
-        if self.deals is None and not self._in_run and self.n_rows + len(labels) <= UNIT_LIMIT:
-            before = self.columns or {name: values[:0] for name, values in columns.items()}
-            self.columns = {name: np.concatenate([before[name], own]) for name, own in columns.items()}
-            self.labels = np.concatenate([self.labels, labels])
-            self.numbers = np.concatenate([self.numbers, np.arange(first, first + len(labels))])
-            if self.weights is not None and weights is not None:
-                self.weights = np.concatenate([self.weights, weights])
-            if self.hashes is not None and hashes is not None:
-                self.hashes = np.concatenate([self.hashes, hashes])
-            self._order()
-            return
-        self._deal()
-        self._add(rows)
+        before = self.columns or {name: values[:0] for name, values in columns.items()}
+        self.columns = {name: np.concatenate([before[name], own]) for name, own in columns.items()}
+        self.labels = np.concatenate([self.labels, labels])
+        self.numbers = np.concatenate([self.numbers, np.arange(first, first + len(labels))])
+        if self.weights is not None and weights is not None:
+            self.weights = np.concatenate([self.weights, weights])
+        if self.hashes is not None and hashes is not None:
+            self.hashes = np.concatenate([self.hashes, hashes])
+        self._order()
 
     def merge(self, other: Body, offset: int = 0) -> None:
         """Add the rows of another body, whose numbers are raised by an offset unless they have keys."""
@@ -221,39 +224,31 @@ class Body:
             self.columns, self.labels, self.weights, self.hashes = {}, self.labels[:0], None, None
             self.numbers = self.numbers[:0]
             for rows in parts:
-                self._add(rows)
+                self._sum(rows, alone)
 
-    def _add(self, rows: MeasuredRows) -> None:
-        columns, labels, weights, hashes, first = rows
-        limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
-        # of two classes class-1 tells what class-0 does
-        lenses = [lens for lens in self._lenses if lens != "class-0" or self.n_classes != 2]
-        for lens in lenses:  # here, so that they have the order of the lenses
-            if lens not in self.cells:
-                score = columns[self._lenses[lens][0]]
-                self.cells[lens] = ScoreCells(limit, self.weighted, score.dtype)
-        numbers = np.arange(first, first + len(labels)) if hashes is None else hashes
-        self.threads.all(
-            [
-                partial(self._add_to_deals, rows),
-                *(partial(self._add_to_cells, lens, columns, weights, numbers) for lens in lenses),
-            ]
-        )
-
-    def _add_to_deals(self, rows: MeasuredRows) -> None:
+    def _sum(self, rows: MeasuredRows, turn: Turn) -> None:
+        """Add rows to the sums; what they do not share with other rows is computed in nobody's turn."""
         columns, labels, weights, hashes, first = rows
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
         digests = None if self._in_run else digests_of(told, hashes)
         own = Deals.of(summed, labels, self.n_classes, weights, digests=digests, hashes=hashes, number=first)
-        self.deals = own if self.deals is None else self.deals.merged(own)
+        with turn("deals"):
+            self.deals = own if self.deals is None else self.deals.merged(own)
+            self._make_cells(columns)
+        numbers = np.arange(first, first + len(labels)) if hashes is None else hashes
+        for lens in self.cells:
+            self._sum_lens(lens, columns, weights, numbers, turn)
 
-    def _add_to_cells(
-        self,
-        lens: str,
-        columns: Mapping[str, Array],
-        weights: Floats | None,
-        numbers: Array,
+    def _make_cells(self, columns: Mapping[str, Array]) -> None:
+        limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
+        for lens, (score, *_) in self._lenses.items():
+            # of two classes class-1 tells what class-0 does
+            if lens not in self.cells and not (lens == "class-0" and self.n_classes == 2):
+                self.cells[lens] = ScoreCells(limit, self.weighted, columns[score].dtype)
+
+    def _sum_lens(
+        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, numbers: Array, turn: Turn
     ) -> None:
         """Add rows of these numbers, or hashes of keys, to the cells of a lens."""
         names = self._lenses[lens]
@@ -262,11 +257,12 @@ class Body:
             chosen = np.flatnonzero(columns[names[2]])
             score, outcome, numbers = score[chosen], outcome[chosen], numbers[chosen]
             inside = None if weights is None else weights[chosen]
-        self.cells[lens].add(score, outcome, inside)
-        if self._in_run or self.sample is None:
-            return
-        swaps, known = Swaps.of(score, outcome, inside, numbers), self.swaps.get(lens)
-        self.swaps[lens] = swaps if known is None else known.merged(swaps)
+        swaps = None if self._in_run or self.sample is None else Swaps.of(score, outcome, inside, numbers)
+        with turn(("lens", lens)):
+            self.cells[lens].add(score, outcome, inside)
+            if swaps is not None:
+                known = self.swaps.get(lens)
+                self.swaps[lens] = swaps if known is None else known.merged(swaps)
 
 
 @dataclass(frozen=True)
