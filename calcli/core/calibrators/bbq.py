@@ -76,13 +76,13 @@ def _binning(score: Floats, weights: Array, outcome: Bools, edges: Doubles) -> _
     middle = np.clip((edges[:-1] + edges[1:]) / 2, TINIEST, 1 - np.finfo(np.float64).eps)
     prior = STRENGTH / number
     hit, miss = prior * middle, prior * (1 - middle)
-    evidence: Doubles = (
-        _log_gamma(np.full(number, prior)) - _log_gamma(count + prior)
-        + _log_gamma(hits + hit) - _log_gamma(hit)
-        + _log_gamma(np.maximum(count - hits, 0) + miss) - _log_gamma(miss)
+    evidence = (
+        number * math.lgamma(prior) - _log_gammas(count + prior)
+        + _log_gammas(hits + hit) - _log_gammas(hit)
+        + _log_gammas(np.maximum(count - hits, 0) + miss) - _log_gammas(miss)
     )  # fmt: skip
-    return _Binning(edges[:-1], (hits + hit) / (count + prior), float(evidence.sum()))
+    return _Binning(edges[:-1], (hits + hit) / (count + prior), evidence)
 
 
-def _log_gamma(values: Doubles) -> Doubles:
-    return np.array([math.lgamma(value) for value in values])
+def _log_gammas(values: Doubles) -> float:
+    return sum(map(math.lgamma, values.tolist()))

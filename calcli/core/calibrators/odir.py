@@ -62,8 +62,9 @@ class Dirichlet(MatrixScaling):
 
     For each intercept penalty the off-diagonal penalties are tried from the strongest on, each fit starting
     from the one before, until the held-out log-loss rises twice in a row. With two classes the off-diagonal
-    penalty has no effect, as the diagonal can do all that its neighbors can; then it is not chosen. A row of
-    weight 2 is in one fold, where the row twice could be in two: the penalties chosen may differ.
+    penalty has no effect, as the diagonal can do all that its neighbors can; then it is not chosen. A single
+    pair is taken as it is. A row of weight 2 is in one fold, where the row twice could be in two: the
+    penalties chosen may differ.
 
     Parameters
     ----------
@@ -108,15 +109,17 @@ class Dirichlet(MatrixScaling):
         """Choose the penalties, then learn the map; see `Calibrator.fit`."""
         scores, labels, weights = weighted_rows(scores, labels, weights)
         weights = np.ones(len(labels)) if weights is None else weights
-        mend = "; matrix-odir takes given penalties"
-        fold = inner_folds(self.name, labels, self.folds, self.seed, mend)
-        paths = [self._path(scores, labels, weights, fold, mu) for mu in self.intercept_penalties]
-        _, lambda_, mu = min(chain.from_iterable(paths))
+        tried = self._tried(scores.shape[1])
+        lambda_, mu = tried[0], self.intercept_penalties[0]
+        if len(tried) * len(self.intercept_penalties) > 1:
+            mend = "; matrix-odir takes given penalties"
+            fold = inner_folds(self.name, labels, self.folds, self.seed, mend)
+            paths = [self._path(scores, labels, weights, fold, mu) for mu in self.intercept_penalties]
+            _, lambda_, mu = min(chain.from_iterable(paths))
         chosen = self._model(lambda_, mu)
         chosen.learn(scores, labels, weights, start)
         self.notes = list(chosen.notes)
         self.parameters = {**chosen.parameters, "intercept_penalty": mu}
-        tried = self._tried(scores.shape[1])
         if scores.shape[1] > 2:
             self.parameters["off_diagonal_penalty"] = lambda_
         if len(tried) > 1 and lambda_ in (tried[0], tried[-1]):

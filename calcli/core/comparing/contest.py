@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.comparing.recomputed import in_memory, recomputed_differences
+from calcli.core.comparing.settled import is_repeatable
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units, deal
@@ -165,7 +166,9 @@ class Contest:
     def _held(self) -> list[Predictions]:
         return in_memory([system.predictions for system in self._systems])
 
-    def _recomputed(self, baseline: int, candidate: int, call: MetricExpression) -> Swapped:
+    def _recomputed(self, baseline: int, candidate: int, call: MetricExpression) -> Swapped | None:
+        if not is_repeatable(call):
+            return None
         systems = self._held[baseline], self._held[candidate]
         units = self._systems[baseline].units, self._systems[candidate].units
         rng = generator(self.settings.seed, Stream.SWAPS)

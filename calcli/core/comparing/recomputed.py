@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.comparing.settled import settled
 from calcli.core.data.arrays import Positions
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import gathered
@@ -63,11 +64,12 @@ def recomputed_differences(
     -------
     The differences; permutations in which the metric is undefined do not count.
     """
+    pooled = _joined(systems)
+    table, weights = np.concatenate([gathered(system.scores) for system in systems]), pooled.weights
+    call = settled(call, replace(pooled, scores=ArrayScores(table, pooled.kind)), settings)
     plain = replace(
         settings, metrics=(call.asked,), no_intervals=True, draws=0, test=False, cluster=None, priors=None
     )
-    pooled = _joined(systems)
-    table, weights = np.concatenate([gathered(system.scores) for system in systems]), pooled.weights
 
     def value(rows: Positions) -> float:
         own = None if weights is None else weights[rows]

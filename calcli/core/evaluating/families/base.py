@@ -120,7 +120,7 @@ class Match:
     candidate: System
     settings: Settings
     paired: bool
-    recompute: Callable[[MetricExpression], Swapped]
+    recompute: Callable[[MetricExpression], Swapped | None]
 
     def both(self, call: MetricExpression) -> tuple[Any, Any]:
         """Return what is kept of a metric of baseline and candidate; None where nothing is."""
