@@ -104,8 +104,8 @@ class Units:
     def drawn(self, rng: np.random.Generator) -> Positions:
         """Return the rows of as many units as there are, drawn with replacement."""
         numbers = rng.integers(0, self.number, self.number)
-        if self.single:
-            return np.sort(numbers)
+        if self.single:  # in order, without a sort
+            return np.repeat(np.arange(self.number), np.bincount(numbers, minlength=self.number))
         return np.concatenate([self._members[number] for number in numbers])
 
     def times_drawn(self, rng: np.random.Generator) -> Positions:

@@ -81,7 +81,9 @@ def _rarer(measured: Measurements) -> float:
     kinds = (np.asarray, np.logical_not)
     if measured.units.single:
         problem = measured.problem("class-1")
-        weight = np.ones(len(problem.outcome)) if problem.weights is None else problem.weights
+        if (weight := problem.weights) is None:
+            ones = int(np.count_nonzero(problem.outcome))
+            return min(ones, len(problem.outcome) - ones)
         own = [(weight * of(problem.outcome), problem.squared_weights * of(problem.outcome)) for of in kinds]
     else:
         _, outcome, weights, *_ = measured.look("class-1")
