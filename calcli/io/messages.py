@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +56,9 @@ def type_in_words(dtype: np.dtype[Any]) -> str:
     return kinds.get(dtype.kind, f"values of type {dtype}")
 
 
-def listed(names: list[str] | tuple[str, ...], limit: int = 8) -> str:
-    """Join names for a message, leaving out the middle of a long list."""
+def listed(names: Sequence[str], limit: int = 8) -> str:
+    """Join names for a message, leaving out the middle of a long list; an empty one is `""`."""
+    names = [name or '""' for name in names]
     if len(names) <= limit:
         return ", ".join(names) or "none"
     return f"{', '.join(names[: limit - 2])}, ..., {names[-1]} ({len(names)} in all)"

@@ -60,7 +60,7 @@ def counted(count: int, noun: str) -> str:
 def some(items: Sequence[object], count: int | None = None) -> str:
     """Return the first of some things, and how many more there are, of a count that the items begin."""
     first, count = items[:FIRST], len(items) if count is None else count
-    named = ", ".join(map(str, first))
+    named = ", ".join(str(one) or '""' for one in first)
     return named if count == len(first) else f"{named} and {count - len(first):,} more"
 
 

@@ -91,6 +91,20 @@ def test_answers_are_right_where_they_are_the_label(tmp_path, said, true):
     assert {"prediction", "label"} <= set(found.columns)  # to slice by
 
 
+@pytest.mark.parametrize("names", [("Predicted", "Confidence", "Actual"), ("pred", "prob", "true")])
+def test_predicted_and_actual_classes_have_many_names(tmp_path, names):
+    classes = ["cat", "dog", "owl", "cat"], ["cat", "cat", "owl", "dog"]
+    columns = dict(zip(names, (classes[0], CONFIDENCE, classes[1]), strict=True))
+    check(read(written(tmp_path / "log.jsonl", columns)))
+
+
+def test_a_score_named_true_is_no_label(tmp_path):
+    columns = {"false": [0.1, 0.7, 0.45], "true": [0.9, 0.3, 0.55], "came": ["true", "false", "true"]}
+    found = read(written(tmp_path / "log.jsonl", columns))
+    assert not found.of_answers
+    assert found.provenance.labels == 'column "came"'
+
+
 def test_the_formats_say_the_same(tmp_path):
     table = pa.table({"confidence": CONFIDENCE, "correct": RIGHT})
     pq.write_table(table, tmp_path / "a.parquet")

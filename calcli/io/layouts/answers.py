@@ -38,8 +38,8 @@ PREDICTION = re.compile(
     r"(_(label|class|idx|index|name))?|scored_labels?"
 )
 LABEL = re.compile(
-    r"((true|gold|correct|expected|reference)_)?(label|target|answer|class)(_(idx|index|id))?|y(_true|_test)?"
-    r"|(ground_)?truth|gt|gold|reference|expected"
+    r"((true|gold|correct|expected|reference|actual)_)?(label|target|answer|class)(_(idx|index|id))?"
+    r"|y(_true|_test)?|(ground_)?truth|gt|gold|reference|expected|actuals?|observed|true"
 )
 READ_TEXT = re.compile(
     r"(ocr_|rec_|recognized_|predicted_)?(text|word|transcription)"

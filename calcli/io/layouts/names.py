@@ -53,6 +53,7 @@ WEAK_LABELS = frozenset(  # labels where nothing else is
         "outcome",
         "outcomes",
         "reference",
+        "true",
         "event",
         "answer",
         "indexedlabel",  # of Spark's StringIndexer, beside the label as text
