@@ -30,7 +30,9 @@ def study(
     rows: Annotated[
         str, typer.Option(metavar="N,N", help="Sizes of the data sets, such as 100,1000,10000.")
     ] = "100,1000,10000",
-    series: Annotated[int, typer.Option(metavar="N", min=2, help="Data sets of each size.")] = 1000,
+    series: Annotated[
+        int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets of each size.")
+    ] = 1000,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
     parameters: Parameters,
     output: Annotated[

@@ -56,7 +56,11 @@ def test_options_become_arguments(sentence, said):
         (lambda: calcli.plot(FRAME, figure="deviation", draws=0), "give draws=999"),
         (lambda: calcli.plot(FRAME, figure="divergence"), "see against_rest="),
         (lambda: calcli.State.of(FRAME, cluster="patient"), "cluster= does not go into a state"),
-        (lambda: calcli.simulate("mcs", classes=1), "classes is 1; expected a whole number of at least 2"),
+        (
+            lambda: calcli.simulate("mcs", classes=1),
+            "classes is 1; expected a whole number from 2 to 1000000",
+        ),
+        (lambda: calcli.simulate("cal", rows=2**63), "expected a whole number from 1 to 1000000000000"),
         (lambda: calcli.load("no.json"), "no such file"),
     ],
 )
@@ -75,7 +79,7 @@ def test_figures_take_what_a_view_takes():
     of_report = report.plot("slices", by="country", metrics=("accuracy",))
     (table,), (expected,) = of_report.tables.values(), drawn.tables.values()
     np.testing.assert_array_equal(table["value"], expected["value"])
-    with pytest.raises(UsageError, match="knots is 2; expected a whole number of at least 4"):
+    with pytest.raises(UsageError, match="knots is 2; expected a whole number from 4 to 1000"):
         report.plot("ks", knots=2)
 
 

@@ -83,8 +83,12 @@ def binned_nulls(
     nulls = []
     for estimator, value, own in zip(estimators, values, cut_sets, strict=True):
         observed = problem.bins(estimator.binning, estimator.bins)
-        outcome = segment_sums(simulated, np.searchsorted(cuts, own))
-        nulls.append(compare(value, estimator.of(problem, replace(observed, outcome=outcome))))
+        places = np.searchsorted(cuts, own)
+        found = [
+            estimator.of(problem, replace(observed, outcome=segment_sums(simulated[batch], places)))
+            for batch in batches(draws, len(places), OUTCOMES)
+        ]
+        nulls.append(compare(value, np.concatenate(found)))
     return nulls
 
 

@@ -23,6 +23,8 @@ Spelling: TypeAlias = Literal["option", "key", "keyword"]
 
 F = TypeVar("F", bound=Any)
 
+LARGEST = 2**63 - 1
+
 
 def as_option(name: str) -> str:
     """Return the option of an argument of that name."""
@@ -138,16 +140,16 @@ class Setting:
 
 
 def whole(low: int = 0, high: int | None = None) -> Values:
-    """Return the whole numbers in a range."""
+    """Return the whole numbers in a range; without an end, those that arrays hold."""
 
     def taken(value: Any) -> int:
         number = operator.index(value)
-        if isinstance(value, bool) or number < low or (high is not None and number > high):
+        if isinstance(value, bool) or not low <= number <= (LARGEST if high is None else high):
             raise ValueError
         return number
 
     if high is None:
-        return Values(int, "int", f"a whole number of at least {low}", taken, f"x>={low}")
+        return Values(int, "int", f"a whole number of at least {low}, below 2^63", taken, f"x>={low}")
     return Values(int, "int", f"a whole number from {low} to {high}", taken, f"{low}<=x<={high}")
 
 

@@ -27,6 +27,9 @@ Precision = Literal["auto", "single", "double"]
 Rows = Literal["auto", "all"]
 Training = Literal["cross-validation", "held-out", "test"]
 
+MOST_DRAWN = 10**6  # resamples and simulated data sets
+MOST_AT_ONCE = 1024  # threads or processes
+
 
 class Costs(Protocol):
     """Costs of decisions that metrics name."""
@@ -83,7 +86,7 @@ class Settings:
     no_intervals: bool = setting(False, FLAG, "No intervals, nor the tests of differences that go with them.")
     draws: int = setting(
         999,
-        whole(),
+        whole(0, MOST_DRAWN),
         "Simulated data sets per p-value, more for many slices; 0 for none.",
         "N",
         in_policies=True,
@@ -93,7 +96,7 @@ class Settings:
     rows: Rows = setting("auto", choice(Rows), "all: keep all rows in memory, also more than 5 million.")
     workers: int | None = setting(
         None,
-        whole(1),
+        whole(1, MOST_AT_ONCE),
         "Threads for the pass over many rows; one a core where that gains, and the same bits.",
         "N",
     )
@@ -133,7 +136,7 @@ class Settings:
     retrain: bool = setting(
         False, FLAG, "Train again in intervals what --calibration-data train, on resamples of them; slow."
     )
-    loss_resamples: int = setting(200, whole(1), "Bootstrap resamples of --retrain.", "N")
+    loss_resamples: int = setting(200, whole(1, MOST_DRAWN), "Bootstrap resamples of --retrain.", "N")
     cluster: str | None = setting(
         None, TEXT, "Rows that share a value depend on each other.", "COLUMN", in_policies=True
     )
@@ -295,9 +298,14 @@ class BenchmarkSettings:
     sizes: tuple[int, ...] = setting(
         (), whole_numbers("50,100,200"), "Fit to random subsets of --cal, such as 50,100,200 rows.", "LIST"
     )
-    repeats: int | None = setting(None, whole(1), "--sizes: subsets of each size; 10 by default.", "N")
+    repeats: int | None = setting(
+        None, whole(1, MOST_DRAWN), "--sizes: subsets of each size; 10 by default.", "N"
+    )
     workers: int | None = setting(
-        None, whole(1), "Processes at once; one a core where that gains, and the same bits.", "N"
+        None,
+        whole(1, MOST_AT_ONCE),
+        "Processes at once; one a core where that gains, and the same bits.",
+        "N",
     )
 
 

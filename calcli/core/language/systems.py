@@ -34,7 +34,7 @@ class SystemSettings:
     {SystemSettings}
     """
 
-    classes: int | None = setting(None, whole(2), "cal to mcps: number of classes; 2 by default.", "N")
+    classes: int | None = setting(None, whole(2, 10**6), "cal to mcps: number of classes; 2 by default.", "N")
     prior: float | None = setting(
         None, PROBABILITY, "cal to mcps: prior of the first class; 0.8 by default.", "P"
     )
@@ -71,7 +71,7 @@ class SimulationSettings(SystemSettings):
     {SimulationSettings}
     """
 
-    rows: int | None = setting(None, whole(1), "Number of rows; 10,000 by default.", "N")
+    rows: int | None = setting(None, whole(1, 10**12), "Number of rows; 10,000 by default.", "N")
     seed: int = setting(0, whole(), "Seed of the draws.", "N")
     exact: bool = setting(
         False, FLAG, "table-1 to top-1: rows that have exactly the frequencies of the table."

@@ -61,7 +61,9 @@ class ViewSettings:
     smooth: str = setting("none", TEXT, "epochs: lines by savgol:11, moving:3 or the like.", "FILTER")
     p_values: bool = setting(False, FLAG, "epochs: calibration errors are followed by their p-values.")
     seeds: bool = setting(False, FLAG, "epochs: folders are runs of one model, drawn with their mean.")
-    knots: int | None = setting(None, whole(4), "ks: knots of the spline in its slopes; 6 by default.", "N")
+    knots: int | None = setting(
+        None, whole(4, 1000), "ks: knots of the spline in its slopes; 6 by default.", "N"
+    )
 
 
 @documented()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -127,3 +129,15 @@ def test_brownian_supremum():
     second = np.trapezoid(2 * grid * tail, grid)
     assert mean == pytest.approx(np.sqrt(np.pi / 2), abs=1e-6)
     assert second == pytest.approx(2 * consistency.CATALAN, abs=1e-5)
+
+
+def test_very_many_bins_are_not_held_for_all_draws_at_once(monkeypatch):
+    problem, estimator = calibrated(60, np.random.default_rng(7)), BinnedError(bins=20_000)
+    (expected,) = null_distributions(problem, [estimator], [0.1], 200, np.random.default_rng(8))
+    tracemalloc.start()
+    monkeypatch.setattr(consistency, "OUTCOMES", 40_000)  # of two draws
+    (found,) = null_distributions(problem, [estimator], [0.1], 200, np.random.default_rng(8))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == expected
+    assert peak < 10_000_000 < 200 * 20_000 * 8
