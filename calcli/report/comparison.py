@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from calcli.core.comparing.comparison import Comparison, Difference
-from calcli.core.comparing.seeds import OverSeeds
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
-from calcli.report.numbers import counted, decimals, number, p_value, percent, points, to_decimals
+from calcli.report.numbers import counted, decimals, number, p_value, percent, points, relative
 from calcli.report.reading import reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
@@ -117,7 +116,7 @@ class ShownComparison(Shown):
             "settings": asdict(self.settings),
             "paired": self.paired,
             **({"unpaired_because": self.unlike} if self.unlike else {}),
-            "systems": _systems(whole.summaries, self.unmatched),
+            "systems": systems_object(whole.summaries, self.unmatched),
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "selection": selection_sentence(whole, self._names()),
         }
@@ -288,9 +287,10 @@ def ends(found: Difference) -> str:
 
 
 def _relative(found: Difference) -> str:
-    """Return the change in percent of the baseline; of a value that is best at zero it says nothing."""
-    relative, direction = found.relative, found.call.entry.direction
-    return NONE if math.isnan(relative) or direction in ("zero", "none") else f"{100 * relative:+z.2f}%"
+    """Return the change in percent of the baseline; `-` where that says nothing: best at 0, or bias."""
+    entry = found.call.entry
+    idle = math.isnan(found.relative) or entry.direction in ("zero", "none") or entry.family.beside_null
+    return NONE if idle else relative(found.relative)
 
 
 def shown_p(p: float) -> str:
@@ -302,53 +302,8 @@ def _verdict(found: Difference) -> str:
     return NO_EVIDENCE if found.verdict == "no evidence" else found.verdict
 
 
-@dataclass(frozen=True)
-class SeedsReport(Shown):
-    """A model's metrics over several seeds.
-
-    Attributes
-    ----------
-    summaries
-        One a seed.
-    spreads
-        Of each metric over them.
-    settings
-        How they were evaluated.
-    """
-
-    summaries: Sequence[Summary]
-    spreads: Sequence[OverSeeds]
-    settings: Settings
-
-    title = ShownComparison.title
-    schema = ShownComparison.schema
-
-    def tables(self) -> list[TextTable]:
-        """Return a row for each metric."""
-        names = short_names([one.input.path for one in self.summaries])
-        found = ((spread.call.asked, spread) for spread in self.spreads)
-        cells: dict[Column, Callable[[OverSeeds], str]] = {
-            Column("mean"): lambda one: number(one.mean),
-            Column("sd"): lambda one: NONE if math.isnan(one.sd) else to_decimals(one.sd, decimals(one.mean)),
-            Column("least"): lambda one: number(one.least),
-            Column("greatest"): lambda one: number(one.greatest),
-        }
-        note = f"sd is that between seeds of one model (divisor n - 1): {', '.join(names)}."
-        return [table_of(f"{counted(len(names), 'seed')} of one model", found, cells, (note,))]
-
-    def content(self) -> dict[str, Any]:
-        """Return settings, systems, and metrics over the seeds."""
-        return {
-            "settings": asdict(self.settings),
-            "systems": _systems(self.summaries, [0] * len(self.summaries)),
-            "over_seeds": {
-                spread.call.asked: {key: value for key, value in asdict(spread).items() if key != "call"}
-                for spread in self.spreads
-            },
-        }
-
-
-def _systems(summaries: Sequence[Summary], unmatched: Sequence[int]) -> list[dict[str, Any]]:
+def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> list[dict[str, Any]]:
+    """Return systems as JSON values, with how many of their rows had no counterpart."""
     return [
         {
             "input": input_object(summary.input),

@@ -22,7 +22,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
 from calcli.io.states import is_state
-from calcli.report.comparison import SeedsReport
+from calcli.report.seeds import SeedsReport
 from calcli.work.cluster import Engine, predictions_in
 from calcli.work.kept import ComparisonReport
 from calcli.work.read import predictions_of

@@ -1,0 +1,63 @@
+"""Several seeds of one model, as shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from calcli.core.comparing.seeds import OverSeeds
+from calcli.core.evaluating.results import Summary
+from calcli.core.language.settings import Settings
+from calcli.report.comparison import ShownComparison, systems_object
+from calcli.report.numbers import counted, decimals, number, to_decimals
+from calcli.report.shown import Column, Shown, TextTable, table_of
+from calcli.report.summary import short_names
+from calcli.report.wording import NONE
+
+
+@dataclass(frozen=True)
+class SeedsReport(Shown):
+    """A model's metrics over several seeds.
+
+    Attributes
+    ----------
+    summaries
+        One a seed.
+    spreads
+        Of each metric over them.
+    settings
+        How they were evaluated.
+    """
+
+    summaries: Sequence[Summary]
+    spreads: Sequence[OverSeeds]
+    settings: Settings
+
+    title = ShownComparison.title
+    schema = ShownComparison.schema
+
+    def tables(self) -> list[TextTable]:
+        """Return a row for each metric."""
+        names = short_names([one.input.path for one in self.summaries])
+        found = ((spread.call.asked, spread) for spread in self.spreads)
+        cells: dict[Column, Callable[[OverSeeds], str]] = {
+            Column("mean"): lambda one: number(one.mean),
+            Column("sd"): lambda one: NONE if math.isnan(one.sd) else to_decimals(one.sd, decimals(one.mean)),
+            Column("least"): lambda one: number(one.least),
+            Column("greatest"): lambda one: number(one.greatest),
+        }
+        note = f"sd is that between seeds of one model (divisor n - 1): {', '.join(names)}."
+        return [table_of(f"{counted(len(names), 'seed')} of one model", found, cells, (note,))]
+
+    def content(self) -> dict[str, Any]:
+        """Return settings, systems, and metrics over the seeds."""
+        return {
+            "settings": asdict(self.settings),
+            "systems": systems_object(self.summaries, [0] * len(self.summaries)),
+            "over_seeds": {
+                spread.call.asked: {key: value for key, value in asdict(spread).items() if key != "call"}
+                for spread in self.spreads
+            },
+        }
