@@ -271,6 +271,7 @@ class Fitting(Chosen):
     folds: Any = option("folds", FitSettings)
     fold_column: Any = option("fold_column", FitSettings)
     seed: Any = option("seed", FitSettings)
+    workers: Any = option("workers", FitSettings)
 
 
 @dataclass(frozen=True)

@@ -177,6 +177,8 @@ def _candidates(fit: Fit) -> TextTable:
         ),
         f"On rows that no fit has seen, {fit.settings.folds} folds{_repeated(fit.sureness)}.",
     ]
+    if fit.workers > 1:
+        notes.append(f"The methods were tried by {fit.workers} processes (--workers).")
     if any(one.call and one.call.entry.name == "structured" for one in shown):
         notes.append(
             "structured: base, penalties of the slopes of each class and, where there is one, of the matrix."

@@ -124,6 +124,5 @@ def fit(
         If a method or setting is unknown, or does not fit.
     """
     predictions, settings = split_reading(data, labels, settings)
-    return Fitted(
-        fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **settings)
-    )
+    given = {"workers": 1, **settings}  # others would import the script that called anew
+    return Fitted(fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **given))

@@ -329,6 +329,12 @@ class FitSettings:
     per_predicted_class: bool = setting(False, FLAG, "One calibrator for each predicted class.")
     min_rows: int = setting(100, whole(1), "Rows a predicted class needs for a calibrator of its own.", "N")
     preserve_top1: bool = setting(False, FLAG, "Never change the predicted class.")
+    workers: int | None = setting(
+        None,
+        whole(1),
+        "Processes of auto; one a core where that gains, in Python one; the same bits.",
+        "N",
+    )
 
     @property
     def wraps(self) -> bool:

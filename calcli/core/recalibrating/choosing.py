@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.crossvalidation import (
-    LabeledScores,
     PairedDifference,
     paired_difference,
     simplest,
 )
-from calcli.core.calibrators.pool import pool_weights
-from calcli.core.calibrators.structured import Structured
-from calcli.core.data.arrays import Doubles, Floats, Positions
-from calcli.core.data.predictions import ArrayScores, Scores
+from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import CalcliError, UsageError
-from calcli.core.language.expressions import MethodExpression, parse_method
-from calcli.core.language.methods import JOINED
+from calcli.core.language.expressions import MethodExpression
 from calcli.core.recalibrating.candidates import POOL, freedom, path_of
+from calcli.core.recalibrating.trials import HeldOut, MetricValues, Trials
 
 FEW_ROWS = 1000  # below, the folds are dealt several times
 REPEATED_ROWS = 2000  # so that about as many rows are judged,
 MOST_REPEATS = 10  # at most
 RESAMPLES = 200  # of the rows, to see how sure the choice is
-LEAST_SHARE = 0.01  # members of a pool below this weight are left out
-DIGITS = 4  # of the weights of a pool
-
-MetricValues = dict[str, float]
 
 
 def repeats(rows: int) -> int:
@@ -87,139 +77,6 @@ class Sureness:
     repeats: int
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """The held-out predictions of a method, reduced: metrics and the loss of each row."""
-
-    values: MetricValues
-    losses: Doubles
-
-
-@dataclass(frozen=True)
-class Judge:
-    """How held-out predictions are judged.
-
-    Attributes
-    ----------
-    values
-        Returns metrics of scores of the rows.
-    losses
-        Returns the loss of each row.
-    score
-        The name of the loss.
-    """
-
-    values: Callable[[Scores], MetricValues]
-    losses: Callable[[Scores], Doubles]
-    score: str
-
-
-class Trials:
-    """Cross-validation of methods on the same folds, each done once.
-
-    Parameters
-    ----------
-    rows
-        All rows.
-    made
-        Makes the calibrator of a method.
-    folds
-        The fold of each row, (N,), for each repeat.
-    judge
-        What is made of the held-out predictions.
-    step
-        Called after each fit.
-    """
-
-    def __init__(
-        self,
-        rows: LabeledScores,
-        made: Callable[[MethodExpression], Calibrator],
-        folds: Sequence[Positions],
-        judge: Judge,
-        step: Callable[[], None],
-    ) -> None:
-        self.rows, self.judge = rows, judge
-        self._made, self._folds, self._step = made, folds, step
-        self._starts: dict[tuple[Any, ...], Parameters] = {}
-        self._parts = [list(_parts(rows, fold)) for fold in folds]
-        self._best: dict[tuple[str, ...], tuple[float, MethodExpression, Floats]] = {}
-
-    def held_out(self, call: MethodExpression) -> HeldOut:
-        """Cross-validate a method, roughly where it can; the fits of one strength start those of the next."""
-        path = path_of(call)
-        log_probs = []
-        for repeat, parts in enumerate(self._parts):
-            result = np.empty(self.rows.scores.shape)
-            for number, (kept, out) in enumerate(parts):
-                calibrator = self._made(call)
-                _make_rough(calibrator)
-                key = (path, repeat, number)
-                calibrator.learn(kept.scores, kept.labels, kept.weights, self._starts.get(key))
-                if len(path) > 1:
-                    self._starts[key] = calibrator.parameters
-                result[out] = calibrator.apply(self.rows.scores.take(out, axis=0))
-                self._step()
-            log_probs.append(result)
-        found = self._judged(log_probs)
-        mean = float(np.average(found.losses, weights=self.rows.weights))
-        if np.isfinite(mean) and (path not in self._best or mean < self._best[path][0]):
-            self._best[path] = mean, call, np.concatenate(log_probs, dtype=np.float32, casting="same_kind")
-        return found
-
-    def skip(self) -> None:
-        """Count the fits of a method that is not tried."""
-        for parts in self._parts:
-            for _ in parts:
-                self._step()
-
-    def _judged(self, log_probs: Sequence[Doubles]) -> HeldOut:
-        scores = [ArrayScores(one, "log-probs") for one in log_probs]
-        values = [self.judge.values(one) for one in scores]
-        losses = [self.judge.losses(one) for one in scores]
-        means = {name: float(np.mean([one[name] for one in values])) for name in values[0]}
-        return HeldOut(means, np.mean(losses, axis=0))
-
-    def pooled(self) -> tuple[MethodExpression, HeldOut] | None:
-        """Return the pool of the best method of each kind, weighted by their held-out predictions."""
-        members = list(self._best.values())
-        if len(members) < 2:
-            return None
-        count = len(self._parts)
-        labels = np.tile(self.rows.labels, count)
-        of_rows = None if self.rows.weights is None else np.tile(self.rows.weights, count)
-        weights = pool_weights([one for *_, one in members], labels, of_rows, self.judge.score)
-        while weights.min() < LEAST_SHARE:  # without one member, another may matter no more
-            members = [one for one, weight in zip(members, weights, strict=True) if weight >= LEAST_SHARE]
-            weights = pool_weights([one for *_, one in members], labels, of_rows, self.judge.score)
-        if len(members) < 2:
-            return None
-        shares = np.round(weights, DIGITS)
-        names = JOINED.join(call.nested for _, call, _ in members)
-        call = parse_method(f"{POOL}:members={names}:weights={'/'.join(f'{w:g}' for w in shares)}")
-        mixed = np.zeros(members[0][2].shape)
-        for weight, (_, _, one) in zip(shares / shares.sum(), members, strict=True):
-            mixed += weight * np.exp(one, dtype=np.float64)
-        with np.errstate(divide="ignore"):
-            np.log(mixed, out=mixed)
-        return call, self._judged(np.split(mixed, count))
-
-
-def _parts(rows: LabeledScores, fold: Positions) -> Iterator[tuple[LabeledScores, Positions]]:
-    """Yield the rows to fit to, and where those are that they leave out, for each fold."""
-    for number in np.unique(fold).tolist():
-        yield rows.take(fold != number), np.flatnonzero(fold == number)
-
-
-def _make_rough(calibrator: Calibrator) -> None:
-    """Let a structured calibrator be fitted in single precision, also within others."""
-    inner = calibrator
-    while "calibrator" in (settings := inner.get_params()):
-        inner = settings["calibrator"]
-    if isinstance(inner, Structured):
-        inner.rough = True
-
-
 def choose(
     trials: Trials, calls: Sequence[MethodExpression], before: tuple[MetricValues, Doubles]
 ) -> tuple[MethodExpression, HeldOut, tuple[Candidate, ...], Sureness | None]:
@@ -246,21 +103,22 @@ def choose(
     tried: list[tuple[MethodExpression, HeldOut]] = []
     failed: list[Candidate] = []
     singles = [call for call in calls if str(call) != POOL]
-    lasting: dict[tuple[str, ...], Doubles | None] = {}  # losses by path; None where a weaker one is no use
-    for call in sorted(singles, key=freedom):
-        path = (*path_of(call), *map(str, call.chain[-1].arguments.get("penalties", ())))
-        if path in lasting and lasting[path] is None:
+    lasting: dict[tuple[str, ...], Doubles] = {}  # losses of matrices by path
+    settled: set[tuple[str, ...]] = set()  # paths on which weaker ones are no use
+    for wave in _waves(sorted(singles, key=freedom)):
+        worth = [call for call in wave if _strengths(call) not in settled]
+        for _ in range(len(wave) - len(worth)):
             trials.skip()
-            continue
-        try:
-            done = trials.held_out(call)
+        for call, done in zip(worth, trials.held_out(worth), strict=True):
+            if isinstance(done, CalcliError):
+                failed.append(Candidate(call, {}, failed=str(done)))
+                continue
             tried.append((call, done))
             if "off_diagonal_penalties" in call.chain[-1].arguments:
-                before_it = lasting.get(path)
-                worse = before_it is not None and not _is_noise(trials, done.losses, before_it)
-                lasting[path] = None if worse else done.losses
-        except CalcliError as fault:
-            failed.append(Candidate(call, {}, failed=str(fault)))
+                path = _strengths(call)
+                if path in lasting and not _is_noise(trials, done.losses, lasting[path]):
+                    settled.add(path)
+                lasting[path] = done.losses
     if not tried:
         raise UsageError(f"none of the candidates can be fitted: {failed[0].failed}")
     pooled = trials.pooled() if len(singles) < len(calls) else None
@@ -280,8 +138,24 @@ def choose(
         Candidate(call, done.values, paired_difference(done.losses, best, weights)) for call, done in tried
     ]
     names = [str(call) for call, _ in tried]
-    sure = sureness(names, ranks, losses, weights, chosen, repeats=len(trials._folds))
+    sure = sureness(names, ranks, losses, weights, chosen, repeats=len(trials.dealt.folds))
     return *tried[chosen], (as_is, *found, *failed), sure
+
+
+def _waves(calls: Sequence[MethodExpression]) -> Iterator[list[MethodExpression]]:
+    """Yield methods in their order, together as long as none has to wait for another of its path."""
+    wave: dict[tuple[str, ...], MethodExpression] = {}
+    for call in calls:
+        if path_of(call) in wave:
+            yield list(wave.values())
+            wave = {}
+        wave[path_of(call)] = call
+    yield list(wave.values())
+
+
+def _strengths(call: MethodExpression) -> tuple[str, ...]:
+    """Return what methods have in common that differ in the strength of their matrix only."""
+    return (*path_of(call), *map(str, call.chain[-1].arguments.get("penalties", ())))
 
 
 def _is_noise(trials: Trials, losses: Doubles, others: Doubles) -> bool:

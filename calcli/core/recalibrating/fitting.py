@@ -40,14 +40,12 @@ from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.recalibrating.candidates import POOL
 from calcli.core.recalibrating.choosing import (
     Candidate,
-    HeldOut,
-    Judge,
-    MetricValues,
     Sureness,
-    Trials,
     choose,
     repeats,
 )
+from calcli.core.recalibrating.processes import Processes, processes_for
+from calcli.core.recalibrating.trials import Dealt, HeldOut, Judge, MetricValues, Trials
 
 ASKED = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), no_intervals=True, draws=0)
 
@@ -79,6 +77,8 @@ class Fit:
         What was compared, the simplest first; empty where nothing was to be chosen.
     sureness
         How sure the choice is; None where nothing was to be chosen.
+    workers
+        Processes that compared them.
     """
 
     call: MethodExpression
@@ -93,6 +93,7 @@ class Fit:
     new_ties: int
     candidates: tuple[Candidate, ...]
     sureness: Sureness | None = None
+    workers: int = 1
 
     def __repr__(self) -> str:
         return f"<Fit of {self.call} to {self.predictions.provenance.path}>"
@@ -175,9 +176,12 @@ def fit(
     done: HeldOut | None = None
     cross_validated: MetricValues | None = None
     gain: PairedDifference | None = None
+    workers = processes_of(calls, settings, predictions)
     if len(calls) > 1:
-        trials = Trials(rows, made, _folds(predictions, rows, settings), judge, step)
-        call, done, candidates, sureness = choose(trials, calls, (before, losses_before))
+        dealt = Dealt(rows, _folds(predictions, rows, settings), settings)
+        with Processes(dealt, workers) as processes:
+            trials = Trials(dealt, judge, step, processes)
+            call, done, candidates, sureness = choose(trials, calls, (before, losses_before))
     calibrator = rows.fit(made(call))
     step()
     if done is None and settings.folds:
@@ -192,7 +196,7 @@ def fit(
     moved = (0, 0) if predictions.of_answers else changes(scores, rescored, rows.weights)
     return Fit(
         call, calibrator, predictions, settings, before, after, cross_validated, gain, *moved, candidates,
-        sureness,
+        sureness, workers,
     )  # fmt: skip
 
 
@@ -267,6 +271,16 @@ def fits(calls: Sequence[MethodExpression], settings: FitSettings, rows: int) ->
         return settings.folds + 1
     dealt = 1 if settings.fold_column is not None else repeats(rows)
     return sum(str(call) != POOL for call in calls) * settings.folds * dealt + 1
+
+
+def processes_of(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
+    """Return how many processes choose among methods."""
+    number = fits(calls, settings, rows.n_rows)
+    return (
+        1
+        if len(calls) == 1
+        else processes_for(rows.scores.shape[0] * rows.n_classes * number, number, settings.workers)
+    )
 
 
 def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:

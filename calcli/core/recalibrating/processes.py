@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_all_start_methods, get_context
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Generic, TypeVar
 
 from calcli.core.data.threads import cores
 from calcli.core.language.errors import UsageError
@@ -26,49 +27,75 @@ def processes_for(scores: int, jobs: int, workers: int | None) -> int:
     return min(workers or (cores() if scores >= GAINS else 1), jobs)
 
 
-def each(job: Callable[[S, K], R], shared: S, keys: Sequence[K], workers: int) -> Iterator[tuple[K, R]]:
-    """Yield each key with what `job` makes of it, in the order in which they are done.
+class Processes(Generic[S]):
+    """Processes that do many jobs with something that they share; one of them is this process.
 
     Parameters
     ----------
-    job
-        A function of a module.
     shared
-        What it needs for all keys, handed to each process once.
-    keys
-        Small.
+        What the jobs need, handed to each process once.
     workers
-        Number of processes; one is this one.
-
-    Raises
-    ------
-    UsageError
-        If a process dies.
+        Number of processes.
     """
-    if workers == 1:
-        for key in keys:
-            yield key, job(shared, key)
-        return
-    # processes that begin anew: forks of one with threads may wait forever
-    method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-    before = set(active_children())
-    beginning: Any = (shared, list(warnings.filters))
-    pool = ProcessPoolExecutor(workers, get_context(method), initializer=_begin, initargs=beginning)
-    try:
-        futures = {pool.submit(_done, job, key): key for key in keys}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BrokenProcessPool as fault:
-        raise UsageError(
-            "one of the processes ended before its work was done, perhaps as there was no memory left; try "
-            "fewer with --workers"
-        ) from fault
-    except BaseException:  # Ctrl-C, or nobody waits for more
-        for process in set(active_children()) - before:
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+
+    def __init__(self, shared: S, workers: int) -> None:
+        self.workers, self._shared = workers, shared
+        self._before = set(active_children())
+        self._pool: ProcessPoolExecutor | None = None
+        if workers > 1:
+            # processes that begin anew: forks of one with threads may wait forever
+            method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+            beginning: Any = (shared, list(warnings.filters))
+            self._pool = ProcessPoolExecutor(
+                workers, get_context(method), initializer=_begin, initargs=beginning
+            )
+
+    def __enter__(self) -> Processes[S]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            if kind is not None:  # Ctrl-C, or nobody waits for more
+                for process in set(active_children()) - self._before:
+                    process.terminate()
+            self._pool.shutdown(cancel_futures=True)
+
+    def each(self, job: Callable[[S, K], R], keys: Iterable[K]) -> Iterator[tuple[K, R]]:
+        """Yield each key with what `job` makes of it, in the order in which they are done.
+
+        Parameters
+        ----------
+        job
+            A function of a module.
+        keys
+            Small.
+
+        Raises
+        ------
+        UsageError
+            If a process dies.
+        """
+        if self._pool is None:
+            for key in keys:
+                yield key, job(self._shared, key)
+            return
+        try:
+            futures = {self._pool.submit(_done, job, key): key for key in keys}
+            for future in as_completed(list(futures)):
+                yield futures.pop(future), future.result()
+        except BrokenProcessPool as fault:
+            raise UsageError(
+                "one of the processes ended before its work was done, perhaps as there was no memory left; "
+                "try fewer with --workers"
+            ) from fault
+
+
+def each(job: Callable[[S, K], R], shared: S, keys: Sequence[K], workers: int) -> Iterator[tuple[K, R]]:
+    """Yield each key with what `job` makes of it; see `Processes.each`."""
+    with Processes(shared, workers) as processes:
+        yield from processes.each(job, keys)
 
 
 _shared: Any = None  # of a process of the pool

@@ -160,3 +160,17 @@ def test_the_score_rules_the_pool(predict):
     }
     assert by["brier"].values["brier"] <= by["log_loss"].values["brier"] + 1e-9
     assert by["log_loss"].values["log_loss"] <= by["brier"].values["log_loss"] + 1e-9
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_any_number_of_processes_chooses_the_same(predict, weighted):
+    rng = np.random.default_rng(5)
+    logits, labels = drawn(150, 3)
+    predictions = predict(logits, labels, kind="logits", weights=rng.random(150) if weighted else None)
+    names = ["dp", "structured:penalties=0.3:off_diagonal_penalties=3", "temperature", "pool"]
+    names += ["structured:penalties=0.3:off_diagonal_penalties=10", "spline:lens=within-top-3"]
+    one, two = (fit(predictions, parse_methods(names), FitSettings(workers=n)) for n in (1, 2))
+    assert sum(bool(candidate.failed) for candidate in one.candidates) == 1
+    assert repr(one.candidates) == repr(two.candidates)
+    assert repr((one.call, one.sureness)) == repr((two.call, two.sureness))
+    assert (one.workers, two.workers) == (1, 2)

@@ -12,7 +12,7 @@ from multiprocessing import active_children
 import pytest
 
 from calcli.core.language.errors import UsageError
-from calcli.core.recalibrating.processes import GAINS, each, processes_for
+from calcli.core.recalibrating.processes import GAINS, Processes, each, processes_for
 
 
 def product(shared, key):
@@ -37,6 +37,19 @@ def sleeps(shared, key):
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_every_key_is_done(workers):
     assert sorted(each(product, 7, range(5), workers)) == [(key, 7 * key) for key in range(5)]
+
+
+def pid(shared, key):
+    return os.getpid()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_processes_stay_for_what_is_asked_later(workers):
+    with Processes(7, workers) as processes:
+        found = {one for _ in range(3) for _, one in processes.each(pid, range(6))}
+        assert dict(processes.each(product, [1, 2])) == {1: 7, 2: 14}
+    assert len(found) <= workers
+    assert (os.getpid() in found) == (workers == 1)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -1,0 +1,210 @@
+"""Cross-validation of methods on the same folds, and the pool of the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calcli.core.calibrators.base import Calibrator, Parameters
+from calcli.core.calibrators.crossvalidation import LabeledScores
+from calcli.core.calibrators.methods import make
+from calcli.core.calibrators.pool import pool_weights
+from calcli.core.calibrators.structured import Structured
+from calcli.core.data.arrays import Doubles, Floats, Positions
+from calcli.core.data.predictions import ArrayScores, Scores
+from calcli.core.language.errors import CalcliError
+from calcli.core.language.expressions import MethodExpression, parse_method
+from calcli.core.language.methods import JOINED
+from calcli.core.language.settings import FitSettings
+from calcli.core.recalibrating.candidates import POOL, path_of
+from calcli.core.recalibrating.processes import Processes
+
+LEAST_SHARE = 0.01  # members of a pool below this weight are left out
+DIGITS = 4  # of the weights of a pool
+
+MetricValues = dict[str, float]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The held-out predictions of a method, reduced: metrics and the loss of each row."""
+
+    values: MetricValues
+    losses: Doubles
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How held-out predictions are judged.
+
+    Attributes
+    ----------
+    values
+        Returns metrics of scores of the rows.
+    losses
+        Returns the loss of each row.
+    score
+        The name of the loss.
+    """
+
+    values: Callable[[Scores], MetricValues]
+    losses: Callable[[Scores], Doubles]
+    score: str
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """Rows to fit to and to judge on.
+
+    Attributes
+    ----------
+    rows
+        All of them.
+    folds
+        The fold of each, (N,), for each time that they are dealt.
+    settings
+        How methods are wrapped.
+    """
+
+    rows: LabeledScores
+    folds: Sequence[Positions]
+    settings: FitSettings
+
+
+Fitted = tuple[Doubles, Parameters] | CalcliError  # log-probabilities of a fold, or why there are none
+
+
+class OneFit(NamedTuple):
+    """A fit to the rows outside a fold, from where it starts."""
+
+    method: str
+    repeat: int
+    fold: int
+    start: Parameters | None
+
+
+def fitted(dealt: Dealt, fit: OneFit) -> Fitted:
+    """Return the log-probabilities of the rows of a fold, and the parameters; or why there are none."""
+    rows, fold = dealt.rows, dealt.folds[fit.repeat]
+    kept = rows.take(fold != fit.fold)
+    calibrator = make(dealt.settings.wrapped(parse_method(fit.method)))
+    _make_rough(calibrator)
+    try:
+        calibrator.learn(kept.scores, kept.labels, kept.weights, fit.start)
+        out = np.flatnonzero(fold == fit.fold)
+        return calibrator.apply(rows.scores.take(out, axis=0)), calibrator.parameters
+    except CalcliError as fault:
+        return fault
+
+
+class Trials:
+    """Cross-validation of methods on the same folds, each done once.
+
+    Parameters
+    ----------
+    dealt
+        All rows, and their folds.
+    judge
+        What is made of the held-out predictions.
+    step
+        Called after each fit.
+    processes
+        What does the fits.
+    """
+
+    def __init__(
+        self, dealt: Dealt, judge: Judge, step: Callable[[], None], processes: Processes[Dealt]
+    ) -> None:
+        self.dealt, self.rows, self.judge = dealt, dealt.rows, judge
+        self._step, self._processes = step, processes
+        self._numbers = [np.unique(fold).tolist() for fold in dealt.folds]
+        self._count = sum(map(len, self._numbers))
+        self._starts: dict[tuple[Any, ...], Parameters] = {}
+        self._best: dict[tuple[str, ...], tuple[float, MethodExpression, Floats]] = {}
+
+    def held_out(self, calls: Sequence[MethodExpression]) -> Iterator[HeldOut | CalcliError]:
+        """Cross-validate methods of unlike paths, roughly where it can; yield what is found, in their order.
+
+        The fits of one strength start those of the next on its path.
+        """
+        fits = [
+            OneFit(str(call), repeat, number, self._starts.get((path_of(call), repeat, number)))
+            for call in calls
+            for repeat, numbers in enumerate(self._numbers)
+            for number in numbers
+        ]
+        left = list(calls)
+        found: dict[str, dict[tuple[int, int], Fitted]] = {str(call): {} for call in calls}
+        for fit, one in self._processes.each(fitted, fits):
+            found[fit.method][fit.repeat, fit.fold] = one
+            self._step()
+            while left and len(found[str(left[0])]) == self._count:
+                call = left.pop(0)
+                yield self._joined(call, found.pop(str(call)))
+
+    def _joined(self, call: MethodExpression, fits: dict[tuple[int, int], Fitted]) -> HeldOut | CalcliError:
+        """Return what is made of the fits of a method."""
+        path, log_probs = path_of(call), []
+        for repeat, fold in enumerate(self.dealt.folds):
+            result = np.empty(self.rows.scores.shape)
+            for number in self._numbers[repeat]:
+                one = fits[repeat, number]
+                if isinstance(one, CalcliError):
+                    return one
+                result[fold == number], parameters = one
+                if len(path) > 1:
+                    self._starts[path, repeat, number] = parameters
+            log_probs.append(result)
+        found = self._judged(log_probs)
+        mean = float(np.average(found.losses, weights=self.rows.weights))
+        if np.isfinite(mean) and (path not in self._best or mean < self._best[path][0]):
+            self._best[path] = mean, call, np.concatenate(log_probs, dtype=np.float32, casting="same_kind")
+        return found
+
+    def skip(self) -> None:
+        """Count the fits of a method that is not tried."""
+        for _ in range(self._count):
+            self._step()
+
+    def _judged(self, log_probs: Sequence[Doubles]) -> HeldOut:
+        scores = [ArrayScores(one, "log-probs") for one in log_probs]
+        values = [self.judge.values(one) for one in scores]
+        losses = [self.judge.losses(one) for one in scores]
+        means = {name: float(np.mean([one[name] for one in values])) for name in values[0]}
+        return HeldOut(means, np.mean(losses, axis=0))
+
+    def pooled(self) -> tuple[MethodExpression, HeldOut] | None:
+        """Return the pool of the best method of each kind, weighted by their held-out predictions."""
+        members = list(self._best.values())
+        if len(members) < 2:
+            return None
+        count = len(self.dealt.folds)
+        labels = np.tile(self.rows.labels, count)
+        of_rows = None if self.rows.weights is None else np.tile(self.rows.weights, count)
+        weights = pool_weights([one for *_, one in members], labels, of_rows, self.judge.score)
+        while weights.min() < LEAST_SHARE:  # without one member, another may matter no more
+            members = [one for one, weight in zip(members, weights, strict=True) if weight >= LEAST_SHARE]
+            weights = pool_weights([one for *_, one in members], labels, of_rows, self.judge.score)
+        if len(members) < 2:
+            return None
+        shares = np.round(weights, DIGITS)
+        names = JOINED.join(call.nested for _, call, _ in members)
+        call = parse_method(f"{POOL}:members={names}:weights={'/'.join(f'{w:g}' for w in shares)}")
+        mixed = np.zeros(members[0][2].shape)
+        for weight, (_, _, one) in zip(shares / shares.sum(), members, strict=True):
+            mixed += weight * np.exp(one, dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            np.log(mixed, out=mixed)
+        return call, self._judged(np.split(mixed, count))
+
+
+def _make_rough(calibrator: Calibrator) -> None:
+    """Let a structured calibrator be fitted in single precision, also within others."""
+    inner = calibrator
+    while "calibrator" in (settings := inner.get_params()):
+        inner = settings["calibrator"]
+    if isinstance(inner, Structured):
+        inner.rough = True
