@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -275,12 +276,10 @@ def fits(calls: Sequence[MethodExpression], settings: FitSettings, rows: int) ->
 
 def processes_of(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
     """Return how many processes choose among methods."""
-    number = fits(calls, settings, rows.n_rows)
-    return (
-        1
-        if len(calls) == 1
-        else processes_for(rows.scores.shape[0] * rows.n_classes * number, number, settings.workers)
-    )
+    if len(calls) == 1:
+        return 1
+    scores = math.prod(rows.scores.shape) * (settings.folds - 1) * len(calls)
+    return processes_for(scores, fits(calls, settings, rows.n_rows), settings.workers)
 
 
 def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
