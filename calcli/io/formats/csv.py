@@ -16,6 +16,7 @@ from pyarrow import csv
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
+from calcli.io.csvblocks import blocks
 from calcli.io.damage import arrow_errors
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
@@ -68,9 +69,10 @@ def _blocks(names: Sequence[str] = ()) -> Any:
 def open_stream(path: AnyPath, name: str, *, as_text: bool) -> Table:
     """Look at a file that is to be passed on; see `CsvStream`."""
     delimiter = _delimiter(path, name)
-    with arrow_errors(name, "CSV file"), _open(path, delimiter) as reader:
-        _refuse_names(reader.schema, name)
-        return CsvStream(path, name, as_text, reader.schema, delimiter)
+    with arrow_errors(name, "CSV file"):
+        schema = next(_streamed(path, name, delimiter)).schema
+    _refuse_names(schema, name)
+    return CsvStream(path, name, as_text, schema, delimiter)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,8 @@ class CsvStream(Table):
         types = {name: self.schema.field(name).type for name in columns}
         options = csv.ConvertOptions(column_types=types, include_columns=list(types))
         with arrow_errors(self.name, "CSV file"):
-            yield from _open(self.path, self.delimiter, options)
+            for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
+                yield from table.to_batches()
 
     def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
         """Find the scores by the types of the first block; further blocks are read as numbers there."""
@@ -126,13 +129,16 @@ class CsvStream(Table):
         return Table.find(typed, options, labelled=labelled)
 
 
-def _open(path: AnyPath, delimiter: str, options: Any = None) -> Any:
-    return csv.open_csv(
-        str(on_disk(path)),
-        csv.ReadOptions(block_size=STREAMED_BYTES),
-        csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        options,
-    )
+def _streamed(
+    path: AnyPath, name: str, delimiter: str, names: Sequence[str] = (), options: Any = None
+) -> Iterator[Any]:
+    """Yield a pyarrow.Table of each block of a file, of which the first has the names of the columns."""
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    known: list[str] = []
+    for text in blocks(path, name, delimiter, STREAMED_BYTES, BLOCK_BYTES):
+        read = csv.ReadOptions(block_size=2 * BLOCK_BYTES, use_threads=False, column_names=known)
+        yield csv.read_csv(pa.BufferReader(text), read, parse, options)
+        known = list(names)
 
 
 def delimiter_of(path: AnyPath) -> str:
