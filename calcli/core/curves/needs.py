@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.blocks import sweep, working_dtype
 from calcli.core.data.predictions import Predictions
-from calcli.core.evaluating.measurements import Looks
+from calcli.core.evaluating.looks import Looks
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import RECALIBRATION_LIMIT
 from calcli.core.language.entries import FigureKind

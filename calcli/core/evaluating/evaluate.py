@@ -18,8 +18,10 @@ from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
+from calcli.core.evaluating.folded import is_told_by_cells, keep_odds, of_cells
 from calcli.core.evaluating.gathering import summed
-from calcli.core.evaluating.measurements import NOTHING, Looks, Measurements, Pass, UnitsOf
+from calcli.core.evaluating.looks import NOTHING, Looks
+from calcli.core.evaluating.measurements import Measurements, Pass, UnitsOf
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
     ClassRow,
@@ -77,7 +79,7 @@ def evaluate(
     if sampled and not redrawn and (sums := summed(predictions, settings, watch, looks.lenses)):
         with suppress(NeedsRows):
             return assess(sums, settings, test_classes)
-    measured = measure(predictions, settings, watch, companions, looks=looks, sampled=sampled)
+    measured = measure(predictions, settings, watch, companions, looks=looks, sampled=sampled, folded=sampled)
     return _resampled(assess(measured, settings, test_classes), measured)
 
 
@@ -111,10 +113,12 @@ def measure(
     looks: Looks = NOTHING,
     *,
     sampled: bool = False,
+    folded: bool = False,
 ) -> Measurements:
     """Return what one pass finds for the metrics of the settings.
 
-    Parameters as for `evaluate`, and `units_for` as for `Pass`; `sampled` leaves what needs rows to a sample.
+    Parameters as for `evaluate`, and `units_for` as for `Pass`; `sampled` leaves what needs rows to a sample,
+    and `folded` what they tell to cells of the log-odds by fold.
     """
     if settings.cluster is not None and (settings.test or settings.resample_predictions):
         option = "--test" if settings.test else "--resample-predictions"
@@ -141,6 +145,8 @@ def measure(
                 FAMILIES[call.entry.family].needs(call, made)
         if later:
             made.keep("sample", lambda: SampledRows(predictions))
+            if folded:
+                keep_odds(made, later)
         found = made.run(watch)
         found.deferred = frozenset(map(str, later))
         return found
@@ -226,6 +232,7 @@ def _findings(
                     parts.append(family.estimates([call], measured, settings))
                 except NeedsRows as fault:
                     left[str(call)] = call, str(fault)
+    parts += _from_odds(measured, left, settings)
     if not left:
         return Findings.joined(parts), []
     if measured.sample is not None:
@@ -239,6 +246,18 @@ def _findings(
             raise NeedsRows(f"{path} does not tell {call.asked}: {why}")
         missing.setdefault(why, []).append(call.asked)
     return Findings.joined(parts), [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()]
+
+
+def _from_odds(
+    measured: Measurements, left: dict[str, tuple[MetricExpression, str]], settings: Settings
+) -> list[Findings]:
+    """Return what cells of the log-odds tell of metrics that are left, and leave the others."""
+    told = [call for call, _ in left.values() if is_told_by_cells(call, measured.predictions, settings)]
+    if measured.odds is None or not told:
+        return []
+    for call in told:
+        del left[str(call)]
+    return [of_cells(measured.odds, measured, told)]
 
 
 def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:

@@ -14,12 +14,14 @@ from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.slices import select_each, slice_numbers
 from calcli.core.data.threads import Turn, in_turns
 from calcli.core.evaluating.families import FAMILIES
-from calcli.core.evaluating.measurements import Looks, Measurements, Pass
+from calcli.core.evaluating.folded import keep_odds
+from calcli.core.evaluating.looks import Looks
+from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.sampling import needs_rows
 from calcli.core.evaluating.stored import CLIPPED, StoredMeasurements, require_mergeable
 from calcli.core.evaluating.usual import default_metrics, gap_of
 from calcli.core.language.errors import InputError
-from calcli.core.language.expressions import parse_metrics
+from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import NUMBERED, Precision, Settings, StateSettings
 from calcli.core.problems.lenses import Lens
@@ -97,10 +99,11 @@ def summed(
         return None
 
     def gathered() -> Measurements:
-        made, deferred = _pass(predictions, settings, lenses)
-        state = _Gathering(made, in_run=True, sampled=bool(deferred)).run(watch)
+        made, later = _pass(predictions, settings, lenses)
+        keep_odds(made, later)
+        state = _Gathering(made, in_run=True, sampled=bool(later)).run(watch)
         found = StoredMeasurements(predictions, state, settings, lenses, made.workers)
-        found.deferred = deferred
+        found.deferred, found.odds = frozenset(map(str, later)), made.odds
         return found
 
     return read_through(gathered)
@@ -108,7 +111,7 @@ def summed(
 
 def _pass(
     predictions: Predictions, settings: Settings, lenses: tuple[str, ...] = ()
-) -> tuple[Pass, frozenset[str]]:
+) -> tuple[Pass, list[MetricExpression]]:
     """Return what a pass is to keep for the metrics of the settings, and those that a sample is to tell."""
     made = Pass(predictions, settings, looks=Looks(lenses))
     for name in (*made.seen, *(("class-0", "class-1") if predictions.n_classes == 2 else ())):
@@ -119,9 +122,9 @@ def _pass(
         made.keep_rows({CLIPPED: lambda block: block.log_prob <= np.log(least)})
     names = settings.metrics or default_metrics(predictions, settings)[0]
     calls = [*parse_metrics(names, settings.defaults), gap_of(settings)]
-    later = frozenset(str(call) for call in calls if needs_rows(call, predictions, settings))
+    later = [call for call in calls if needs_rows(call, predictions, settings)]
     for call in calls:
-        if str(call) not in later:
+        if call not in later:
             FAMILIES[call.entry.family].needs(call, made)
     return made, later
 
@@ -176,6 +179,10 @@ class _Gathering:
             for bins, table in self._bins.items():
                 with turn(("bins", bins)):
                     table.add(block)
+            if (odds := self._made.odds) is not None:
+                odds.look(block)
+                with turn("odds"):
+                    odds.add(block)
             with turn("chunk"):
                 chunk = self._gathered(block, *own)
                 if watch is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
@@ -19,8 +19,10 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
 from calcli.core.data.threads import threads_for
 from calcli.core.data.units import Units
+from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.influences import Pooled, carriers, pooled
 from calcli.core.estimators.sums import Sums
+from calcli.core.evaluating.looks import NOTHING, Looks
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.progress import Watch
@@ -33,6 +35,7 @@ from calcli.core.state.classcells import ClassCells
 from calcli.core.state.classunits import ClassUnits
 from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
 from calcli.core.state.expectedmoments import ExpectedMoments
+from calcli.core.state.oddscells import OddsCells
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import Facts
 from calcli.core.state.thinned import ThinnedRows
@@ -41,28 +44,6 @@ from calcli.core.state.vectors import VectorTable
 T = TypeVar("T")
 FIRST = 5  # how many of the rows of infinite log-loss are named
 UnitsOf = Callable[[int], Units]
-
-
-@dataclass(frozen=True)
-class Looks:
-    """What figures look at, which the pass for the metrics keeps as well.
-
-    Attributes
-    ----------
-    lenses
-        One-dimensional ones whose problems are kept, beside top-1.
-    vectors
-        Those of several outcomes.
-    thinned
-        Numbers of evenly spaced rows.
-    """
-
-    lenses: tuple[str, ...] = ()
-    vectors: tuple[str, ...] = ()
-    thinned: tuple[int, ...] = ()
-
-
-NOTHING = Looks()
 
 
 class Pass:
@@ -96,6 +77,7 @@ class Pass:
         self.workers = threads_for(math.prod(predictions.scores.shape), settings.workers)
         self.lenses: dict[str, Lens | VectorLens] = {}
         self.collectors: dict[Hashable, Collector] = {}
+        self.odds: OddsCells | None = None
         self.statistics: dict[str, RowStatistic] = {}
         self._losses: dict[str, RowStatistic] = {}
         self.bins: set[int] = set()
@@ -186,6 +168,8 @@ class Measurements:
     ----------
     predictions, settings, companions, dtype
         Of the pass.
+    weighted
+        Whether rows have weights.
     seen, looks
         One-dimensional lenses that are looked through whatever the metrics, and all that figures look at.
     facts
@@ -196,14 +180,19 @@ class Measurements:
         The metrics that are estimated if none are named; empty for the default report.
     workers
         Threads that went over the rows.
+    odds
+        Cells of the log-odds of all rows, where they were kept.
     of_rows
-        How many rows these are a sample of; None for all.
+        How many rows these are a sample of, or cells; None for all.
+    cell_errors
+        Where entries are cells of the log-odds, what these leave open of metrics.
     deferred
         Metrics that are to be told by a sample, by canonical expression.
     """
 
     usual: tuple[str, ...] = ()
     of_rows: int | None = None
+    cell_errors: Mapping[str, GridError | None] | None = None
     deferred: frozenset[str] = frozenset()
 
     def __init__(
@@ -215,8 +204,9 @@ class Measurements:
     ) -> None:
         self.predictions, self.settings, self.companions = made.predictions, made.settings, made.companions
         self.dtype, self.seen, self.looks = made.dtype, made.seen, made.looks
+        self.weighted = made.predictions.weights is not None
         self.facts, self.rows, self.workers = facts, rows, made.workers
-        self._lenses, self._collectors = made.lenses, made.collectors
+        self._lenses, self._collectors, self.odds = made.lenses, made.collectors, made.odds
         self._expected = expected.moments if expected else {}
         self._once: dict[Hashable, Any] = {}
 

@@ -109,6 +109,8 @@ class Recalibrated:
         Which of them belong together.
     clip
         Least probability of a label that the log-loss counts with; 0 for no clipping.
+    squares
+        (n,) sums of squared weights, where entries stand for several rows each; None for one.
     """
 
     kept: NDArray[np.intp]
@@ -117,6 +119,7 @@ class Recalibrated:
     recalibration: Recalibration | None
     units: Units
     clip: float
+    squares: Doubles | None = None
 
     def calibration_loss(self, rule: ScoringRule, before: Array) -> CalibrationLoss:
         """Return the score before and after, given the (N,) losses before of all rows."""
@@ -131,6 +134,9 @@ class Recalibrated:
         weights = np.ones(len(before)) if self.rows.weights is None else self.rows.weights
         with np.errstate(invalid="ignore"):
             won = before - after
+            if self.squares is not None:
+                deviations = np.square(won - np.average(won, weights=weights))
+                return float(np.sqrt(self.squares @ deviations) / weights.sum())
             terms = weights * (won - np.average(won, weights=weights)) / weights.sum()
         return float(np.linalg.norm(self.units.sums(terms)))
 
@@ -214,6 +220,8 @@ class Recalibrations:
         (N,) column of which rows that share a value form a fold; None to deal them out.
     number
         Of folds that they are dealt into.
+    squares
+        See `Recalibrated`.
 
     Attributes
     ----------
@@ -230,8 +238,10 @@ class Recalibrations:
         units: Units | None = None,
         folds: Array | None = None,
         number: int = 5,
+        squares: Doubles | None = None,
     ) -> None:
         self._predictions, self._companions, self._clip = predictions, companions, clip
+        self._squares = squares
         weights, self._rows = predictions.weights, rows_of(predictions)
         self.kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
         if len(self.kept) < predictions.n_rows:
@@ -295,7 +305,9 @@ class Recalibrations:
             require_classes(training_rows, self._predictions.classes, self._predictions.provenance.path)
             recalibration.training_rows = rows_of(training_rows)
         log_probs = recalibration.apply(self._rows)
-        return Recalibrated(self.kept, self._rows, log_probs, recalibration, self._units, self._clip)
+        return Recalibrated(
+            self.kept, self._rows, log_probs, recalibration, self._units, self._clip, self._squares
+        )
 
 
 def _mean(losses: Array, weights: Floats | None) -> float:

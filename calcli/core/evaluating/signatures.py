@@ -26,7 +26,7 @@ def signature(
     repeats
         Resamples, draws and the like, as `key:value`.
     grid
-        What the grid of a state leaves open.
+        What the cells of scores leave open.
     """
     rows, classes = measured.predictions.scores.shape
     used, outcomes = call.used, f"k:{classes}"
@@ -34,13 +34,15 @@ def signature(
         used |= {"lens": "confidence"} if call.lens else {}
         outcomes = "outcome:right"
     parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
-    sampled = [] if measured.of_rows is None else [f"rows:{rows}"]
+    sampled = [] if measured.of_rows is None or measured.cell_errors is not None else [f"rows:{rows}"]
     parts += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
-    if grid is not None or (call.lens and measured.grid(call.lens) is not None):
+    if measured.cell_errors is not None:
+        parts.append("cells:log-odds")
+    elif grid is not None or (call.lens and measured.grid(call.lens) is not None):
         parts.append("cells:grid")
     if grid is not None:
         parts += [f"bound:{grid.bound:.2g}", f"typical:{grid.typical:.2g}"]
-    if measured.predictions.weights is not None:
+    if measured.weighted:
         parts.append("weighted")
     if settings.cluster is not None:
         parts.append(f"cluster:{settings.cluster}")

@@ -13,7 +13,8 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.measurements import Looks, Measurements, Pass
+from calcli.core.evaluating.looks import Looks
+from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.settings import Settings

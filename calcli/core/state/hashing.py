@@ -22,6 +22,17 @@ def of_numbers(start: int, stop: int) -> Hashes:
     return found
 
 
+def dealt(start: int, rows: int, hands: int) -> NDArray[np.uint32]:
+    """Deal rows of consecutive numbers out at random, by short hashes of these (Appleby's MurmurHash3)."""
+    found = np.arange(rows, dtype=np.uint32)
+    found += np.uint32(start & 0xFFFFFFFF)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        found ^= found >> np.uint32(shift)
+        found *= np.uint32(factor)
+    found >>= np.uint32(16)  # the upper half is mixed well enough
+    return found * np.uint32(hands) >> np.uint32(16)
+
+
 def mixed(values: Array) -> Hashes:
     """Return a hash of each integer, of which every bit depends on all of its bits (Steele et al. 2014)."""
     found = values.astype(np.uint64) + np.uint64(0x632BE59BD9B4E019)

@@ -65,8 +65,9 @@ class RecalibrationFamily(Family):
                     interval, reason = _interval(call, found, value, measured, settings)
                 if settings.retrain and call.arguments["training"] == "held-out":
                     how = f"resamples:{settings.loss_resamples}"
-            note = signature(call, measured, settings, *_folds(call, settings), how)
-            estimates[str(call)] = Estimate(call, value, note, interval, reason, parts=parts)
+            grid = (measured.cell_errors or {}).get(str(call))
+            note = signature(call, measured, settings, *_folds(call, settings), how, grid=grid)
+            estimates[str(call)] = Estimate(call, value, note, interval, reason, parts=parts, grid=grid)
         return Findings(estimates, tuple(every.notes()))
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
@@ -89,6 +90,14 @@ class RecalibrationFamily(Family):
             sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.units)
             every |= _of_sums(sums, call, OF_MEANS[call.entry.name], measured)
         return every
+
+
+def calibration_loss(call: MetricExpression, measured: Measurements) -> CalibrationLoss | None:
+    """Return the score before and after the recalibration of a metric; None where there are no two folds."""
+    found = measured.recalibrations.of(call)
+    if found is None:
+        return None
+    return found.calibration_loss(_rule(call, measured), measured.rows[call.score])
 
 
 def _of_sums(

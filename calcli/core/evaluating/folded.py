@@ -1,0 +1,152 @@
+"""Calibration losses of two classes from all rows, counted by cells of the log-odds and folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.estimators.gridded import GridError
+from calcli.core.evaluating.families import FAMILIES
+from calcli.core.evaluating.families.base import Findings
+from calcli.core.evaluating.families.recalibration import LOSSES, calibration_loss
+from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.recalibrated import Companions, Recalibrations
+from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.metrics import PAV
+from calcli.core.language.settings import Settings
+from calcli.core.state.oddscells import Entries, OddsCells
+
+AFFINE = ("dp", "bias", "temperature")  # in the log-odds
+STEEPEST = {"log_loss": 1.0, "brier": 4.0}  # second derivative by the log-odds, in units of p (1 - p)
+MOST_FOLDS = 20  # that there is room for
+ORDER_OF_PAV = 0.5  # power of the width of cells with which the error falls, by experience
+STEP = 2.0**-15  # between log-odds that stand for nothing but an order
+EXACT_ZEROS = "are exactly 0"  # what a note counts, of entries here
+
+
+def is_told_by_cells(call: MetricExpression, whole: Predictions, settings: Settings) -> bool:
+    """Tell whether cells are enough for a metric, and it is known how far they may be off."""
+    if whole.n_classes != 2 or settings.calibration_loss_interval or settings.clip:
+        return False
+    if settings.folds > MOST_FOLDS or call.entry.name not in LOSSES or call.score not in STEEPEST:
+        return False
+    method, training = call.arguments["recalibrator"], call.arguments["training"]
+    return (method in AFFINE and training != "held-out") or (method == PAV and training == "test")
+
+
+def keep_odds(made: Pass, later: Iterable[MetricExpression]) -> None:
+    """Keep cells of the log-odds where they tell what would else need rows."""
+    rows, settings = made.predictions, made.settings
+    if any(is_told_by_cells(call, rows, settings) for call in later):
+        made.odds = odds = OddsCells(rows, settings.folds, settings.seed)
+        made.keep("odds", lambda: odds)
+
+
+def of_cells(cells: OddsCells, whole: Measurements, calls: Sequence[MetricExpression]) -> Findings:
+    """Return calibration losses from cells, each with what these leave open."""
+    found = []
+    for isotonic, halvings in ((False, 1), (True, 0)):  # affine maps need fewer
+        own = [call for call in calls if isotonic == (call.arguments["recalibrator"] == PAV)]
+        if not own:
+            continue
+        fine, coarse = (_measured(cells, whole, own, halvings + more, pooled=isotonic) for more in (0, 1))
+        best = _measured(cells, whole, own, halvings, apart=True) if isotonic else None
+        entries = cells.entries(halvings)
+        fine.cell_errors = {str(call): _error(call, entries, fine, coarse, best) for call in own}
+        found.append(FAMILIES[own[0].entry.family].estimates(own, fine, fine.settings))
+    joined = Findings.joined(found)
+    return replace(joined, notes=tuple(note for note in joined.notes if EXACT_ZEROS not in note))
+
+
+def _measured(
+    cells: OddsCells,
+    whole: Measurements,
+    calls: Sequence[MetricExpression],
+    halvings: int,
+    *,
+    pooled: bool = False,
+    apart: bool = False,
+) -> Measurements:
+    """Return the losses of cells, and their recalibrations.
+
+    An isotonic fit may not see on which side of a cell the labels lie: it has all rows of one pooled, or, for
+    the best that it could do, those of label 0 before those of label 1, apart.
+    """
+    entries, settings = cells.entries(halvings), replace(whole.settings, precision="auto")
+    settings = replace(settings, no_intervals=True)
+    rows = replace(
+        whole.predictions,
+        scores=_scores(entries.odds),
+        labels=entries.labels,
+        weights=entries.weight,
+        columns={},
+    )
+    made = Pass(rows, settings)
+    for call in calls:
+        FAMILIES[call.entry.family].needs(call, made)
+    found = made.run()
+    found.weighted = whole.weighted
+    found.of_rows, found.cell_errors = whole.predictions.n_rows, {}
+    if pooled or apart:
+        places = (2 * entries.cell + entries.labels) * STEP
+        odds = places - places.mean() if apart else cells.entries(halvings, pooled=True).odds
+        rows = replace(rows, scores=_scores(odds))
+    found.recalibrations = Recalibrations(
+        rows, Companions(), settings.seed, 0.0, None, entries.fold, cells.folds, entries.squares
+    )
+    return found
+
+
+def _scores(odds: Doubles) -> ArrayScores:
+    return ArrayScores(-np.stack([np.logaddexp(0, odds), np.logaddexp(0, -odds)], axis=1), "log-probs")
+
+
+def _error(
+    call: MetricExpression,
+    entries: Entries,
+    fine: Measurements,
+    coarse: Measurements,
+    best: Measurements | None,
+) -> GridError | None:
+    """Return how far a loss may be from that of the rows, and is if it nears it as from cells half as fine.
+
+    The mean of a loss over the rows of a cell is that at their mean but for the second derivative, of which
+    rows at both ends would show most; after an isotonic fit it is between that and the best a fit could do.
+    """
+    loss, other = (calibration_loss(call, one) for one in (fine, coarse))
+    if loss is None or other is None or not np.isfinite([loss.before, loss.after, other.after]).all():
+        return None
+    share, square = entries.weight / entries.weight.sum(), np.square(entries.width) / 8
+    bound = float(share @ (square * _bend(call, entries.odds, entries.width)))
+    found = fine.recalibrations.of(call)
+    assert found is not None
+    if best is not None:
+        least = calibration_loss(call, best)
+        assert least is not None
+        bound += loss.after - least.after
+    else:
+        moved = found.log_probs[:, 1] - found.log_probs[:, 0]
+        slope = _slopes(entries, moved)
+        bound += float(share @ (square * slope**2 * _bend(call, moved, slope * entries.width)))
+    order = 2 if best is None else ORDER_OF_PAV
+    typical = abs(LOSSES[call.entry.name](loss) - LOSSES[call.entry.name](other)) / (2**order - 1)
+    return GridError.of(bound if call.entry.name == "calibration_loss" else bound / loss.before, typical)
+
+
+def _bend(call: MetricExpression, odds: Doubles, width: Doubles) -> Doubles:
+    """Return (n,) bounds of the second derivative of a loss by the log-odds, within a distance of these."""
+    return STEEPEST[call.score] * np.exp(np.abs(width) - np.logaddexp(0, odds) - np.logaddexp(0, -odds))
+
+
+def _slopes(entries: Entries, moved: Doubles) -> Doubles:
+    """Return (n,) by how much an affine map stretches the log-odds in the fold of each entry."""
+    found = np.zeros(len(moved))
+    for fold in np.unique(entries.fold).tolist():
+        own = np.flatnonzero((entries.fold == fold) & np.isfinite(entries.odds) & np.isfinite(moved))
+        if len(own) and (reach := np.ptp(entries.odds[own])):
+            found[entries.fold == fold] = np.ptp(moved[own]) / reach
+    return found
