@@ -19,7 +19,8 @@ from calcli.core.language.settings import Precision
 
 T = TypeVar("T")
 DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
-BLOCK_BYTES = 512 * 1024  # a block and its temporaries stay in the second-level cache
+BLOCK_BYTES = 1 << 21  # a block and its temporaries stay in the cache; with smaller ones threads
+MOST_ROWS = 1 << 17  # would wait for each other more often
 CLASS_MAJOR_LIMIT = 256  # numpy reduces over few classes far faster when each class is contiguous
 
 
@@ -275,7 +276,7 @@ def blocks(
 ) -> Iterator[Block]:
     """Yield the predictions as softmax blocks; each is valid until the next one, unless they are to last."""
     dtype = working_dtype(predictions, precision)
-    rows = max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize))
+    rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
     buffer = np.empty(rows * predictions.n_classes, dtype)
     labels_of = in_order(predictions.labels)
     start = 0

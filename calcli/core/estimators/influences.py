@@ -18,11 +18,13 @@ from functools import cached_property
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.batches import batches
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.quantiles import t_quantile, t_upper
 from calcli.core.state.expectedmoments import Moments
 
 FEWEST = 5  # observations that carry an estimate with an interval
+TOGETHER = 1 << 16  # rows whose deviations are computed at once; their temporaries stay in the cache
 ROUNDING = 1e-11  # relative to the value: what is spread by less is constant
 BENT = "it bends within the width of an interval"
 BIASED = "its bias is more than half the width of an interval"
@@ -54,20 +56,29 @@ def pooled(values: Array, weights: Floats | None, expected: Moments) -> Pooled:
     expected
         What the predictions expect of the same rows.
     """
-    values = np.where(np.isinf(values), 0, values).astype(np.float64, copy=False)
-    centre = float(np.average(values, weights=weights))
-    deviations = values - centre if weights is None else weights * (values - centre)
-    deviations = np.where(np.abs(deviations) > ROUNDING * abs(centre), deviations, 0)
-    squares = np.square(deviations)
+    total = float(len(values) if weights is None else weights.sum())
+    parts = [(rows, None if weights is None else weights[rows]) for rows in batches(len(values), 1, TOGETHER)]
+
+    def finite(rows: slice) -> Doubles:
+        found = values[rows].astype(np.float64)
+        found[np.isinf(found)] = 0
+        return found
+
+    centre = sum(float(finite(rows).sum() if w is None else w @ finite(rows)) for rows, w in parts) / total
+    squares = fourths = 0.0
+    for rows, w in parts:
+        deviations = finite(rows) - centre
+        if w is not None:
+            deviations *= w
+        deviations[np.abs(deviations) <= ROUNDING * abs(centre)] = 0
+        np.square(deviations, out=deviations)
+        squares += float(deviations.sum())
+        fourths += float(deviations @ deviations)
     second, fourth = expected.about(centre)
     least = ROUNDING * centre
     if second <= least * least * expected.second[0]:
         second, fourth = 0.0, 0.0
-    total = float(len(values) if weights is None else weights.sum())
-    return (
-        (float(squares.sum()) + second) / 2 / total**2,
-        (float(np.square(squares).sum()) + fourth) / 2 / total**4,
-    )
+    return (squares + second) / 2 / total**2, (fourths + fourth) / 2 / total**4
 
 
 @dataclass(frozen=True)
