@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 
 from calcli.core.language.systems import System
-from tests.hostile import expressions, files, heads, models, rows, sidefiles, tables
+from tests.hostile import expressions, files, heads, models, rows, sidefiles, surroundings, tables
 from tests.hostile.agreements import agreements
 from tests.hostile.damage import damaged
 from tests.hostile.drawing import Draw
@@ -287,4 +287,11 @@ KINDS: dict[str, Callable[[Draw, Store], Made]] = {
     "policies": _policies,
     "terminals": _terminals,
     "agreements": agreements,
+    "folders of values": surroundings.folders_of_values,
+    "pipes": surroundings.pipes,
+    "keys": surroundings.keys,
+    "parts of runs": surroundings.parts_of_runs,
+    "several systems": surroundings.several_systems,
+    "calls": surroundings.calls,
+    "links": surroundings.links,
 }

@@ -78,6 +78,9 @@ def listing(folder: Path) -> Listing:
     found: Listing = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = (os.readlink(path),)
+            continue
         found[name] = (path.read_bytes(), path.stat().st_mtime_ns) if path.is_file() else ()
     return found
 

@@ -153,7 +153,7 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
             yield f"changed: {name}"
     for name in changed:
         stored = ended.after.get(name)
-        if not name.endswith((".html", ".md")) or not stored:
+        if not name.endswith((".html", ".md")) or not stored or not isinstance(stored[0], bytes):
             continue
         is_markdown = name.endswith(".md")
         text = _unescaped(stored[0].decode()) if is_markdown else stored[0].decode()

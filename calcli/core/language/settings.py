@@ -255,15 +255,15 @@ class StateSettings:
     run: str | None = setting(
         None, TEXT, "These rows are a part of a run of this name; parts may be merged in any order.", "NAME"
     )
-    first_row: int = setting(0, whole(), "With --run: the place of the first of these rows in it.", "N")
+    first_row: int = setting(
+        0, whole(0, LARGEST_ROW), "With --run: the place of the first of these rows in it.", "N"
+    )
 
     def __post_init__(self) -> None:
         if self.run is not None and self.key is not None:
             raise UsageError(
                 f"--key {self.key} knows rows by a column, --run {self.run} by their number; leave out one"
             )
-        if self.first_row > LARGEST_ROW:
-            raise UsageError(f"--first-row is {self.first_row}; expected a number of at most {LARGEST_ROW:,}")
         if self.first_row and self.run is None:
             raise UsageError(
                 f"--first-row {self.first_row} is the place of a part in a run; name the run with --run"
