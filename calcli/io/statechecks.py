@@ -54,6 +54,7 @@ def check_told(head: Head, facts: Facts, parts: tuple[Part, ...]) -> None:
         all(isinstance(text, str) for text in texts)
         and len(head.classes) == len(set(head.classes)) >= 2
         and head.kind in get_args(Kind)
+        and np.dtype(head.dtype).kind in "biuf"
         and head.computed_in in ("float32", "float64")
         and isinstance(head.weighted, bool)
         and _is_number(head.clip) and 0 <= head.clip < 1
