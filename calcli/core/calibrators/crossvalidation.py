@@ -14,7 +14,7 @@ from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
-from calcli.core.data.folds import stratified_folds
+from calcli.core.data.folds import numbers_of, stratified_folds
 from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores, read_through
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import InputError, UsageError
@@ -70,7 +70,7 @@ class LabeledScores:
         fits: dict[int, Calibrator] = {}
         if calibrator.parameters:
             fits |= calibrator.leaving_out(self.scores, self.labels, self.weights, fold)
-        for number in np.unique(fold).tolist():
+        for number in numbers_of(fold):
             if number not in fits:
                 fits[number] = self.take(fold != number).fit(calibrator)
             watch()
@@ -108,7 +108,7 @@ class Rescored(DerivedScores):
         for block in self.source.blocks(rows):
             fold = self.fold[start : start + len(block)]
             result = np.empty_like(block)
-            for number in np.unique(fold).tolist():
+            for number in numbers_of(fold):
                 own = np.flatnonzero(fold == number)
                 whole = len(own) == len(block)
                 result[own] = self.fits[number].rescore(block if whole else block[own])
@@ -222,7 +222,7 @@ def held_out_folds(
         folds serve where a fold has none. Each fit starts from nothing if None.
     """
     result = np.empty_like(rows.scores)
-    for number in np.unique(fold).tolist():
+    for number in numbers_of(fold):
         own = np.flatnonzero(fold == number)
         nearest = next(iter(fits.values()), None) if fits else None
         if fits and number in fits:

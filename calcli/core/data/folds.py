@@ -49,6 +49,11 @@ def stratified_folds(
     return fold
 
 
+def numbers_of(fold: NDArray[np.integer[Any]]) -> list[int]:
+    """Return the numbers that occur, ascending; `numpy.unique` would load numpy's masked arrays first."""
+    return [int(number) for number in np.flatnonzero(np.bincount(fold))]
+
+
 def column_folds(predictions: Predictions, column: str) -> NDArray[np.intp]:
     """Return the fold of each row, 0 or more: rows that share a value of a column are in one.
 

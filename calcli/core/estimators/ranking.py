@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import is_run_end
+from calcli.core.data.folds import numbers_of
 from calcli.core.estimators.influences import Spread
 from calcli.core.estimators.interval import Interval
 from calcli.core.problems.problem import Problem
@@ -70,7 +71,7 @@ def area_influences(
     """
     areas = []
     influence = np.zeros(len(labels))
-    for k in np.unique(labels).tolist():
+    for k in numbers_of(labels):
         score = probs[k]
         order = np.argsort(score)
         outcome = (labels == k)[order]
