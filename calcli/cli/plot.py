@@ -23,6 +23,7 @@ from calcli.cli.output import emit, remark
 from calcli.cli.showing import Html, Quiet
 from calcli.core.language.declaring import checked
 from calcli.core.language.figures import FIGURES
+from calcli.core.language.plain import plain
 from calcli.core.language.viewing import PlotSettings
 
 Format = Literal["png", "svg", "pdf"]
@@ -123,4 +124,4 @@ def plot(
             watcher=watcher,
             remark=(lambda text: None) if quiet else remark,
         )
-    emit("".join(f"{output.rstrip('/')}/{file}\n" for file in written if output))
+    emit("".join(plain(f"{output.rstrip('/')}/{file}") + "\n" for file in written if output))

@@ -78,7 +78,7 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
     figure = new_figure(7.0, 1.95 * len(results) + 0.55)
     parts = figure.subfigures(len(results), 1, squeeze=False)[:, 0]
     names = titles(results)
-    top = max(float(max(result.score_sum[-1], result.outcome_sum[-1])) for result in results.values())
+    top = max(float(max(result.score_sum[-1], result.outcome_sum[-1])) for result in results.values()) or 1.0
     for part, (name, result) in zip(parts, results.items(), strict=True):
         text = words(result.lens, classes)
         title = f"{names[name]}   {_found(result)}"

@@ -171,6 +171,9 @@ def ranked_scores(
     """
     if not ranks:
         return raw
+    names = (*raw.names, *ranks)
+    if twice := tuple(name for name in dict.fromkeys(names) if names.count(name) > 1):
+        raise InputError(f"{raw.table.place.name}: several classes take {listed(twice)}; name each once")
     by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
     classes = roles.classes or options.classes or tuple(map(str, range(raw.shape[1])))
     found = RankedScores(raw.table, (*raw.names, *ranks), raw.shape, raw.dtype, raw, ranks, classes, by_name)

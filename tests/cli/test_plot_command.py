@@ -450,3 +450,16 @@ def test_a_page_where_the_folder_is_to_be(run, tmp_path):
     assert done.status == 2
     assert "-o and --html are both" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_folders_with_control_characters_are_shown_as_escapes(run, preds, tmp_path):
+    done = run("plot", preds, "-o", tmp_path / "\x9b31m", "--figure", "reliability", "-q")
+    assert done == (0, f"{tmp_path}/\\x9b31m/reliability.png\n", "")
+    assert (tmp_path / "\x9b31m" / "reliability.png").exists()
+
+
+def test_sums_of_nothing_have_axes_without_a_warning(run, tmp_path, recwarn):
+    (tmp_path / "t.csv").write_text("label,weight,prob_0,prob_1\n0,0.5,1,0\n0,0.5,1,0\n")
+    done = run("plot", tmp_path / "t.csv", "-o", tmp_path, "--figure", "ks", "--lens", "class-1", "-q")
+    assert done == (0, f"{tmp_path}/ks.png\n", "")
+    assert not recwarn.list

@@ -279,3 +279,18 @@ def test_objects_in_text_that_are_unlike_the_first(score, tmp_path):
     path = tmp_path / "t.tsv"
     path.write_text("\n".join(lines).replace('\\"', '"'))
     refused(path, "row 1")
+
+
+def test_digits_of_other_scripts_are_no_numbers(tmp_path):
+    lines = ["label,probs", '0,"[0.5, 0.5]"', '1,"[0.5, ١]"', ""]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    with pytest.raises(InputError, match='row 1 has "١" among the scores; expected numbers'):
+        read(tmp_path / "t.csv", ReadOptions())
+
+
+def test_classes_that_are_named_twice_beside_ranks(tmp_path):
+    names = ("truth", "prob_0", "prob_1", "index_0", "index_1")
+    columns = dict(zip(names, ([0, 1], [0.9, 0.8], [0.1, 0.2], [0, 1], [1, 0]), strict=True))
+    path = parquet_file(tmp_path, **columns)
+    with pytest.raises(InputError, match="several classes take prob_1, index_1; name each once"):
+        read(path, ReadOptions(classes=("0", "1", "1")))

@@ -116,6 +116,7 @@ CHANGES = {  # found by tests/hostile
     "an unknown type": lambda head, members: head["head"].update(computed_in="float16"),
     "a type of scores that is none": lambda head, members: head["head"].update(dtype="p_*"),
     "a type of scores that is text": lambda head, members: head["head"].update(dtype="U8"),
+    "confidences in half precision": array("rows/columns/confidence", lambda zeros: zeros.astype("f2")),
     "clip above 1": lambda head, members: head["head"].update(clip=1e308),
     "a sum of rows below 0": lambda head, members: head["facts"].update(worst_row_sum=-1),
     "bins that hold more than their rows": lambda head, members: members.update(

@@ -102,7 +102,7 @@ def _as_numbers(flat: Any, cells: Any, row: Row, expected: str) -> Any:
     except pa.ArrowInvalid as error:
         for n, cell in enumerate(cells.to_pylist()):
             for text in cell if isinstance(cell, list) else [cell or "nan"]:
-                if not re.fullmatch(f"(?i){NUMBER}", text):
+                if not re.fullmatch(f"(?ai){NUMBER}", text):
                     raise InputError(
                         f'{row(n)} has "{text}" among the scores; expected {expected}'
                     ) from error
