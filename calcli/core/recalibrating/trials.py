@@ -113,13 +113,18 @@ class Trials:
         Called after each fit.
     processes
         What does the fits.
+
+    Attributes
+    ----------
+    workers
+        How many processes there are.
     """
 
     def __init__(
         self, dealt: Dealt, judge: Judge, step: Callable[[], None], processes: Processes[Dealt]
     ) -> None:
         self.dealt, self.rows, self.judge = dealt, dealt.rows, judge
-        self._step, self._processes = step, processes
+        self._step, self._processes, self.workers = step, processes, processes.workers
         self._numbers = [np.unique(fold).tolist() for fold in dealt.folds]
         self._count = sum(map(len, self._numbers))
         self._starts: dict[tuple[Any, ...], Parameters] = {}
