@@ -112,6 +112,7 @@ def _fit_by(engine: Engine, file: str, options: ReadOptions, method: str, given:
         ("--lens moves single scores", given["lens"] is not None),
         ("--folds and --fold-column cross-validate", settings.get("folds", 5) not in (0, 5)),
         ("--folds and --fold-column cross-validate", chosen.fold_column is not None),
+        ("--workers starts processes for -m auto", chosen.workers is not None),
     ):
         if asked:
             raise UsageError(f"{what}, which takes the rows in one place; leave it out, or --engine")
@@ -171,6 +172,11 @@ def _refuse_idle(method: str, chosen: FitSettings, candidates: Sequence[str] | N
     if method != AUTO and chosen.score != FitSettings.score:
         raise UsageError(
             f"--score {chosen.score} is for -m auto, which chooses by it, not for -m {method}; leave it out"
+        )
+    if method != AUTO and chosen.workers not in (None, 1):
+        raise UsageError(
+            f"--workers {chosen.workers} is for -m auto, which tries many methods, not for -m {method}; "
+            "leave it out"
         )
     if chosen.quick and (method != AUTO or candidates):
         raise UsageError("--quick is for the usual candidates of -m auto; leave it out")

@@ -243,6 +243,7 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
         ([], "Missing option '--method'"),
         (["-m", "temperature", "--candidates", "bias"], "--candidates is for -m auto"),
         (["-m", "temperature", "--score", "brier"], "--score brier is for -m auto, which chooses by it"),
+        (["-m", "temperature", "--workers", "2"], "--workers 2 is for -m auto, which tries many methods"),
         (["-m", "temperature", "--min-rows", "5"], "--min-rows 5 is for --per-predicted-class"),
         (["-m", "temperature", "--lens", "top-1"], "--lens top-1 is for methods that act on one score"),
         (["-m", "platt", "--lens", "sideways"], "platt cannot act on lens 'sideways'"),
