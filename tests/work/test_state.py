@@ -164,6 +164,28 @@ def test_samples_know_the_logarithms_of_probabilities_that_single_precision_take
     assert alone == pytest.approx(345 * math.log(10) / 2, rel=1e-12)
 
 
+@pytest.mark.parametrize("weight", [None, 3.0])
+def test_states_of_many_rows_have_the_intervals_of_the_rows(weight):
+    rng = np.random.default_rng(5)
+    p = rng.beta(0.5, 0.5, 21_000).round(2)  # hundreds of rows share a score
+    labels = (rng.random(len(p)) < 0.9 * p + 0.05).astype(int)
+    names = "brier,accuracy,mean_gap,mean_confidence,auroc,normalized_brier"
+    weights = None if weight is None else np.full(len(p), weight)
+    scores = np.stack([1 - p, p], axis=1)
+    of_rows, of_state = (
+        calcli.evaluate(one, metrics=names).results[0].metrics
+        for one in (
+            from_arrays(scores, labels, weights=weights),
+            calcli.State.of(scores, labels, weights=weights, metrics=names),
+        )
+    )
+    for name, expected in of_rows.items():
+        found = of_state[name]
+        assert found.value == pytest.approx(expected.value, abs=1e-6), name
+        ends = found.interval.low, found.interval.high
+        assert ends == pytest.approx((expected.interval.low, expected.interval.high), abs=2e-5), name
+
+
 def test_states_that_were_made_for_another_metric_tell_the_uncertainty_with_its_interval():
     logits, labels = (values[::2] for values in drawn(1800))
     labels = np.where(np.arange(900) % 3, 0, labels)

@@ -217,7 +217,7 @@ def reliability(
         else:
             errors.append(Error(call, known.value, known.if_calibrated))
     binned, ks = errors
-    heaviest = 1.0 if problem.weights is None else float(problem.weights.max())
+    heaviest = float(problem.mean_row_weights.max())
     return Reliability(lens, edges, bins, low, high, share_edges, share, binned, ks, truth, heaviest)
 
 

@@ -213,7 +213,7 @@ class _CutSums:
         self.score = np.clip(mean, problem.score[starts], problem.score[stops - 1])
         self.row_weight = np.ones(len(self.rows))
         if problem.weights is not None:
-            self.row_weight = segment_sums(np.square(problem.weights), cuts)[full] / self.weight
+            self.row_weight = segment_sums(problem.squared_weights, cuts)[full] / self.weight
 
 
 def _band(curves: Doubles) -> tuple[Doubles, Doubles]:

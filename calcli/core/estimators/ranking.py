@@ -27,10 +27,11 @@ def roc_area(problem: Problem) -> Spread:
         return Spread(math.nan, rows, math.nan, math.nan, math.nan)
     powers, masses = [], [(placed.positive, placed.negative)] * 3
     if problem.weights is not None:
-        rows, hit, ends = int(np.count_nonzero(problem.weights)), problem.outcome, problem.run_ends
-        masses = [
-            (_run_sums(own * hit, ends), _run_sums(own * ~hit, ends)) for own in _powers(problem.weights)
-        ]
+        hit, ends, own, masses = problem.outcome, problem.run_ends, problem.weights, []
+        rows = int(np.count_nonzero(own) if problem.counts is None else problem.counts[own > 0].sum())
+        for _ in range(3):
+            own = own * problem.mean_row_weights
+            masses.append((_run_sums(own * hit, ends), _run_sums(own * ~hit, ends)))
     influences = zip(_powers(placed.of_positive), _powers(placed.of_negative), strict=True)
     for power, (positive, negative), (first, second) in zip((2, 3, 4), masses, influences, strict=True):
         powers.append(float(positive @ first + negative @ second) / problem.total_weight**power)

@@ -115,6 +115,13 @@ class Problem:
             return self.squares
         return np.ones(len(self.score)) if self.weights is None else np.square(self.weights)
 
+    @cached_property
+    def mean_row_weights(self) -> Floats:
+        """(n,) weight of a row of each entry; of rows of unlike weights their mean, by weight."""
+        if self.weights is None or self.squares is None:
+            return np.ones(len(self.score)) if self.weights is None else self.weights
+        return np.divide(self.squares, self.weights, out=np.zeros(len(self.score)), where=self.weights > 0)
+
     def within(self, low: float, high: float) -> Problem:
         """Return the rows whose score lies in [low, high], in [low, high) below 1."""
         start, stop = edge_cuts(self.score, np.array([0.0, low, high, 1.0]))[1:3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from unittest import mock
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calcli.core.estimators.ranking import roc_area
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state import cells
 from calcli.core.state.cells import ScoreCells
@@ -68,6 +70,19 @@ def test_sums_over_bins_are_those_of_the_rows(form, weighted, dtype):
         np.testing.assert_allclose(own.weight, truth.weight, rtol=1e-12)
         np.testing.assert_allclose(own.outcome, truth.outcome, rtol=1e-12)
         np.testing.assert_allclose(own.score, truth.score, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [None, 2.5])
+def test_the_area_and_its_spread_are_those_of_the_rows(weight):
+    score, outcome, _ = rows(3000, 3, np.float64)  # of which many share a cell
+    weights = None if weight is None else np.full(3000, weight)
+    found = cells_of([(score, outcome, weights)], 10_000, np.float64, weight is not None).problem()
+    assert len(found.score) < 1500
+    expected = ordered_problem(score, outcome, weights)
+    own, truth = (astuple(roc_area(one)) for one in (found, expected))
+    assert truth[1] == 3000
+    np.testing.assert_allclose(own[:5], truth[:5], rtol=1e-9)
+    assert found.mean_row_weights.max() == expected.mean_row_weights.max() == (weight or 1)
 
 
 def test_equal_mass_bins_of_exact_cells_are_those_of_the_rows():
