@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -60,15 +61,16 @@ def verdict(summary: Summary) -> ConfidenceVerdict | None:
     if gap.interval is None:
         return ConfidenceVerdict("untested", gap.value, f"Not tested, as there is no interval: {facts}.")
     low, high, level = gap.interval.low, gap.interval.high, gap.interval.level
+    shown = partial(points, half=(high - low) / 2)
     if low <= 0 <= high:
-        interval = f"({level:.0%} interval {points(low)} to {points(high)})"
-        sentence = f"Consistent: {facts}; the gap of {points(gap.value)} points {interval} can be chance."
+        interval = f"({level:.0%} interval {shown(low)} to {shown(high)})"
+        sentence = f"Consistent: {facts}; the gap of {shown(gap.value)} points {interval} can be chance."
         return ConfidenceVerdict("consistent", gap.value, sentence)
     word: Literal["over-confident", "under-confident"] = "over-confident"
     if high < 0:
         word, low, high = "under-confident", -high, -low
-    interval = f"({level:.0%} interval {points(low)} to {points(high)})"
-    sentence = f"{word.capitalize()} by {points(abs(gap.value))} points {interval}: {facts}."
+    interval = f"({level:.0%} interval {shown(low)} to {shown(high)})"
+    sentence = f"{word.capitalize()} by {shown(abs(gap.value))} points {interval}: {facts}."
     return ConfidenceVerdict(word, gap.value, sentence)
 
 

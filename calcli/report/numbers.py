@@ -46,9 +46,10 @@ def relative(change: float) -> str:
     return "undefined" if math.isnan(change) else f"{100 * change:+z.2f}%"
 
 
-def points(fraction: float) -> str:
-    """Return a difference of fractions in percentage points, with one decimal."""
-    return f"{100 * fraction:z.1f}"
+def points(fraction: float, half: float = 1.0) -> str:
+    """Return a difference of fractions in percentage points: one decimal, more if half its interval is small."""
+    digits = min(max(1, -math.floor(math.log10(100 * half))), DECIMALS) if half > 0 else 1
+    return f"{100 * fraction:z.{digits}f}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -56,6 +56,8 @@ def test_words():
     assert counted(2, "class") == "2 classes"
     assert [percent(part) for part in (0.9117, 0.0, 1.0, 1 - 1e-9)] == ["91.2%", "0.0%", "100.0%", "100.0%"]
     assert [percent(part) for part in (0.0003, -1e-5, 0.99996)] == ["0.03%", "-0.001%", "99.996%"]
-    assert points(-0.0298) == "-3.0"
+    assert points(-0.0298) == points(-0.0298, half=0.02) == "-3.0"
+    assert [points(one, half=0.000224) for one in (0.000014, -0.00021)] == ["0.00", "-0.02"]
+    assert points(0.5, half=0.0) == "50.0"
     assert some(["a", "b"]) == "a, b"
     assert some(list(range(8))) == "0, 1, 2, 3, 4 and 3 more"
