@@ -47,7 +47,7 @@ def relative(change: float) -> str:
 
 
 def points(fraction: float, half: float = 1.0) -> str:
-    """Return a difference of fractions in percentage points: one decimal, more if half its interval is small."""
+    """Return a difference of fractions in percentage points: a decimal, more if half its interval is tiny."""
     digits = min(max(1, -math.floor(math.log10(100 * half))), DECIMALS) if half > 0 else 1
     return f"{100 * fraction:z.{digits}f}"
 
