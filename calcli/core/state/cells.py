@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batches
-from calcli.core.data.binning import is_run_end
+from calcli.core.data.binning import distinct, is_run_end
 from calcli.core.problems.problem import Problem, keys_of
 from calcli.core.state.grid import PLACES, grid_edges, grid_place
 from calcli.core.state.seen import Seen
@@ -329,7 +329,13 @@ class ScoreCells:
         waiting = sum(map(len, fresh))
         if waiting < self._waiting:
             return
-        self._looked_at, self._seen = len(self._rows), self._seen or Seen(self.limit)
+        if self._seen is None:  # whose table takes room that few scores do not need
+            if len(distinct(fresh[0] >> 1)) < NEW * len(fresh[0]):
+                self._settle()
+                return
+            self._seen = Seen(self.limit)
+            self._seen.add([] if self._exact is None else [self._exact.keys])
+        self._looked_at = len(self._rows)
         new = self._seen.add(fresh)
         if self._seen.least > self.limit:
             self._coarsen()
