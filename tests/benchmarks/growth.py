@@ -131,7 +131,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
         left.annotate(
             "in proportion\nto the rows",
             (rows[-1] / 20, seconds[-1] / 20),
-            (6, 0),
+            (14, 1),
             textcoords="offset points",
         )
         left.set(xlim=bounds[0], ylim=bounds[1])

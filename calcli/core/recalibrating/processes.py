@@ -17,9 +17,8 @@ from calcli.core.language.errors import UsageError
 S = TypeVar("S")
 K = TypeVar("K")
 R = TypeVar("R")
-GAINS = (
-    1_000_000  # scores fitted to, from which processes gain more than their start takes, half a second each
-)
+# scores fitted to, from which processes gain more than their start takes, half a second each
+GAINS = 1_000_000
 
 
 def processes_for(scores: int, jobs: int, workers: int | None) -> int:
