@@ -27,7 +27,7 @@ def processes_for(scores: int, jobs: int, workers: int | None) -> int:
 
 
 class Processes(Generic[S]):
-    """Processes that do many jobs with something that they share; one of them is this process.
+    """Processes that do many jobs with something that they share; a single worker is this process.
 
     Parameters
     ----------
