@@ -86,8 +86,9 @@ def run() -> None:
     os.environ.setdefault(BLAS_THREADS, "1")
     gc.set_threshold(COLLECTED)
     open_streams()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
+            signal.signal(number, _end)
     if not os.environ.get(DEBUG):
         warnings.filterwarnings("ignore", "Reading `.npy`", UserWarning)  # heads of Python 2, or damage
         warnings.simplefilter("ignore", RuntimeWarning)  # of numpy: what is infinite is told in the results
@@ -96,8 +97,14 @@ def run() -> None:
 
 
 def _end(number: int, frame: object) -> None:
-    """Leave as Ctrl-C does, behind all that is to be tidied up."""
+    """Leave, behind all that is to be tidied up."""
+    _told_to_end.append(number)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     sys.exit(128 + number)
+
+
+_told_to_end: list[int] = []  # by these signals
 
 
 def status_of(arguments: list[str]) -> int:
@@ -116,6 +123,8 @@ def status_of(arguments: list[str]) -> int:
         silence()
         return FINE
     except Exception as fault:
+        if _told_to_end:  # compiled code may take that for an error of its own
+            return 128 + _told_to_end[0]
         if os.environ.get(DEBUG):
             raise
         remark(_sentence(fault))

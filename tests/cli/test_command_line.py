@@ -137,6 +137,19 @@ def test_control_c_leaves_no_half_folder(sample, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_goes_on_under_nohup():
+    handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    process = calcli_process("evaluate", "-", "--metrics", "accuracy", "-q", stdin=subprocess.PIPE)
+    signal.signal(signal.SIGHUP, handler)
+    # more than a pipe holds: this returns when the rest is being read
+    process.stdin.write("label,prob_cat,prob_dog\n" + "cat,0.8,0.2\n" * 20_000)
+    process.stdin.flush()
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate("dog,0.2,0.8\n" * 20)
+    assert (process.returncode, err) == (0, "")
+    assert "accuracy" in out
+
+
 def test_a_reader_that_has_seen_enough_is_no_error(sample):
     files = [sample / "cancer_bayes_test.csv"] * 3
     evaluate = ("evaluate", *files, "--format", "json", "--metrics", "accuracy")
