@@ -123,7 +123,7 @@ def test_pointing_at_a_bar_tells_its_numbers(browser: Any, pages: Path, capsys: 
 
 def test_pointing_at_a_curve_tells_a_point_of_it(browser: Any, pages: Path) -> None:
     open_page(browser, pages / "plot.html")
-    strips = browser.find_elements("css selector", "header .tip")
+    strips = browser.find_elements("css selector", "figure:first-of-type .tip")
     webdriver.ActionChains(browser).move_to_element(strips[len(strips) // 2]).perform()
     told = browser.find_element("css selector", "#tip").text
     kept = calcli.plot("sample_data/cancer_bayes_test.csv", figure="rejection").tables
