@@ -64,12 +64,9 @@ def partition_of(file: AnyPath, folder: AnyPath) -> dict[str, str]:
 
 def without_labels(files: Sequence[str], options: ReadOptions) -> list[str]:
     """Return files without those of labels beside others of them, which a pattern such as *.npy names too."""
-    folders = {path_of(file).parent for file in files if not _is_beside(path_of(file), options)}
-    return [
-        file
-        for file in files
-        if path_of(file).parent not in folders or not _is_beside(path_of(file), options)
-    ]
+    paths = [(file, path_of(file)) for file in files]
+    folders = {path.parent for _, path in paths if not _is_beside(path, options)}
+    return [file for file, path in paths if path.parent not in folders or not _is_beside(path, options)]
 
 
 def same_place(part: AnyPath, folder: str, filled: Path) -> Path:

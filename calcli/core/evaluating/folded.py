@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
+from calcli.core.data.folds import numbers_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.gridded import GridError
 from calcli.core.evaluating.families import FAMILIES
@@ -145,7 +146,7 @@ def _bend(call: MetricExpression, odds: Doubles, width: Doubles) -> Doubles:
 def _slopes(entries: Entries, moved: Doubles) -> Doubles:
     """Return (n,) by how much an affine map stretches the log-odds in the fold of each entry."""
     found = np.zeros(len(moved))
-    for fold in np.unique(entries.fold).tolist():
+    for fold in numbers_of(entries.fold):
         own = np.flatnonzero((entries.fold == fold) & np.isfinite(entries.odds) & np.isfinite(moved))
         if len(own) and (reach := np.ptp(entries.odds[own])):
             found[entries.fold == fold] = np.ptp(moved[own]) / reach

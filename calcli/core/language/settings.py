@@ -331,7 +331,7 @@ class FitSettings:
     preserve_top1: bool = setting(False, FLAG, "Never change the predicted class.")
     workers: int | None = setting(
         None,
-        whole(1),
+        whole(1, MOST_AT_ONCE),
         "Processes of auto; one a core where that gains, in Python one; the same bits.",
         "N",
     )

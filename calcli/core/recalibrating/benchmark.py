@@ -26,7 +26,7 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.fitting import takes_raw
-from calcli.core.recalibrating.processes import each, processes_for
+from calcli.core.recalibrating.processes import Processes, processes_for
 
 UNCALIBRATED = "uncalibrated"
 DEFAULT_METRICS = ("log_loss", "brier", "ece", "ks", "cw_ece", "accuracy")
@@ -181,9 +181,10 @@ def run(
     asked = [(number, method) for number in range(len(tasks)) for method in (UNCALIBRATED, *methods)]
     trials: dict[tuple[int, str], Trial] = {}
     count = workers_for(tasks, len(methods), workers)
-    for done, (key, found) in enumerate(each(_tried, (tasks, settings), asked, count), 1):
-        trials[key] = found
-        watch(done)
+    with Processes((tasks, settings), count) as processes:
+        for done, (key, found) in enumerate(processes.each(_tried, asked), 1):
+            trials[key] = found
+            watch(done)
     return [trials[key] for key in asked]
 
 

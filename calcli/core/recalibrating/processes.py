@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_all_start_methods, get_context
@@ -89,12 +89,6 @@ class Processes(Generic[S]):
                 "one of the processes ended before its work was done, perhaps as there was no memory left; "
                 "try fewer with --workers"
             ) from fault
-
-
-def each(job: Callable[[S, K], R], shared: S, keys: Sequence[K], workers: int) -> Iterator[tuple[K, R]]:
-    """Yield each key with what `job` makes of it; see `Processes.each`."""
-    with Processes(shared, workers) as processes:
-        yield from processes.each(job, keys)
 
 
 _shared: Any = None  # of a process of the pool

@@ -14,6 +14,7 @@ from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.pool import pool_weights
 from calcli.core.calibrators.structured import Structured
 from calcli.core.data.arrays import Doubles, Floats, Positions
+from calcli.core.data.folds import numbers_of
 from calcli.core.data.predictions import ArrayScores, Scores
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.expressions import MethodExpression, parse_method
@@ -125,7 +126,7 @@ class Trials:
     ) -> None:
         self.dealt, self.rows, self.judge = dealt, dealt.rows, judge
         self._step, self._processes, self.workers = step, processes, processes.workers
-        self._numbers = [np.unique(fold).tolist() for fold in dealt.folds]
+        self._numbers = [numbers_of(fold) for fold in dealt.folds]
         self._count = sum(map(len, self._numbers))
         self._starts: dict[tuple[Any, ...], Parameters] = {}
         self._best: dict[tuple[str, ...], tuple[float, MethodExpression, Floats]] = {}

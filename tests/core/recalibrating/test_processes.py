@@ -12,7 +12,7 @@ from multiprocessing import active_children
 import pytest
 
 from calcli.core.language.errors import UsageError
-from calcli.core.recalibrating.processes import GAINS, Processes, each, processes_for
+from calcli.core.recalibrating.processes import GAINS, Processes, processes_for
 
 
 def product(shared, key):
@@ -37,6 +37,12 @@ def sleeps(shared, key):
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_every_key_is_done(workers):
     assert sorted(each(product, 7, range(5), workers)) == [(key, 7 * key) for key in range(5)]
+
+
+def each(job, shared, keys, workers):
+    """Yield each key with what a job makes of it, by processes of their own."""
+    with Processes(shared, workers) as processes:
+        yield from processes.each(job, keys)
 
 
 def pid(shared, key):
@@ -74,8 +80,7 @@ def test_nobody_waits_for_what_is_not_wanted():
 
 def test_an_interrupt_of_all_is_silent():
     code = (
-        "from calcli.core.recalibrating.processes import each\n"
-        "from tests.core.recalibrating.test_processes import sleeps\n"
+        "from tests.core.recalibrating.test_processes import each, sleeps\n"
         "try:\n    for found in each(sleeps, 600, range(4), 2):\n        print(found, flush=True)\n"
         "except KeyboardInterrupt:\n    raise SystemExit(130)\n"
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Doubles
+from calcli.core.data.folds import numbers_of
 from calcli.core.data.logspace import row_blocks, row_max
 
 FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without information are flattened
@@ -168,7 +169,7 @@ def solve_folds(
     """
     at = derivatives(rows, alpha, fold, int(fold.max()) + 1)
     outside = at.sums.sum(axis=0) - at.sums
-    for number in np.unique(fold).tolist():
+    for number in numbers_of(fold):
         loss, slope, curvature, third = outside[number]
         root = curvature**2 - 2 * slope * third
         if not (curvature > 0 and root > 0):
