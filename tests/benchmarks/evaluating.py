@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.benchmarks import byhand
 from tests.benchmarks.harness import Contest, Job, hold, table, whole_process
 from tests.benchmarks.samples import BLOCK, arrays, softmax_pass, write_binary_parquet, write_sample
 
@@ -123,26 +124,29 @@ def main() -> None:
         for rows, classes in SIZES:
             path = write_sample(folder, rows, classes)
             hold(MODULE, "arrays", f"{rows:,} x {classes:,}", path)
-        hold(MODULE, "binary", "20,000,000 binary rows of parquet", write_binary_parquet(folder, 20_000_000))
-        _processes(folder / "10000x100.npy")
+        binary = write_binary_parquet(folder, 20_000_000)
+        hold(MODULE, "binary", "20,000,000 binary rows of parquet", binary)
+        _processes(folder / "10000x100.npy", binary)
 
 
-def _processes(path: Path) -> None:
-    load = (
-        "import numpy as np\n"
-        f"s = np.load({str(path)!r}); y = np.load({str(path).replace('.npy', '_labels.npy')!r})\n"
-        "e = np.exp(s - s.max(1, keepdims=True)); p = e / e.sum(1, keepdims=True)\n"
-        "print(-np.log(p[np.arange(len(y)), y]).mean(), p.max(1).mean())\n"
-    )
-    evaluate = [sys.executable, "-m", "calcli", "evaluate", str(path), "--format", "json"]
-    python = [sys.executable, "-c"]
-    plain, imports = whole_process([*python, load]), whole_process([*python, "import typer, rich"])
+def _processes(few: Path, many: Path) -> None:
+    def by_hand(path: Path) -> list[str]:
+        return [sys.executable, "-m", "tests.benchmarks.byhand", str(path)]
+
+    def evaluate(path: Path) -> list[str]:
+        return [sys.executable, "-m", "calcli", "evaluate", str(path), "--format", "json", "--workers", "1"]
+
+    chosen = ["--metrics", ",".join(byhand.METRICS)]
     rows = []
-    for name, command, unit in (
-        ("metric set of 10,000 x 100 / plain numpy", [*evaluate, "--metrics", ",".join(METRICS)], plain),
-        ("default report of 10,000 x 100 / plain numpy", evaluate, plain),
-        ("calcli --help / import typer, rich", [sys.executable, "-m", "calcli", "--help"], imports),
-    ):
-        needed = whole_process(command)
-        rows.append([name, f"{needed / unit:.2f}", f"{needed:.3f}"])
+    for data, path, hand in (("10,000 x 100", few, "numpy"), ("20,000,000 rows", many, "polars")):
+        unit = whole_process(by_hand(path))
+        for name, options in (("metrics", chosen), ("default report", [])):
+            needed = whole_process([*evaluate(path), *options])
+            name = f"{name} of {data} / metrics by {hand} by hand"
+            rows.append([name, f"{needed / unit:.2f}", f"{needed:.3f}"])
+    unit, needed = (
+        whole_process([sys.executable, *call])
+        for call in (["-c", "import typer, rich"], ["-m", "calcli", "--help"])
+    )
+    rows.append(["calcli --help / import typer, rich", f"{needed / unit:.2f}", f"{needed:.3f}"])
     table("Whole processes", ["process", "ratio", "cpu s"], rows)

@@ -23,6 +23,7 @@ SHORTEST, LONGEST = 0.5, 10.0  # seconds for all repeats: short jobs are repeate
 PATIENCE = 240  # seconds after which a contestant is given up
 
 os.environ.update(dict.fromkeys(THREADS, "1"))  # for libraries that are loaded later, and in other processes
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling every module anew is no part of a daily run
 
 Job = Callable[[], Any]
 Contestant = Callable[..., Job]

@@ -105,7 +105,6 @@ def call(draw: Draw, store: Store, command: str, made: Made) -> list[str]:
         return [*first, *(place.files[1:] or first)]
     if command == "check":
         if draw.chance(0.2) and not (draw.folder / "calcli.toml").exists():
-            draw.outputs.append("calcli.toml")
             return [*first, "--init"]
         has = (draw.folder / "calcli.toml").exists()
         return [*first, "-p", "calcli.toml" if has else models.policy(draw, store, classes, calm=True)]

@@ -87,8 +87,6 @@ def _given(draw: Draw, command: str, one: Declared, place: Place) -> list[str]:
     if one.is_flag:
         return [one.off if one.off and draw.chance(0.5) else one.name]
     value = _value(draw, command, one, place)
-    if (command, one.name) == ("check", "--policy"):
-        draw.outputs.append(value)  # which --init writes
     return [f"{one.name}={value}"] if draw.chance(0.2) else [one.name, value]
 
 

@@ -148,8 +148,9 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
     if ended.status == 2 and changed and not partly:
         yield f"left behind: {', '.join(changed[:5])}"
         return
+    policy = [_value(case, "--policy", "-p") or "calcli.toml"] if "--init" in case.arguments else []
     for name in changed:
-        if not any(_is_of(name, f"work/{output}") for output in case.outputs):
+        if not any(_is_of(name, f"work/{output}") for output in (*case.outputs, *policy)):
             yield f"changed: {name}"
     for name in changed:
         stored = ended.after.get(name)
