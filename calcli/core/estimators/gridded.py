@@ -16,7 +16,7 @@ from calcli.core.data.binning import equal_width_edges
 from calcli.core.estimators.errors import OfVectors, OneDimensional
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
 from calcli.core.problems.problem import Problem
-from calcli.core.state.cells import CellTable
+from calcli.core.state.gridcells import CellTable
 
 
 @dataclass(frozen=True)

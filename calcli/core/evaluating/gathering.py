@@ -18,7 +18,12 @@ from calcli.core.evaluating.folded import keep_odds
 from calcli.core.evaluating.looks import Looks
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.sampling import needs_rows
-from calcli.core.evaluating.stored import CLIPPED, StoredMeasurements, require_mergeable
+from calcli.core.evaluating.stored import (
+    CLIPPED,
+    StoredMeasurements,
+    require_mergeable,
+    told_by_lenses,
+)
 from calcli.core.evaluating.usual import default_metrics, gap_of
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
@@ -162,7 +167,11 @@ class _Gathering:
             known.key or "",
         )
         self._facts = InputFacts(rows)
-        self._bins = {bins: ClassBins(rows, bins) for bins in sorted(made.bins)}
+        self._bins = {
+            bins: ClassBins(rows, bins)
+            for bins in sorted(made.bins)
+            if not told_by_lenses(rows.n_classes, bins)
+        }
         self._body = Body(self._head, in_run=in_run, sampled=sampled)
         self._keys = rows.column(known.key) if known.key else None
         self._pending: list[tuple[dict[str, Array], Array, Floats | None, Hashes]] = []
@@ -177,6 +186,7 @@ class _Gathering:
             with turn("facts"):
                 self._facts.add(block)
             for bins, table in self._bins.items():
+                table.look(block)
                 with turn(("bins", bins)):
                     table.add(block)
             if (odds := self._made.odds) is not None:

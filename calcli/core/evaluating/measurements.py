@@ -30,11 +30,11 @@ from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, Seen, find_lens
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorLens, VectorProblem, canonical_lens, members_by_name
-from calcli.core.state.cells import CellTable
 from calcli.core.state.classcells import ClassCells
 from calcli.core.state.classunits import ClassUnits
 from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
 from calcli.core.state.expectedmoments import ExpectedMoments
+from calcli.core.state.gridcells import CellTable
 from calcli.core.state.oddscells import OddsCells
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import Facts

@@ -21,7 +21,8 @@ from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Seen
 from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
-from calcli.core.state.cells import CellTable
+from calcli.core.state.grid import POINTS
+from calcli.core.state.gridcells import CellTable
 from calcli.core.state.remains import ONLY_SUMS
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import State
@@ -116,6 +117,8 @@ class StoredMeasurements(Measurements):
 
     def class_bins(self, bins: int) -> Bins:
         """Return equal-width sums of every class's probability."""
+        if told_by_lenses(self.predictions.n_classes, bins):
+            return super().class_bins(bins)
         if bins not in self._state.bins:
             known = ", ".join(map(str, self._state.bins))
             raise NeedsRows(f"the state has sums over {known} bins of each class; {ONLY_SUMS}")
@@ -171,6 +174,11 @@ class StoredMeasurements(Measurements):
             other = self._state.body.cells["class-1"].table()
             return None if other is None else other.of_other_class()
         return None if found is None else found.table()
+
+
+def told_by_lenses(n_classes: int, bins: int) -> bool:
+    """Tell whether the score cells of the lenses of classes are enough for sums over equal-width bins."""
+    return n_classes == 2 and POINTS % bins == 0
 
 
 def of_state(state: State, settings: Settings, name: str) -> Settings:

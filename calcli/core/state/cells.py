@@ -7,49 +7,20 @@ hold depends on the rows alone, not on their order or on how they were parted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.batches import batches
+from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import distinct, is_run_end
 from calcli.core.problems.problem import Problem, keys_of
-from calcli.core.state.grid import PLACES, grid_edges, grid_place
+from calcli.core.state.gridcells import ADDED, CellTable, GridCells, Sums
 from calcli.core.state.seen import Seen
 
-TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
-ADDED = 1 << 18  # scores whose places are added up in doubles
-HELD = 1 << 23  # rows up to which these hold the sum
-HALF_PLACES = PLACES // 2
-HALF = 1 << HALF_PLACES
 WAITING = 1 << 18, 1 << 21  # rows that are looked at together, at least and at most
 NEW = 1 / 4  # share of scores not seen before from which sorting would not make rows fewer
 COUNTS = np.uint32  # of rows with one score: as narrow as can be, as there are millions of scores
-Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
-
-
-class CellTable(NamedTuple):
-    """What is known of rows on the grid.
-
-    Attributes
-    ----------
-    low, high
-        (n,) ascending edges of the cells that have rows.
-    weight, score
-        (2, n) weight of the rows of either outcome, and sum of their weighted scores.
-    """
-
-    low: Doubles
-    high: Doubles
-    weight: Doubles
-    score: Doubles
-
-    def of_other_class(self) -> CellTable:
-        """Return that of the first of two classes, if this is that of the second."""
-        weight, score = (table[::-1, ::-1] for table in (self.weight, self.weight - self.score))
-        return CellTable(1 - self.high[::-1], 1 - self.low[::-1], weight, score)
 
 
 class ExactCells:
@@ -141,84 +112,6 @@ def _type_of_sums(first: Array, second: Array) -> np.dtype[Any]:
     return np.dtype(COUNTS if total <= np.iinfo(COUNTS).max else np.int64)
 
 
-class GridCells:
-    """Sums over the cells of the grid.
-
-    Attributes
-    ----------
-    count, place
-        (2, cells) rows of either outcome, and the sum of their places in the cell in units of 2^-30 of it.
-    weighted
-        (3, 2, cells) sums of weights, of their squares and of weighted scores; None without weights.
-    """
-
-    def __init__(self, weighted: bool) -> None:
-        shape = (2, len(grid_edges()) - 1)
-        self.count, self.place = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        self.weighted: Doubles | None = np.zeros((3, *shape)) if weighted else None
-
-    def add(self, score: Floats, outcome: Array, sums: Sums | None) -> None:
-        """Add rows, or exact cells of these sums."""
-        for rows in batches(len(score), 1, ADDED):
-            own = None if sums is None else tuple(one[rows] for one in sums)
-            self._add(score[rows], outcome[rows], own)
-
-    def _add(self, score: Floats, outcome: Array, sums: Sums | None) -> None:
-        found = (grid_place(score[rows]) for rows in batches(len(score), 1, TOGETHER))
-        index, place = map(np.concatenate, zip(*found, strict=True))
-        cells = self.count.shape[1]
-        at: Positions = index + outcome.astype(np.intp) * cells
-        if sums is None:
-            self.count += np.bincount(at, minlength=2 * cells).reshape(2, cells)
-            self.place += np.bincount(at, place, 2 * cells).astype(np.int64).reshape(2, cells)
-            return
-        count, *more = sums
-        parted = [(self.count, 1, count), (self.place, 1, place * count)]
-        if len(count) and int(count.max()) > HELD // len(count):
-            # doubles hold these sums in two halves: several times as fast as np.add.at
-            high, low = place >> HALF_PLACES, place & (HALF - 1)
-            parted[1:] = (self.place, HALF, high * count), (self.place, 1, low * count)
-        for table, unit, values in parted:
-            table += unit * np.bincount(at, values, 2 * cells).astype(np.int64).reshape(2, cells)
-        if self.weighted is not None:
-            for table, values in zip(self.weighted, (*more, more[0] * score), strict=True):
-                table += np.bincount(at, values, 2 * cells).reshape(2, cells)
-
-    def merge(self, other: GridCells) -> None:
-        """Add the rows of another grid."""
-        self.count += other.count
-        self.place += other.place
-        if self.weighted is not None and other.weighted is not None:
-            self.weighted += other.weighted
-
-    def problem(self) -> Problem:
-        """Return the problem in which every row has the mean score of its cell."""
-        cell, outcome = np.nonzero(self.count.T)
-        edges, count = grid_edges(), self.count[outcome, cell]
-        share = self.place.sum(0)[cell] / (self.count.sum(0)[cell] * 2.0**PLACES)
-        score = edges[cell] + share * (edges[cell + 1] - edges[cell])
-        weight: Doubles = count.astype(np.float64)
-        squares = weight
-        if self.weighted is not None:
-            weight, squares = self.weighted[0, outcome, cell], self.weighted[1, outcome, cell]
-            total, _, scores = self.weighted.sum(1)[:, cell]
-            np.divide(scores, total, out=score, where=total > 0)
-        top = np.nextafter(edges[cell + 1], 0)  # rounding must not move a score into the next bin
-        return Problem(
-            np.clip(score, edges[cell], top), outcome.astype(np.bool_), weight, None, count, squares
-        )
-
-    def table(self) -> CellTable:
-        """Return the cells that have rows."""
-        filled = np.flatnonzero(self.count.sum(0))
-        low, high = grid_edges()[filled], grid_edges()[filled + 1]
-        if self.weighted is not None:
-            return CellTable(low, high, self.weighted[0][:, filled], self.weighted[2][:, filled])
-        weight = self.count[:, filled].astype(np.float64)
-        score = low * weight + (high - low) * (self.place[:, filled] * 2.0**-PLACES)
-        return CellTable(low, high, weight, score)
-
-
 class ScoreCells:
     """Cells of a lens that are exact up to a limit of distinct scores, and the grid's beyond it."""
 
@@ -250,7 +143,7 @@ class ScoreCells:
             cells._exact = ExactCells(keys, tuple(arrays[name] for name in names))
             return cells
         cells = cls(limit, weighted, np.dtype(np.float64))
-        cells._exact, cells._grid = None, GridCells(weighted)
+        cells._exact, cells._grid = None, GridCells.empty(weighted)
         filled = arrays["cells"].astype(np.intp)
         cells._grid.count.reshape(-1)[filled] = arrays["counts"]
         cells._grid.place.reshape(-1)[filled] = arrays["places"]
@@ -278,9 +171,17 @@ class ScoreCells:
     def add(self, score: Floats, outcome: Array, weights: Floats | None = None) -> None:
         """Add (n,) rows."""
         if self._grid is not None:
-            self._place(score, outcome, weights)
+            self._grid.add(score, outcome, _sums(weights))
         elif len(score):
             self._wait(keys_of(score, outcome), weights)
+
+    def placed(self, score: Floats, outcome: Array, weights: Floats | None = None) -> ScoreCells | None:
+        """Return the cells of (n,) rows alone, to be merged, if these are sure to be the grid's."""
+        if self._grid is None or not 0 < len(score) <= ADDED:
+            return None
+        found = self.emptied()
+        found._exact, found._grid = None, GridCells.of(score, outcome, _sums(weights))
+        return found
 
     def merge(self, other: ScoreCells) -> None:
         """Add the rows of other cells; of the same limit and type of scores."""
@@ -313,16 +214,10 @@ class ScoreCells:
         self._settle()
         return self._exact is not None
 
-    def _place(self, score: Floats, outcome: Array, weights: Floats | None) -> None:
-        """Put rows on the grid."""
-        assert self._grid is not None
-        sums = None if weights is None else (np.ones(len(score), np.int64), weights, np.square(weights))
-        self._grid.add(score, outcome, sums)
-
     def _wait(self, keys: NDArray[np.unsignedinteger[Any]], weights: Floats | None) -> None:
         """Keep rows; put them on the grid once their scores are too many, sort them where scores return."""
         if self._grid is not None:
-            self._place(scores_of(keys), outcomes_of(keys), weights)
+            self._grid.add(scores_of(keys), outcomes_of(keys), _sums(weights))
             return
         self._rows.append((keys, weights))
         fresh = [own for own, _ in self._rows[self._looked_at :]]
@@ -371,12 +266,17 @@ class ScoreCells:
 
     def _coarsen(self) -> None:
         if self._exact is not None:
-            self._grid = GridCells(self._weighted)
+            self._grid = GridCells.empty(self._weighted)
             self._grid.add(self._exact.score, self._exact.outcome, self._exact.sums)
             self._exact = self._seen = None
             rows, self._rows = self._rows, []
             for keys, weights in rows:
-                self._place(scores_of(keys), outcomes_of(keys), weights)
+                self._grid.add(scores_of(keys), outcomes_of(keys), _sums(weights))
+
+
+def _sums(weights: Floats | None) -> Sums | None:
+    """Return the sums of rows, of each alone."""
+    return None if weights is None else (np.ones(len(weights), np.int64), weights, np.square(weights))
 
 
 def scores_of(keys: NDArray[np.unsignedinteger[Any]]) -> Floats:

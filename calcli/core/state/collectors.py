@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,27 @@ class RowTable:
         return self.columns[name]
 
 
+class _Placed(NamedTuple):
+    """Where the probabilities of a block belong.
+
+    Attributes
+    ----------
+    total
+        (K,) sums of all probabilities.
+    cells, prob, weights
+        Of those that are binned one by one: cells of the (K, bins) table, values and weights of their rows.
+    own, own_weights
+        (n,) cells of those of the labels, and the weights of the rows.
+    """
+
+    total: Floats
+    cells: NDArray[np.intp]
+    prob: Floats
+    weights: Floats | None
+    own: NDArray[np.intp]
+    own_weights: Floats | None
+
+
 class ClassBins:
     """Sums over equal-width bins of every class's probability, from one pass.
 
@@ -66,14 +88,23 @@ class ClassBins:
         self._count = np.zeros(shape, np.int64)
         self._weight, self._score, self._outcome = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self._total_score = np.zeros(predictions.n_classes)
-        self._above: list[tuple[Array, Floats, Floats | None]] = []
-        self._own: list[tuple[Array, Floats, Floats | None]] = []
-        self._waiting = 0
+        self._waiting: list[_Placed] = []
+        self._size = 0
+
+    def look(self, block: Block) -> None:
+        """Have a block keep where its rows belong."""
+        block.kept(self, self._placed)
 
     def add(self, block: Block) -> None:
         """Add one block to the sums."""
+        placed = block.kept(self, self._placed)
+        self._waiting.append(placed)
+        self._size += len(placed.cells) + len(placed.own)
+        if self._size >= FLUSH_SIZE:
+            self._flush()
+
+    def _placed(self, block: Block) -> _Placed:
         row_weight = 1 / block.total if block.weights is None else block.weights / block.total
-        self._total_score += block.sum_rows(row_weight)
         # a hair below the edge: rounding must not hide a probability that belongs to the second bin
         least = block.total * ((1 - 1e-6) / self._bins)
         above = np.flatnonzero(block.exp >= block.per_row(least))
@@ -83,35 +114,41 @@ class ClassBins:
         second = above - first * inner
         classes, rows = (first, second) if block.class_axis == 0 else (second, first)
         prob = block.exp.ravel().take(above) / block.total.take(rows)
-        self._above.append((classes, prob, None if block.weights is None else block.weights[rows]))
-        self._own.append((block.labels, block.label_prob, block.weights))
-        self._waiting += len(prob) + len(block.labels)
-        if self._waiting >= FLUSH_SIZE:
-            self._flush()
+        weights = block.weights
+        return _Placed(
+            block.sum_rows(row_weight),
+            self._cells(prob, classes),
+            prob,
+            None if weights is None else weights[rows],
+            self._cells(block.label_prob, block.labels),
+            weights,
+        )
+
+    def _cells(self, prob: Floats, classes: Array) -> NDArray[np.intp]:
+        """Return where in the (K, bins) table probabilities of classes belong."""
+        cells = equal_width_index(prob, self._bins)
+        cells += classes.astype(np.intp, copy=False) * self._bins
+        return cells
 
     def _flush(self) -> None:
         if not self._waiting:
             return
-        cells, _, weight = self._joined(self._own)
-        self._outcome += _sums(cells, weight, self._outcome)
-        cells, score, weight = self._joined(self._above)
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        self._total_score += sum(one.total for one in waiting)
+        cells, score, own = (
+            np.concatenate([getattr(one, name) for one in waiting]) for name in ("cells", "prob", "own")
+        )
+        weight, own_weight = (
+            None if self._weights is None else np.concatenate([getattr(one, name) for one in waiting])
+            for name in ("weights", "own_weights")
+        )
+        self._outcome += _sums(own, own_weight, self._outcome)
         self._count += _sums(cells, None, self._count)
         if weight is None:
             self._score += _sums(cells, score, self._score)
         else:
             self._weight += _sums(cells, weight, self._weight)
             self._score += _sums(cells, score * weight, self._score)
-        self._own, self._above, self._waiting = [], [], 0
-
-    def _joined(
-        self, parts: list[tuple[Array, Floats, Floats | None]]
-    ) -> tuple[NDArray[np.intp], Floats, Floats | None]:
-        """Return where in the (K, bins) table probabilities of classes belong, these, and their weights."""
-        classes, prob, weights = zip(*parts, strict=True)
-        score = np.concatenate(prob)
-        cells = equal_width_index(score, self._bins)
-        cells += np.concatenate(classes).astype(np.intp, copy=False) * self._bins
-        return cells, score, None if weights[0] is None else np.concatenate(weights)
 
     def bins(self) -> Bins:
         """Return the sums, each (K, bins)."""

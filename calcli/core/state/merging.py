@@ -68,7 +68,7 @@ class _Merged:
         if not self._of_slice and state.head.key:
             self._refuse_common_keys(state)
         whole.body.merge(state.body, self._placed(state))
-        bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items()}
+        bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items() if m in state.bins}
         self._whole = replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
         self._add_slices(state)
 

@@ -258,8 +258,12 @@ class Body:
             score, outcome, numbers = score[chosen], outcome[chosen], numbers[chosen]
             inside = None if weights is None else weights[chosen]
         swaps = None if self._in_run or self.sample is None else Swaps.of(score, outcome, inside, numbers)
+        placed = self.cells[lens].placed(score, outcome, inside)
         with turn(("lens", lens)):
-            self.cells[lens].add(score, outcome, inside)
+            if placed is None:
+                self.cells[lens].add(score, outcome, inside)
+            else:
+                self.cells[lens].merge(placed)
             if swaps is not None:
                 known = self.swaps.get(lens)
                 self.swaps[lens] = swaps if known is None else known.merged(swaps)
