@@ -127,7 +127,7 @@ def test_parts_give_the_bits_of_the_whole(weighted):
 def test_merging_is_associative():
     a, b, c = parts_of(drawn(24_000, 2), [1_000, 22_500])
     one, other = merge([merge([a, b]), c]), merge([a, merge([b, c])])
-    same(found(one), found(other))
+    same(found(one), found(other), 1e-12)  # sums over bins of the classes are of doubles
     assert [part.rows for part in one.parts] == [1_000, 21_500, 1_500]
 
 
