@@ -13,6 +13,7 @@ from calcli.cli.showing import Quiet
 from calcli.cli.simulate import Parameters
 from calcli.core.language.declaring import items, some_items, whole_numbers
 from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import MOST_AT_ONCE
 from calcli.core.language.systems import System
 
 Format = Literal["table", "json", "markdown", "csv"]
@@ -35,6 +36,15 @@ def study(
     ] = 1000,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
     parameters: Parameters,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=MOST_AT_ONCE,
+            help="Processes at once; one a core where that gains, and the same bits.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it: .png, .svg or .pdf.")
     ] = None,
@@ -69,6 +79,7 @@ def study(
             seed=seed,
             parameters=parameters.given(),
             output=output,
+            workers=workers,
             watcher=watcher,
         )
     emit(render(report, format, color=colored(no_color)))

@@ -22,6 +22,8 @@ class StudyReport(Shown):
         By metric and number of rows.
     series
         Data sets behind each.
+    workers
+        Processes that made them.
     """
 
     title: ClassVar[str] = "Study of estimators"
@@ -30,6 +32,7 @@ class StudyReport(Shown):
     system: str
     found: tuple[Deviation, ...]
     series: int
+    workers: int = 1
 
     def tables(self) -> list[TextTable]:
         """Return the differences, a row a metric and size."""
@@ -39,11 +42,13 @@ class StudyReport(Shown):
             for one in self.found
             for apart in [(one.low, one.mean, one.high)]
         ]
-        notes = (
+        notes = [
             f"{self.series:,} data sets of each size. Above 0 the estimate is too large; of many rows fixed "
             "bins show at most the truth.",
-        )
-        return [TextTable(f"Estimate minus truth: {self.system}", columns, tuple(rows), notes)]
+        ]
+        if self.workers > 1:
+            notes.append(f"The data sets were made by {self.workers} processes (--workers).")
+        return [TextTable(f"Estimate minus truth: {self.system}", columns, tuple(rows), tuple(notes))]
 
     def content(self) -> dict[str, Any]:
         """Return all numbers."""

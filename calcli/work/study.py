@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from calcli.core.data.simulation import ROWS
-from calcli.core.evaluating.study import study
+from calcli.core.evaluating.study import study, workers_for
 from calcli.core.language.declaring import checked
 from calcli.core.language.progress import Watcher
 from calcli.core.language.systems import SystemSettings
@@ -23,6 +23,7 @@ def study_system(
     seed: int = 0,
     parameters: Mapping[str, float],
     output: Path | None = None,
+    workers: int | None = None,
     watcher: Watcher | None = None,
 ) -> StudyReport:
     """Estimate calibration errors of simulated data sets, and compare them with their true values.
@@ -39,6 +40,8 @@ def study_system(
         Of all of them.
     output
         A file for the figure; its ending says the format.
+    workers
+        Processes that make the data sets; one a core where that gains if None.
     watcher
         Starts a progress bar.
 
@@ -51,7 +54,9 @@ def study_system(
     """
     asked = SystemSettings(**checked(SystemSettings, parameters, "option")).parameters
     watch = watcher("data sets", len(rows) * series) if watcher else None
-    report = StudyReport(system, tuple(study(system, asked, metrics, rows, series, seed, watch)), series)
+    used = workers_for(rows, series, asked, workers)
+    found = tuple(study(system, asked, metrics, rows, series, seed, watch, used))
+    report = StudyReport(system, found, series, used)
     if output is not None:
         from calcli.figures.output import save
         from calcli.figures.study import deviations

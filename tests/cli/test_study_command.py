@@ -32,6 +32,15 @@ def test_table_json_and_figure(run, tmp_path):
     assert run(*call, "--quiet", "--format", "csv").out.splitlines()[0] == "metric,rows,truth,low,mean,high"
 
 
+def test_processes_are_told_of(run):
+    call = ["study", "mixture", "--metrics", "ks", "--rows", "100", "--series", "50", "--quiet"]
+    one, two = (run(*call, "--workers", workers).out for workers in ("1", "2"))
+    assert "processes" not in one
+    note = "The data sets were made by 2 processes (--workers)."
+    assert note in two
+    assert two.split("  50 data sets")[0] == one.split("  50 data sets")[0]
+
+
 def test_wrong_calls(run):
     assert (
         "--rows is ten; expected whole numbers"

@@ -15,6 +15,7 @@ from calcli.core.comparing.contest import Contest
 from calcli.core.data.arrays import Array, Floats, Positions
 from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
+from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.influences import Influences, contrast
@@ -26,7 +27,6 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.fitting import takes_raw
-from calcli.core.recalibrating.processes import Processes, processes_for
 
 UNCALIBRATED = "uncalibrated"
 DEFAULT_METRICS = ("log_loss", "brier", "ece", "ks", "cw_ece", "accuracy")

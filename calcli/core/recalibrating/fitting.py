@@ -29,6 +29,7 @@ from calcli.core.data.blocks import BLOCK_BYTES
 from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores
+from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import values
@@ -45,7 +46,6 @@ from calcli.core.recalibrating.choosing import (
     choose,
     repeats,
 )
-from calcli.core.recalibrating.processes import Processes, processes_for
 from calcli.core.recalibrating.trials import Dealt, HeldOut, Judge, MetricValues, Trials
 
 ASKED = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), no_intervals=True, draws=0)

@@ -16,12 +16,12 @@ from calcli.core.calibrators.structured import Structured
 from calcli.core.data.arrays import Doubles, Floats, Positions
 from calcli.core.data.folds import numbers_of
 from calcli.core.data.predictions import ArrayScores, Scores
+from calcli.core.data.processes import Processes
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.expressions import MethodExpression, parse_method
 from calcli.core.language.methods import JOINED
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.candidates import POOL, path_of
-from calcli.core.recalibrating.processes import Processes
 
 LEAST_SHARE = 0.01  # members of a pool below this weight are left out
 DIGITS = 4  # of the weights of a pool

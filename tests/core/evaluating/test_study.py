@@ -9,7 +9,7 @@ from scipy import integrate, special, stats
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.simulation import simulate
 from calcli.core.evaluating import study as studies
-from calcli.core.evaluating.study import study
+from calcli.core.evaluating.study import study, workers_for
 from calcli.core.evaluating.truth import true_error
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
@@ -129,3 +129,21 @@ def test_rows_behind_the_truth_of_many_classes(classes, rows, monkeypatch):
     with pytest.raises(UsageError, match="enough"):
         study("cal", {"classes": classes}, ["ece"], [10], 2)
     assert drawn == [rows]
+
+
+def test_any_number_of_processes_gives_the_same_bits():
+    seen: list[int] = []
+    call = "cal", {"classes": 3}, ["ece", "ks", "cw_ece"], [30, 200, 30], 45
+    one, two = (study(*call, watch=seen.append, workers=workers) for workers in (1, 2))
+    assert one == two
+    assert seen[-1] == 3 * 45
+    assert one[0] == one[2]  # of the same size
+
+
+def test_processes_are_for_large_studies_or_if_asked_for(monkeypatch):
+    monkeypatch.setattr("calcli.core.data.processes.cores", lambda: 4)
+    assert workers_for([100, 1000, 10_000], 1000, {}, None) == 4
+    assert workers_for([100, 1000, 10_000], 100, {}, None) == 1
+    assert workers_for([100], 1000, {"classes": 10}, 3) == 3
+    assert workers_for([10**8], 50, {"classes": 2}, None) == 2  # which hold a data set each
+    assert workers_for([100], 2, {}, 8) == 1  # made together

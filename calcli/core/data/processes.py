@@ -1,4 +1,4 @@
-"""Processes for what Python itself slows: many small fits."""
+"""Processes for what Python itself slows: many small fits, and many small data sets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import active_children, get_all_start_methods, get_context
+from multiprocessing import active_children, get_all_start_methods, get_context, parent_process
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -19,11 +19,31 @@ K = TypeVar("K")
 R = TypeVar("R")
 # scores fitted to, from which processes gain more than their start takes, half a second each
 GAINS = 1_000_000
+HELD = (
+    1 << 29
+)  # scores that processes hold together if nobody says how many there are, 4 GB in double precision
 
 
-def processes_for(scores: int, jobs: int, workers: int | None) -> int:
-    """Return how many processes do some fits, to so many scores in all: as said, or a core each."""
-    return min(workers or (cores() if scores >= GAINS else 1), jobs)
+def processes_for(scores: int, jobs: int, workers: int | None, held: int = 0, gains: int = GAINS) -> int:
+    """Return how many processes do some jobs: as many as said, or a core each where that gains.
+
+    Parameters
+    ----------
+    scores
+        What all jobs go through.
+    jobs
+        There are no more processes than these.
+    workers
+        As said; None if nothing was.
+    held
+        Scores that each process keeps a copy of.
+    gains
+        Scores from which processes gain.
+    """
+    if parent_process() is not None:  # one of many already
+        return 1
+    most = min(cores(), max(1, HELD // max(1, held)))
+    return min(workers or (most if scores >= gains else 1), jobs)
 
 
 class Processes(Generic[S]):

@@ -11,8 +11,8 @@ from multiprocessing import active_children
 
 import pytest
 
+from calcli.core.data.processes import GAINS, HELD, Processes, processes_for
 from calcli.core.language.errors import UsageError
-from calcli.core.recalibrating.processes import GAINS, Processes, processes_for
 
 
 def product(shared, key):
@@ -80,7 +80,7 @@ def test_nobody_waits_for_what_is_not_wanted():
 
 def test_an_interrupt_of_all_is_silent():
     code = (
-        "from tests.core.recalibrating.test_processes import each, sleeps\n"
+        "from tests.core.data.test_processes import each, sleeps\n"
         "try:\n    for found in each(sleeps, 600, range(4), 2):\n        print(found, flush=True)\n"
         "except KeyboardInterrupt:\n    raise SystemExit(130)\n"
     )
@@ -100,8 +100,24 @@ def test_an_interrupt_of_all_is_silent():
 
 
 def test_processes_are_for_much_work_or_if_asked_for(monkeypatch):
-    monkeypatch.setattr("calcli.core.recalibrating.processes.cores", lambda: 4)
+    monkeypatch.setattr("calcli.core.data.processes.cores", lambda: 4)
     assert processes_for(GAINS, 9, None) == 4
+    assert processes_for(GAINS, 9, None, gains=GAINS + 1) == 1
     assert processes_for(GAINS - 1, 9, None) == 1
     assert processes_for(0, 9, 3) == 3
     assert processes_for(GAINS, 2, None) == 2
+
+
+def test_memory_bounds_how_many_there_are_unless_asked_for(monkeypatch):
+    monkeypatch.setattr("calcli.core.data.processes.cores", lambda: 64)
+    assert processes_for(GAINS, 99, None, held=HELD // 8) == 8
+    assert processes_for(GAINS, 99, None, held=2 * HELD) == 1
+    assert processes_for(GAINS, 99, 16, held=HELD // 8) == 16
+
+
+def wants(shared, key):
+    return processes_for(GAINS, 9, key)
+
+
+def test_processes_start_no_others():
+    assert dict(each(wants, None, [None, 8], 2)) == {None: 1, 8: 1}
