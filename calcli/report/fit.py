@@ -253,6 +253,8 @@ def _effect(fit: Fit) -> TextTable:
     else:
         judged["cross-validated"] = fit.cross_validated
         notes = [f"{FLATTERED} cross-validated: on rows that no fit has seen, {fit.settings.folds} folds."]
+        if fit.workers > 1 and not fit.candidates:
+            notes.append(f"The fits were done by {fit.workers} processes (--workers).")
     columns = (Column("", "left"), *map(Column, judged), Column("better", "left"))
     rows = [
         (name, *(number(found[name]) for found in judged.values()), METRICS[name].better)

@@ -9,6 +9,8 @@ from typing import Any
 
 from calcli.core.calibrators.arguments import named_classes
 from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.crossvalidation import are_apart
+from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import Spelling, checked
@@ -112,7 +114,7 @@ def _fit_by(engine: Engine, file: str, options: ReadOptions, method: str, given:
         ("--lens moves single scores", given["lens"] is not None),
         ("--folds and --fold-column cross-validate", settings.get("folds", 5) not in (0, 5)),
         ("--folds and --fold-column cross-validate", chosen.fold_column is not None),
-        ("--workers starts processes for -m auto", chosen.workers is not None),
+        ("--workers starts processes", chosen.workers is not None),
     ):
         if asked:
             raise UsageError(f"{what}, which takes the rows in one place; leave it out, or --engine")
@@ -138,7 +140,7 @@ def fit_to(
     chosen = FitSettings(**checked(FitSettings, settings | {"reduced": reduced}, spelling))
     lens = None if reduced else lens
     calls = _calls(method, candidates, lens, chosen, classes=2)  # refuses what is wrong before reading
-    _refuse_idle(method, chosen, candidates)
+    _refuse_idle(method, calls, chosen, candidates)
     rows = predictions()
     calls = _calls(method, candidates, lens, chosen, 2 if reduced else rows.n_classes)
     if rows.of_answers and not candidates:
@@ -167,17 +169,22 @@ def _as_in(preset: str, method: str, candidates: Sequence[str] | None) -> tuple[
     return (found[0], candidates) if method != AUTO else (method, found)
 
 
-def _refuse_idle(method: str, chosen: FitSettings, candidates: Sequence[str] | None) -> None:
+def _refuse_idle(
+    method: str, calls: Sequence[MethodExpression], chosen: FitSettings, candidates: Sequence[str] | None
+) -> None:
     """Raise a UsageError for settings that would change nothing."""
     if method != AUTO and chosen.score != FitSettings.score:
         raise UsageError(
             f"--score {chosen.score} is for -m auto, which chooses by it, not for -m {method}; leave it out"
         )
-    if method != AUTO and chosen.workers not in (None, 1):
-        raise UsageError(
-            f"--workers {chosen.workers} is for -m auto, which tries many methods, not for -m {method}; "
-            "leave it out"
-        )
+    if len(calls) == 1 and chosen.workers not in (None, 1):
+        why = ""
+        if not chosen.folds:
+            why = "of which --folds 0 leaves one"
+        elif not are_apart(make(chosen.wrapped(calls[0]))):
+            why = f"and all of {calls[0]} start from one"
+        if why:
+            raise UsageError(f"--workers {chosen.workers} is for several fits, {why}; leave it out")
     if chosen.quick and (method != AUTO or candidates):
         raise UsageError("--quick is for the usual candidates of -m auto; leave it out")
     if chosen.fold_column is not None and chosen.folds != FitSettings.folds:

@@ -243,7 +243,8 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
         ([], "Missing option '--method'"),
         (["-m", "temperature", "--candidates", "bias"], "--candidates is for -m auto"),
         (["-m", "temperature", "--score", "brier"], "--score brier is for -m auto, which chooses by it"),
-        (["-m", "temperature", "--workers", "2"], "--workers 2 is for -m auto, which tries many methods"),
+        (["-m", "temperature", "--workers", "2"], "several fits, and all of temperature start from one"),
+        (["-m", "dp", "--workers", "2", "--folds", "0"], "several fits, of which --folds 0 leaves one"),
         (["-m", "temperature", "--min-rows", "5"], "--min-rows 5 is for --per-predicted-class"),
         (["-m", "temperature", "--lens", "top-1"], "--lens top-1 is for methods that act on one score"),
         (["-m", "platt", "--lens", "sideways"], "platt cannot act on lens 'sideways'"),
@@ -424,3 +425,10 @@ def test_one_class_against_the_rest(run, sample, tmp_path):
         wrong = run("apply", tmp_path / "c.json", file, *arguments)
         assert (wrong.status, wrong.out) == (2, "")
         assert message in wrong.err
+
+
+def test_processes_that_fit_one_method_are_told_of(run, digits):
+    one, two = (run("fit", digits("calibration"), "-m", "dp", "--workers", n) for n in ("1", "2"))
+    note = "The fits were done by 2 processes (--workers)."
+    assert " ".join(two.out.split()).replace(f" {note}", "") == " ".join(one.out.split())
+    assert note in " ".join(two.out.split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from calcli.core.data.batches import batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.folds import numbers_of, stratified_folds
 from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores, read_through
+from calcli.core.data.processes import Processes
 from calcli.core.data.streams import Stream, generator
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import CalcliError, InputError, UsageError
 
+WHOLE = -1  # in place of the number of a fold: no rows are left out
 APPLIED_BYTES = 1 << 24  # of log-probabilities made at once, which are double
 
 
@@ -75,6 +77,74 @@ class LabeledScores:
                 fits[number] = self.take(fold != number).fit(calibrator)
             watch()
         return fits
+
+
+def with_left_out(
+    calibrator: Calibrator,
+    rows: LabeledScores,
+    fold: Positions,
+    workers: int = 1,
+    watch: Callable[[], None] = lambda: None,
+) -> tuple[Calibrator, dict[int, Calibrator]]:
+    """Return the fit to all rows, and that to the rows outside each fold, by its number.
+
+    Parameters
+    ----------
+    calibrator
+        Its settings are used.
+    rows
+        N rows.
+    fold
+        (N,) the fold of each row.
+    workers
+        Processes that do the fits, each with a copy of the rows; see `are_apart`.
+    watch
+        Called after each fit.
+
+    Raises
+    ------
+    InputError
+        If the rows are unsuitable.
+    """
+    if workers == 1:
+        whole = rows.fit(calibrator)
+        watch()
+        return whole, rows.left_out(whole, fold, watch)
+    found: dict[int, Calibrator | CalcliError] = {}
+    numbers = [WHOLE, *numbers_of(fold)]
+    with Processes(_Folded(calibrator, rows, fold), workers) as processes:
+        for number, one in processes.each(_left_out, numbers):
+            found[number] = one
+            watch()
+    fits: dict[int, Calibrator] = {}
+    for number in numbers:
+        one = found[number]
+        if isinstance(one, CalcliError):  # that of the first, as by one process
+            raise one
+        fits[number] = one
+    return fits.pop(WHOLE), fits
+
+
+def are_apart(calibrator: Calibrator) -> bool:
+    """Tell whether fits to the rows outside each fold are made without that to all rows."""
+    return type(calibrator).leaving_out is Calibrator.leaving_out
+
+
+class _Folded(NamedTuple):
+    """What processes fit, and to which rows."""
+
+    calibrator: Calibrator
+    rows: LabeledScores
+    fold: Positions
+
+
+def _left_out(folded: _Folded, number: int) -> Calibrator | CalcliError:
+    """Return the fit to the rows outside a fold, or why there is none."""
+    calibrator, rows, fold = folded
+    try:
+        return (rows if number == WHOLE else rows.take(fold != number)).fit(calibrator)
+    except CalcliError as fault:
+        return fault
 
 
 @dataclass(frozen=True)

@@ -332,7 +332,7 @@ class FitSettings:
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Processes of auto; one a core where that gains, in Python one; the same bits.",
+        "Processes that fit; one a core where that gains, in Python one; the same bits.",
         "N",
     )
 

@@ -191,7 +191,8 @@ def run(
 def workers_for(tasks: Sequence[Task], methods: int, workers: int | None = None) -> int:
     """Return how many processes try so many methods."""
     scores = sum(task.calibration.scores.size * max(1, task.folds - 1) for task in tasks)
-    return processes_for(scores * methods, len(tasks) * (methods + 1), workers)
+    held = sum(task.calibration.scores.size + task.test.scores.size for task in tasks)
+    return processes_for(scores * methods, len(tasks) * (methods + 1), workers, held)
 
 
 def _tried(shared: tuple[Sequence[Task], Settings], key: tuple[int, str]) -> Trial:

@@ -16,10 +16,12 @@ from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
     PairedDifference,
     Rescored,
+    are_apart,
     checked_folds,
     held_out_folds,
     paired_difference,
     rows_of,
+    with_left_out,
 )
 from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
@@ -48,6 +50,7 @@ from calcli.core.recalibrating.choosing import (
 )
 from calcli.core.recalibrating.trials import Dealt, HeldOut, Judge, MetricValues, Trials
 
+GAINS = 100_000_000  # scores fitted to, from which processes gain with any method; some do from a hundredth
 ASKED = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), no_intervals=True, draws=0)
 
 
@@ -79,7 +82,7 @@ class Fit:
     sureness
         How sure the choice is; None where nothing was to be chosen.
     workers
-        Processes that compared them.
+        Processes that did the fits of the cross-validation.
     """
 
     call: MethodExpression
@@ -183,11 +186,13 @@ def fit(
         with Processes(dealt, workers) as processes:
             trials = Trials(dealt, judge, step, processes)
             call, done, candidates, sureness = choose(trials, calls, (before, losses_before))
-    calibrator = rows.fit(made(call))
-    step()
-    if done is None and settings.folds:
+    if done is not None or not settings.folds:
+        calibrator = rows.fit(made(call))
+        step()
+    else:
         fold = _folds(predictions, rows, settings)[0]
-        others = Rescored(scores, rows.left_out(calibrator, fold, step), fold)
+        calibrator, parts = with_left_out(made(call), rows, fold, workers, step)
+        others = Rescored(scores, parts, fold)
         done = HeldOut(judge.values(others), judge.losses(others))
     if done is not None:
         cross_validated, gain = done.values, paired_difference(losses_before, done.losses, rows.weights)
@@ -275,11 +280,14 @@ def fits(calls: Sequence[MethodExpression], settings: FitSettings, rows: int) ->
 
 
 def processes_of(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
-    """Return how many processes choose among methods."""
-    if len(calls) == 1:
+    """Return how many processes choose among methods, or fit the only one to all rows and outside folds."""
+    held, jobs = math.prod(rows.scores.shape), fits(calls, settings, rows.n_rows)
+    if len(calls) > 1:
+        scores = held * (settings.folds - 1) * len(calls)
+        return processes_for(scores, jobs, settings.workers, held)
+    if not settings.folds or not are_apart(make(settings.wrapped(calls[0]))):
         return 1
-    scores = math.prod(rows.scores.shape) * (settings.folds - 1) * len(calls)
-    return processes_for(scores, fits(calls, settings, rows.n_rows), settings.workers)
+    return processes_for(held * settings.folds, jobs, settings.workers, held, GAINS)
 
 
 def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:

@@ -11,7 +11,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.candidates import candidates_for
-from calcli.core.recalibrating.fitting import fit, fits, record_of
+from calcli.core.recalibrating.fitting import fit, fits, processes_of, record_of
 
 TEMPERATURE = parse_methods(["temperature"])
 DP = parse_methods(["dp"])
@@ -177,3 +177,39 @@ def test_the_record_tells_the_origin(predict):
     expected = {"path": "arrays", "sha256": "abc", "rows": 4, "kind": "logits", "folds": 2, "seed": 3}
     assert expected.items() <= record.fitted_on.items()
     assert record.fitted_on["after"] == found.after
+
+
+@pytest.mark.parametrize("name", ["dp", "isotonic", "beta", "venn-abers", "temperature"])
+def test_folds_of_a_method_give_the_same_bits_in_any_number_of_processes(predict, name):
+    rng = np.random.default_rng(8)
+    labels = rng.integers(3, size=300)
+    predictions = predict(rng.normal(size=(300, 3)) + np.eye(3)[labels], labels, kind="logits")
+    seen: list[int] = []
+    one, two = (fit(predictions, parse_methods([name]), FitSettings(workers=n), seen.append) for n in (1, 2))
+    assert seen == 2 * list(range(1, 7))
+    assert (one.workers, two.workers) == (1, 1 if name == "temperature" else 2)
+    assert (one.before, one.after, one.gain) == (two.before, two.after, two.gain)
+    assert one.cross_validated == two.cross_validated
+    for key, value in one.calibrator.parameters.items():
+        np.testing.assert_array_equal(two.calibrator.parameters[key], value)
+    assert (one.calibrator.notes, type(one.calibrator)) == (two.calibrator.notes, type(two.calibrator))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_fault_of_a_method_is_told_by_any_number_of_processes(predict, workers):
+    rng = np.random.default_rng(2)
+    predictions = predict(rng.normal(size=(60, 2)), rng.integers(2, size=60), kind="logits")
+    with pytest.raises(UsageError, match="needs more than the 2 classes"):
+        fit(predictions, parse_methods(["spline:lens=within-top-2"]), FitSettings(workers=workers))
+
+
+def test_one_method_has_processes_where_any_gains_or_if_asked_for(monkeypatch, predict):
+    monkeypatch.setattr("calcli.core.data.processes.cores", lambda: 4)
+    rows = predict(np.zeros((20, 3)), np.arange(20) % 3, kind="logits")
+    dp, temperature = parse_methods(["dp"]), parse_methods(["temperature"])
+    monkeypatch.setattr("calcli.core.recalibrating.fitting.GAINS", 300)
+    assert processes_of(dp, FitSettings(), rows) == 4
+    assert processes_of(dp, FitSettings(folds=4), rows) == 1
+    assert processes_of(dp, FitSettings(folds=4, workers=9), rows) == 5
+    assert processes_of(temperature, FitSettings(workers=9), rows) == 1
+    assert processes_of(dp, FitSettings(workers=9, folds=0), rows) == 1
