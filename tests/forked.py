@@ -76,10 +76,10 @@ def load() -> None:
         importlib.import_module(name)
     from calcli.cli import main
 
-    app = get_command(main.app)
+    app = get_command(main.app_of())
     with suppress(Exception):  # loads what typer loads on its first call
         app(["inspect"], standalone_mode=False)
-    main.app = app  # made once, not in each fork
+    main.app_of = lambda commands=(): app  # made once, not in each fork
     gc.freeze()  # forks share what is not touched
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 from typer.main import get_command
 
-from calcli.cli.main import CHECK_FAILED, FINE, WRONG, app
+from calcli.cli.main import CHECK_FAILED, FINE, WRONG, app_of
 from calcli.core.language.declaring import Setting, declared
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
@@ -42,7 +42,7 @@ NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]\d+)?")
 ROUNDING = Decimal("1e-9")  # of numbers with all their digits
 INSTALLER = "python3 -m pip"  # changes the machine, so such a block is not run
 COPIES = {"main": "release_1", "val": "digits_forest_calibration", "test": "digits_forest_test"}
-OPTIONS = [name for one in get_command(app).commands["evaluate"].params for name in one.opts]
+OPTIONS = [name for one in get_command(app_of()).commands["evaluate"].params for name in one.opts]
 STATUSES = {
     FINE: "fine",
     CHECK_FAILED: "a check failed: a rule of `calcli check` is broken, or a limit given with `--fail-if` "
@@ -215,7 +215,7 @@ def test_commands_in_the_tables_of_the_works_run(tmp_path):
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_name_options_that_there_are(name):
-    commands = [get_command(app), *get_command(app).commands.values()]
+    commands = [get_command(app_of()), *get_command(app_of()).commands.values()]
     options = {
         option
         for command in commands

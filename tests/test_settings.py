@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 import calcli
-from calcli.cli.main import app, status_of
+from calcli.cli.main import app_of, status_of
 from calcli.core.data.priors import Priors
 from calcli.core.estimators.costs import CostWord
 from calcli.core.language.declaring import declared, documented
@@ -21,7 +21,7 @@ from calcli.io.policy import parse_policy
 from calcli.io.settings import settings_of
 
 RULES = {"rules": [{"metric": "log_loss", "max": 0.5}]}
-EVALUATE = {option: one for one in get_command(app).commands["evaluate"].params for option in one.opts}
+EVALUATE = {option: one for one in get_command(app_of()).commands["evaluate"].params for option in one.opts}
 ALL = [*declared(Settings).values(), *declared(ReadOptions).values()]
 WRONG = [
     ("bins", 0, "0; expected a whole number from 1 to 100000"),

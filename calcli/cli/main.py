@@ -7,25 +7,14 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from calcli.cli.apply import apply
-from calcli.cli.benchmark import benchmark
-from calcli.cli.check import check
-from calcli.cli.compare import compare
-from calcli.cli.evaluate import evaluate
-from calcli.cli.explain import explain
-from calcli.cli.fit import fit
-from calcli.cli.guide import guide
 from calcli.cli.help import GroupedHelp
-from calcli.cli.inspect import inspect
-from calcli.cli.merge import merge
 from calcli.cli.output import open_streams, remark, silence
-from calcli.cli.plot import plot
-from calcli.cli.simulate import simulate
-from calcli.cli.study import study
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
@@ -40,26 +29,31 @@ COLLECTED = 10_000  # objects before garbage is looked for: modules that load ma
 EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong."
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
 
-app = typer.Typer(
-    name="calcli",
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=EXIT_STATUSES,
-)
-app.command(cls=GroupedHelp, epilog=f"Metrics: {', '.join(METRICS)}.\n\n{EXIT_STATUSES}")(evaluate)
-app.command(cls=GroupedHelp, epilog=f"Methods: {', '.join(METHODS)}.\n\n{EXIT_STATUSES}")(fit)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(apply)
-app.command(cls=GroupedHelp, epilog=f"Figures: {', '.join(FIGURES)}.\n\n{EXIT_STATUSES}")(plot)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(compare)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(check)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(inspect)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(merge)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(simulate)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(study)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(benchmark)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(explain)
-app.command(cls=GroupedHelp, epilog=EXIT_STATUSES)(guide)
+COMMANDS = (  # each a function of that name, in a module of that name
+    "evaluate", "fit", "apply", "plot", "compare", "check", "inspect", "merge", "simulate", "study",
+    "benchmark", "explain", "guide",
+)  # fmt: skip
+NAMES = {
+    "evaluate": f"Metrics: {', '.join(METRICS)}.\n\n",
+    "fit": f"Methods: {', '.join(METHODS)}.\n\n",
+    "plot": f"Figures: {', '.join(FIGURES)}.\n\n",
+}
+
+
+def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Return the command line with some of its subcommands; the modules of no others are loaded."""
+    app = typer.Typer(
+        name="calcli",
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog=EXIT_STATUSES,
+    )
+    app.callback()(calcli)
+    for name in commands:
+        command = getattr(import_module(f"calcli.cli.{name}"), name)
+        app.command(cls=GroupedHelp, epilog=NAMES.get(name, "") + EXIT_STATUSES)(command)
+    return app
 
 
 def _version(asked: bool) -> None:
@@ -68,7 +62,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def calcli(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
@@ -111,7 +104,8 @@ def status_of(arguments: list[str]) -> int:
     """Run the command line and return its exit status."""
     try:
         arguments = [without_secrets(text) for text in arguments]
-        return app(arguments or ["--help"], prog_name="calcli", standalone_mode=False) or FINE
+        asked = COMMANDS if set(COMMANDS).isdisjoint(arguments[:1]) else arguments[:1]
+        return app_of(asked)(arguments or ["--help"], prog_name="calcli", standalone_mode=False) or FINE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

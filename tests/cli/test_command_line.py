@@ -14,9 +14,7 @@ import pytest
 
 import calcli
 from calcli.cli import main
-from calcli.cli.main import app
-
-COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
+from calcli.cli.main import COMMANDS
 
 
 def one_sentence(done) -> str:

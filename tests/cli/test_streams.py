@@ -81,6 +81,6 @@ def test_an_end_that_compiled_code_takes_for_a_fault_is_one(monkeypatch, capsys,
             raise TypeError("incompatible function arguments") from None
 
     monkeypatch.setattr(main, "_told_to_end", [])
-    monkeypatch.setattr(main, "app", swallowing)
+    monkeypatch.setattr(main, "app_of", lambda _: swallowing)
     assert main.status_of(["explain"]) == 128 + number
     assert capsys.readouterr() == ("", "")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from typer.main import get_command
 
-from calcli.cli.main import app
+from calcli.cli.main import app_of
 
 OLD = b"what was there before"
 CALLS = {
@@ -38,7 +38,7 @@ READ = {"--as", "--calibrator", "--by"}  # whose help speaks of that, and which 
 def writing_options() -> dict[str, set[str]]:
     """Return for each command its options that write files, by what the help says of them."""
     found: dict[str, set[str]] = {}
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in get_command(app_of()).commands.items():  # type: ignore[attr-defined]
         for option in command.params:
             told = TELLS_OF_WRITING.search(getattr(option, "help", None) or "")
             if (told or "--output" in option.opts) and not READ & set(option.opts):

@@ -139,7 +139,7 @@ def _warm_up(folder: Path) -> None:
     folder.mkdir()
     np.savez(folder / "t.npz", scores=np.full((20, 2), 0.5), labels=np.arange(20) % 2)
     threads = os.listdir("/proc/self/task")
-    app: Any = main.app
+    app: Any = main.app_of()
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), chdir(folder):
         for words in ("evaluate t.npz", "compare t.npz t.npz", "plot t.npz -o figures", "inspect t.npz"):
             app(words.split(), standalone_mode=False)

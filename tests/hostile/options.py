@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
-from calcli.cli.main import app
+from calcli.cli.main import app_of
 from tests.hostile import expressions
 from tests.hostile.drawing import Draw, text_of
 from tests.hostile.places import Place
@@ -62,7 +62,7 @@ class Declared:
 @cache
 def declared(command: str) -> tuple[Declared, ...]:
     """Return the options of a command."""
-    function = next(one.callback for one in app.registered_commands if one.callback.__name__ == command)
+    function = app_of([command]).registered_commands[0].callback
     found = []
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         kind, said = get_args(parameter.annotation)

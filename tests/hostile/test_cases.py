@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from calcli.cli.main import app
+from calcli.cli.main import COMMANDS, app_of
 from tests.hostile import files
 from tests.hostile.cases import make
 from tests.hostile.drawing import Draw
@@ -70,10 +70,10 @@ def test_a_number_gives_a_case_again(number, tmp_path, monkeypatch):
     assert made[0][0].kind == list(KINDS)[number]
 
 
-@pytest.mark.parametrize("command", [one.callback.__name__ for one in app.registered_commands])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_options_are_those_that_are_declared(command):
     """The harness reads declarations; the command line is made of the same."""
-    known = {name for one in get_command(app).commands[command].params for name in one.opts}
+    known = {name for one in get_command(app_of()).commands[command].params for name in one.opts}
     found = {one.name for one in declared(command)}
     assert found <= known
     assert {name for name in known - found if name.startswith("--")} <= {"--help"}
