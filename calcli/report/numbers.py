@@ -12,21 +12,21 @@ FIRST = 5  # how many of many things are named
 
 def number(value: float) -> str:
     """Return a value with four decimals, below 0.001 with three significant digits."""
-    if 0 < abs(value) < 10**-MOST_DECIMALS:
+    if _is_tiny(value):
         return f"{value:.2e}"
     return to_decimals(value, decimals(value))
 
 
 def span(low: float, high: float, value: float) -> str:
     """Return the ends of an interval, as fine as the value it belongs to."""
-    fine = decimals(value)
-    return f"{to_decimals(low, fine)} to {to_decimals(high, fine)}"
+    low_end, high_end = _as_fine((low, high), value)
+    return f"{low_end} to {high_end}"
 
 
 def spread(mean: float, sd: float, value: float) -> str:
     """Return mean ± standard deviation, as fine as the value they are compared with."""
-    fine = decimals(value)
-    return f"{to_decimals(mean, fine)} ± {to_decimals(sd, fine)}"
+    centre, width = _as_fine((mean, sd), value)
+    return f"{centre} ± {width}"
 
 
 def p_value(p: float) -> str:
@@ -75,6 +75,17 @@ def decimals(value: float) -> int:
     if abs(value) >= 10 ** (1 - DECIMALS):
         return DECIMALS
     return min(2 - math.floor(math.log10(abs(value))), MOST_DECIMALS)
+
+
+def _as_fine(numbers: Sequence[float], value: float) -> list[str]:
+    """Return numbers that are read beside a value, as fine as it is shown."""
+    if _is_tiny(value):
+        return [number(one) for one in numbers]
+    return [to_decimals(one, decimals(value)) for one in numbers]
+
+
+def _is_tiny(value: float) -> bool:
+    return 0 < abs(value) < 10**-MOST_DECIMALS
 
 
 def to_decimals(value: float, digits: int) -> str:

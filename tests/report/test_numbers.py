@@ -43,6 +43,7 @@ def test_an_interval_is_as_fine_as_its_value():
     assert span(0.0001, 0.5, 0.25) == "0.0001 to 0.5000"
     assert span(0.00001, 0.0005, 0.00012) == "0.000010 to 0.000500"
     assert span(0.4, math.inf, math.inf) == "0.4000 to inf"
+    assert span(-1.5e-7, 0.0021, -7.461e-9) == "-1.50e-07 to 0.0021"
     assert spread(0.0101234, 0.0021234, 0.05) == "0.0101 ± 0.0021"
 
 

@@ -31,12 +31,14 @@ EXACT_ZEROS = "are exactly 0"  # what a note counts, of entries here
 
 def is_told_by_cells(call: MetricExpression, whole: Predictions, settings: Settings) -> bool:
     """Tell whether cells are enough for a metric, and it is known how far they may be off."""
-    if whole.n_classes != 2 or settings.calibration_loss_interval or settings.clip:
+    if whole.n_classes != 2 or settings.clip:
         return False
     if settings.folds > MOST_FOLDS or call.entry.name not in LOSSES or call.score not in STEEPEST:
         return False
     method, training = call.arguments["recalibrator"], call.arguments["training"]
-    return (method in AFFINE and training != "held-out") or (method == PAV and training == "test")
+    if method == PAV:  # between whose two fits on cells there is no middle for an interval
+        return training == "test" and not settings.calibration_loss_interval
+    return method in AFFINE and training != "held-out"
 
 
 def keep_odds(made: Pass, later: Iterable[MetricExpression]) -> None:
@@ -58,7 +60,7 @@ def of_cells(cells: OddsCells, whole: Measurements, calls: Sequence[MetricExpres
         best = _measured(cells, whole, own, halvings, apart=True) if isotonic else None
         entries = cells.entries(halvings)
         fine.cell_errors = {str(call): _error(call, entries, fine, coarse, best) for call in own}
-        found.append(FAMILIES[own[0].entry.family].estimates(own, fine, fine.settings))
+        found.append(FAMILIES[own[0].entry.family].estimates(own, fine, whole.settings))
     joined = Findings.joined(found)
     return replace(joined, notes=tuple(note for note in joined.notes if EXACT_ZEROS not in note))
 

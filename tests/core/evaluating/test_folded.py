@@ -88,6 +88,33 @@ def test_isotonic_fits_are_within_their_bound(n, weighted):
         assert own.grid.bound < 1e-3
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_are_those_of_the_rows(weighted):
+    rows = drawn(18_000, kind="probs", weighted=weighted)  # each a unit of the jackknife
+    found, expected = both(rows, AFFINE, calibration_loss_interval=True)
+    for name, own in found.items():
+        assert own.rows is None
+        mine, truth = own.interval, expected[name].interval
+        # the bias of a ratio, one part in n, is left out
+        margin = (0.02 if name.startswith("relative") else 0.005) * (truth.high - truth.low)
+        assert mine.low == pytest.approx(truth.low, abs=margin), name
+        assert mine.high == pytest.approx(truth.high, abs=margin), name
+
+
+def test_infinite_losses_have_no_interval():
+    rows = drawn(3_000, kind="probs", dtype=np.float64)
+    rows.scores.array[0] = np.where(rows.labels[0] == [0, 1], 0.0, 1.0)
+    found, expected = both(rows, AFFINE[:1], calibration_loss_interval=True)
+    for own in (found, expected):
+        assert np.isnan(own["calibration_loss"].value)
+        assert own["calibration_loss"].interval is None
+
+
+def test_isotonic_fits_take_the_sample_for_an_interval():
+    found, _ = both(drawn(25_000), (PAV,), calibration_loss_interval=True)
+    assert found[PAV].rows == 20_000
+
+
 @pytest.mark.parametrize("kind", ["logits", "probs"])
 def test_few_distinct_scores_have_cells_of_their_own(kind):
     """Then the cells are the rows."""
@@ -140,7 +167,6 @@ def test_signatures_say_so():
         ("calibration_loss:recalibrator=vector", {}),
         ("calibration_loss:score=beta_score", {}),
         ("calibration_loss:recalibrator=pav", {}),
-        ("calibration_loss", {"calibration_loss_interval": True}),
         ("calibration_loss", {"clip": 0.01}),
         ("calibration_loss", {"folds": 100}),
         ("score_divergence", {}),
