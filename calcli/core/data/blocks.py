@@ -95,15 +95,6 @@ class Block:
             self.log_sum = top + log_total
             self.log_prob = label_shift - log_total
 
-    def with_label(self, k: int) -> Block:
-        """Return the block as if every row had the label `k`; its `log_prob` is not to be used."""
-        other = copy(self)
-        other.labels = np.full(len(self.labels), k)
-        other._kept = {}
-        for name in ("_label_exp", "label_prob", "hit"):
-            vars(other).pop(name, None)
-        return other
-
     def per_row(self, values: Floats) -> Floats:
         """Shape one value a row, or one for all, so that it broadcasts against `exp`."""
         return values if self.class_axis == 0 or values.ndim == 0 else values[:, None]
@@ -227,10 +218,10 @@ class Block:
         return classes[:, 0], classes[:, 1]
 
     def labelled(self, labels: NDArray[np.intp]) -> Block:
-        """Return the block as it were with other labels, (n,)."""
+        """Return the block as it were with other labels, (n,); what it keeps depends on none."""
         other = copy(self)
         for name in ("_label_exp", "label_prob", "hit", "brier"):
-            other.__dict__.pop(name, None)
+            vars(other).pop(name, None)
         other.labels = labels
         with np.errstate(divide="ignore"):
             other.log_prob = np.log(other.label_prob)

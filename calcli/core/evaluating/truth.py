@@ -213,7 +213,7 @@ class _Expected:
                 self._seen[rows] = lens.statistics[lens.given](block)
         expected, each = self._expected[rows], np.arange(len(block.labels))
         for k, own in enumerate(self._posteriors[rows].T):
-            other = block.with_label(k)
+            other = block.labelled(np.full(len(block.labels), k))
             if isinstance(lens, VectorLens):
                 outcome = lens.outcome(other)
             else:
