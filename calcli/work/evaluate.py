@@ -83,6 +83,8 @@ def evaluate(
     )
     companions = Companions(*beside)
     asked = settings_of(settings)
+    if asked.retrain and asked.workers is None:  # processes would import the script that called anew
+        asked = replace(asked, workers=1)
     columns = [by] if isinstance(by, str) else by
     evaluation = evaluated(predictions, asked, columns, companions)
     return Report(tuple(results_of(evaluation)), evaluation.settings, evaluation=evaluation)

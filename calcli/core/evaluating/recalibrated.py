@@ -7,8 +7,9 @@ recalibration that is trained on other rows.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.rules.base import ScoringRule
@@ -26,6 +28,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import GIVEN
 
+GAINS = 100_000_000  # scores that are resampled, from which processes gain, one or two seconds of them
 NEEDS = "{} needs a file of predictions; give it with {} FILE"
 
 
@@ -145,20 +148,26 @@ class Recalibrated:
         return self._losses(self.log_probs, self.rows.labels, rule)
 
     def resampled_losses(
-        self, rule: ScoringRule, before: Array, resamples: int, rng: np.random.Generator
+        self, rule: ScoringRule, before: Array, resamples: int, seed: int, workers: int = 1
     ) -> list[CalibrationLoss]:
         """Return the same for resamples of the rows, to each of which the transform is fitted again.
 
-        Only of posteriors that come from a transform.
+        Only of posteriors that come from a transform. Any number of processes gives the same bits.
         """
-        assert self.recalibration is not None
-        found = []
-        for _ in range(resamples):
-            drawn = self.recalibration.resample(self.rows, self.units, rng)
-            after = self._losses(drawn.log_probs, self.rows.labels[drawn.rows], rule)
-            both = (_mean(losses, drawn.weights) for losses in (before[self.kept][drawn.rows], after))
-            found.append(CalibrationLoss(*both))
-        return found
+        rest = replace(self, log_probs=self.log_probs[:0])  # which are made anew
+        shared = _Resampled(rest, rule, before[self.kept], seed)
+        with Processes(shared, workers) as processes:
+            found = dict(processes.each(_resampled_loss, range(resamples)))
+        return [found[number] for number in range(resamples)]
+
+    def processes_for(self, resamples: int, workers: int | None) -> int:
+        """Return how many processes look at resamples: no more than said, and one where they gain nothing."""
+        held = self.rows.scores.size
+        if self.recalibration is not None and self.recalibration.training_rows is not None:
+            held += self.recalibration.training_rows.scores.size
+        if resamples * held < GAINS:
+            return 1
+        return processes_for(resamples * held, resamples, workers, held, GAINS)
 
     def expected_losses(self, rule: ScoringRule) -> Doubles:
         """Return the (n,) losses expected of the rows if labels came from the recalibrated posteriors.
@@ -199,6 +208,25 @@ class Recalibrated:
     def _losses(self, log_probs: Doubles, labels: Array, rule: ScoringRule) -> Doubles:
         losses, greatest = rule.losses(log_probs, labels), rule.greatest(self.clip)
         return losses if greatest == np.inf else np.minimum(losses, greatest)
+
+
+class _Resampled(NamedTuple):
+    """What is resampled, with the (n,) losses before of its rows."""
+
+    found: Recalibrated
+    rule: ScoringRule
+    before: Doubles
+    seed: int
+
+
+def _resampled_loss(shared: _Resampled, number: int) -> CalibrationLoss:
+    """Return the calibration loss of a resample, to which the transform is fitted again."""
+    found, rule, before, seed = shared
+    assert found.recalibration is not None
+    rng = generator(seed, Stream.RECALIBRATED_RESAMPLES, number)
+    drawn = found.recalibration.resample(found.rows, found.units, rng)
+    after = found._losses(drawn.log_probs, found.rows.labels[drawn.rows], rule)
+    return CalibrationLoss(_mean(before[drawn.rows], drawn.weights), _mean(after, drawn.weights))
 
 
 class Recalibrations:

@@ -97,7 +97,7 @@ class Settings:
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Threads for the pass over many rows; one a core where that gains, and the same bits.",
+        "Threads for many rows, processes for --retrain; one a core where that gains, the same bits.",
         "N",
     )
     costs: tuple[Costs, ...] = setting(

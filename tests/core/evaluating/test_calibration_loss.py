@@ -24,9 +24,10 @@ from calcli.core.data.units import Units
 from calcli.core.estimators.costs import CostWord
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.recalibrated import Companions, Recalibrated
+from calcli.core.evaluating.recalibrated import Companions, Recalibrated, Recalibrations
 from calcli.core.evaluating.recalibration import Recalibration, recalibrator
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
 PLAIN = Settings(no_intervals=True, draws=0)
@@ -541,3 +542,32 @@ def test_a_transform_of_other_rows_is_frozen_in_intervals_unless_asked(predict):
     assert "resamples:60" in again.signature
     assert again.interval.high - again.interval.low > 1.1 * width  # 40 rows make an unsure fit
     assert estimate(predictions, name, beside, retrain=True).interval is None
+
+
+@pytest.mark.parametrize("score", ["log_loss", "brier"])
+def test_resamples_give_the_same_bits_in_any_number_of_processes(predict, monkeypatch, score):
+    monkeypatch.setattr("calcli.core.evaluating.recalibrated.GAINS", 1)
+    predictions, _ = simulated("mcps", predict, 300)
+    few, _ = simulated("mcps", predict, 60, seed=1)
+    asked = (f"calibration_loss:training=held-out:score={score}",)
+    one, two = (
+        evaluate(
+            predictions,
+            Settings(metrics=asked, retrain=True, loss_resamples=30, workers=workers),
+            companions=Companions(calibration=few),
+        ).summary
+        for workers in (1, 2)
+    )
+    (first,), (second,) = one.estimates.values(), two.estimates.values()
+    assert (first.value, first.interval) == (second.value, second.interval)
+    told = "2 processes trained again on resamples (--workers)"
+    assert [told in str(vars(summary).values()) for summary in (one, two)] == [False, True]
+
+
+def test_few_resamples_start_no_processes(predict):
+    predictions, _ = simulated("mcps", predict, 300)
+    found = Recalibrations(predictions, Companions(calibration=predictions), 0).of(
+        parse_metric("calibration_loss:training=held-out")
+    )
+    assert found.processes_for(200, 8) == 1
+    assert found.processes_for(10**6, 8) == 8

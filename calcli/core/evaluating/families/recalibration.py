@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.expected import expected_score
 from calcli.core.estimators.influences import Influences, Spread
 from calcli.core.estimators.interval import Interval
@@ -54,7 +53,7 @@ class RecalibrationFamily(Family):
     ) -> Findings:
         """Return the estimates, and what the fits want said."""
         every = measured.recalibrations
-        estimates = {}
+        estimates, told = {}, list[str]()
         for call in calls:
             found, before = every.of(call), measured.rows[call.score]
             value, parts = float("nan"), dict[str, float]()
@@ -65,10 +64,13 @@ class RecalibrationFamily(Family):
                     interval, reason = _interval(call, found, value, measured, settings)
                 if settings.retrain and call.arguments["training"] == "held-out":
                     how = f"resamples:{settings.loss_resamples}"
+                    used = found.processes_for(settings.loss_resamples, settings.workers)
+                    if interval is not None and used > 1:
+                        told.append(f"{used} processes trained again on resamples (--workers)")
             grid = (measured.cell_errors or {}).get(str(call))
             note = signature(call, measured, settings, *_folds(call, settings), how, grid=grid)
             estimates[str(call)] = Estimate(call, value, note, interval, reason, parts=parts, grid=grid)
-        return Findings(estimates, tuple(every.notes()))
+        return Findings(estimates, (*every.notes(), *dict.fromkeys(told)))
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
         """Return what each unit brings to the calibration losses.
@@ -256,8 +258,10 @@ def _retrained_interval(
         return judged(
             spread, LOSSES[call.entry.name](found.calibration_loss(_rule(call, measured), before)), settings
         )
-    rng = generator(settings.seed, Stream.RECALIBRATED_RESAMPLES)
-    losses = found.resampled_losses(_rule(call, measured), before, settings.loss_resamples, rng)
+    workers = found.processes_for(settings.loss_resamples, settings.workers)
+    losses = found.resampled_losses(
+        _rule(call, measured), before, settings.loss_resamples, settings.seed, workers
+    )
     value = LOSSES[call.entry.name]
     return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level), ""
 
