@@ -66,7 +66,7 @@ def check(
     from calcli.work.check import check_files, write_check
 
     if init:
-        _write_first_policy(files, policy, reading, with_baseline=baseline is not None, quiet=paging.quiet)
+        _write_first_policy(files, policy, reading, baseline, pairing, quiet=paging.quiet)
         return
     targets = [_target(text) for text in write or ()]
     targets += [("html", paging.html)] if paging.html is not None else []
@@ -94,7 +94,13 @@ def check(
 
 
 def _write_first_policy(
-    files: Sequence[str], path: str, reading: Reading, *, with_baseline: bool, quiet: bool
+    files: Sequence[str],
+    path: str,
+    reading: Reading,
+    baseline: str | None,
+    pairing: Pairing,
+    *,
+    quiet: bool,
 ) -> None:
     """Write a policy that a file passes; `-` is standard output."""
     from calcli.work.check import policy_for, write_policy
@@ -103,13 +109,15 @@ def _write_first_policy(
         raise UsageError(f"--init takes the values of one file; {len(files)} were given")
     if path != "-" and Path(path).is_file():
         raise UsageError(f"{path} exists; give another name with --policy, or - for standard output")
-    text = policy_for(files[0], reading.read_options(), with_baseline=with_baseline)
+    text, broken = policy_for(files[0], reading.read_options(), baseline, pairing.settings())
+    if broken:
+        remark(f"{files[0]} breaks the policy itself: {', '.join(broken)}; it is worse than {baseline}")
     if path == "-":
         emit(text)
         return
     write_policy(text, path)
     if not quiet:
-        against = " --baseline BASELINE" if with_baseline else ""
+        against = "" if baseline is None else " --baseline BASELINE"
         remark(f"wrote {path}; judge files by it with calcli check FILE --policy {path}{against}")
 
 

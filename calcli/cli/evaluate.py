@@ -126,7 +126,8 @@ def evaluate(
             remark(sentence)
         for result in shown.results:
             for warning in result.warnings:
-                remark(f"{result.input.path}: {warning.message}")
+                part = f", {result.slice}" if result.slice else ""
+                remark(f"{result.input.path}{part}: {warning.message}")
     sentences = [sentence for found in shown.failures.values() for sentence in found]
     for sentence in [one.reason for one in shown.unread] + sentences:
         remark(sentence)

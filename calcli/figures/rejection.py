@@ -24,6 +24,14 @@ CAPTION = (
     f"together; the curve ends where fewer than {FEW_ROWS} rows would be kept."
 )
 FADED = 0.15  # opacity of intervals, which may lie on each other
+OPENING = 0.9  # share of rows rejected from which intervals may leave the figure: they open to a trumpet
+SMALL: dict[str, Any] = {"color": MUTED, "fontsize": 6.5}
+
+
+def _highest(result: RejectionCurve) -> float:
+    """Return the highest of the curves, and of the interval where that does not hide them."""
+    ends = result.high[result.rejected <= OPENING]
+    return float(np.nanmax([*result.error_rate, *result.promised, *ends]))
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
@@ -66,11 +74,14 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
     if all(len(result.rejected) == 1 for result in results.values()):
         said = "all rows have one confidence:\nnone is less sure than others"
         axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=6.5)
+    shown = max(_highest(result) for result in results.values())
+    if any((result.high > shown).any() for result in results.values()):
+        axes.text(0.86, 0.98, "cut at the top", transform=axes.transAxes, ha="right", va="top", **SMALL)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(percent_tick)
     axes.set(
         xlim=(0, 1),
-        ylim=(0, None),
+        ylim=(0, 1.05 * shown or None),
         xlabel="Rows rejected, least sure first",
         ylabel="Error rate of the others",
     )

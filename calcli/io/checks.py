@@ -192,14 +192,14 @@ class CheckedScores:
         often = off.mean() > 0.5
         if often and bounded and np.median(sums[off]) > 1:
             raise InputError(
-                f"{said}, and so do most rows: these look like multi-label sigmoid outputs, where several "
+                f"{said}, but most rows are off: these look like multi-label sigmoid outputs, where several "
                 "classes may be true at once; evaluate each class by itself as a two-class file, or, if one "
                 "class only is true, divide each row by its sum with --renormalize"
             )
         if often and np.median(sums[off]) < 1:
             raise InputError(
-                f"{said}, and so do most rows: these look like the largest scores of more classes (a sparse "
-                "top-k dump); save the scores of all classes, or divide each row by its sum with "
+                f"{said}, but most rows are off: these look like the largest scores of more classes (a "
+                "sparse top-k dump); save the scores of all classes, or divide each row by its sum with "
                 "--renormalize"
             )
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.source import Contents, Source
@@ -62,6 +62,8 @@ def classes_of(
     ------
     InputError
         If they are not those of the fit.
+    UsageError
+        If one of more than two classes is to be the positive one.
     """
     known = record.classes
     if max(width, 2) != len(known):
@@ -72,6 +74,8 @@ def classes_of(
             f"{name} has scores of {max(width, 2)} classes, but the calibrator was fitted on {len(known)}: "
             f"{listed(known)}{axes}"
         )
+    if options.positive is not None and len(known) > 2:
+        raise UsageError(f"--positive is for two classes, but {name} has {width}; leave it out")
     if width == 1:
         second = options.positive or (stored or options.classes or known)[-1]
         if second not in known:

@@ -290,6 +290,8 @@ def _first_rule(name: str, estimate: Estimate) -> str:
         null = estimate.if_calibrated
         limit = rounded_outward(max(value, null.mean) + 2 * null.sd, up=True)
         today += f"; calibrated probabilities would show {spread(null.mean, null.sd, value)}"
+        if float(limit) >= 1:
+            return f"{today}: no limit for {name}, which is never above 1\n"
         return f'[[rules]]\n{today}\nmetric = "{name}"\nmax = {limit}\nseverity = "warning"\n'
     up = estimate.call.entry.direction == "lower"
     end = value

@@ -239,7 +239,7 @@ def _notes(
         notes.append(
             f"Rows of one {cluster} depend on each other: they count as one, and are swapped together."
         )
-    notes += without_interval(every)
+    notes += without_interval(_with_ends(comparisons[0]))
     if any(family.beside_null for family in families):
         notes.append(ERRORS)
     notes += assumed_bins(one.call for one in every)
@@ -258,6 +258,13 @@ def _notes(
         if infinite := summary.infinite_log_loss:
             notes.append(f"{name}: {counted(infinite.rows, 'row')} of infinite log-loss.")
     return notes
+
+
+def _with_ends(whole: Comparison) -> list[Difference]:
+    """Return the differences that tables show with intervals, where they have any."""
+    if len(whole.differences) == 1:
+        return list(whole.differences[0].values())
+    return [ranked.to_best for ranked in whole.ranking if ranked.to_best]
 
 
 def _of_samples(every: Sequence[Difference], comparisons: Sequence[Comparison]) -> list[str]:

@@ -331,8 +331,14 @@ def _scores(result: Result) -> TextTable:
 
 
 def _meaning(one: Estimate, result: Result) -> str:
-    entry = one.call.entry
-    return entry.of_answers if result.input.of_answers and entry.of_answers else entry.meaning
+    entry, names = one.call.entry, result.input.class_names
+    if result.input.of_answers and entry.of_answers:
+        return entry.of_answers
+    kind, _, number = one.call.lens.rpartition("-")
+    if kind == "class" and number.isdecimal() and int(number) < len(names):
+        probability = f"probability of {names[int(number)]}"
+        return entry.meaning.replace("confidence", probability).replace("accuracy", "frequency")
+    return entry.meaning
 
 
 def _prior_odds(found: Mapping[str, Estimate], result: Result) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
 from typing import Literal
 
 import numpy as np
@@ -56,22 +57,35 @@ def verdict(summary: Summary) -> ConfidenceVerdict | None:
     gap = summary.gap
     if gap is None:
         return None
-    hits = summary.accuracy
+    hits, second = summary.accuracy, _of_second(summary)
     facts = f"mean confidence {percent(hits + gap.value)}, accuracy {percent(hits)}"
     if gap.interval is None:
-        return ConfidenceVerdict("untested", gap.value, f"Not tested, as there is no interval: {facts}.")
+        sentence = f"Not tested, as there is no interval: {facts}.{second}"
+        return ConfidenceVerdict("untested", gap.value, sentence)
     low, high, level = gap.interval.low, gap.interval.high, gap.interval.level
     shown = partial(points, half=(high - low) / 2)
     if low <= 0 <= high:
         interval = f"({level:.0%} interval {shown(low)} to {shown(high)})"
-        sentence = f"Consistent: {facts}; the gap of {shown(gap.value)} points {interval} can be chance."
+        chance = f"the gap of {shown(gap.value)} points {interval} can be chance"
+        sentence = f"Consistent: {facts}; {chance}.{second}"
         return ConfidenceVerdict("consistent", gap.value, sentence)
     word: Literal["over-confident", "under-confident"] = "over-confident"
     if high < 0:
         word, low, high = "under-confident", -high, -low
     interval = f"({level:.0%} interval {shown(low)} to {shown(high)})"
-    sentence = f"{word.capitalize()} by {shown(abs(gap.value))} points {interval}: {facts}."
+    sentence = f"{word.capitalize()} by {shown(abs(gap.value))} points {interval}: {facts}.{second}"
     return ConfidenceVerdict(word, gap.value, sentence)
+
+
+def _of_second(summary: Summary) -> str:
+    """Say what is predicted of the second of two classes, which is too little if the first gets too much."""
+    if summary.input.of_answers or len(summary.per_class) != 2:
+        return ""
+    row = summary.per_class[1]
+    if not isfinite(row.mean_prob + row.frequency):
+        return ""
+    predicted, occurs = percent(row.mean_prob), percent(row.frequency)
+    return f" The mean probability of {row.name} is {predicted}, its frequency {occurs}."
 
 
 def warnings(summary: Summary) -> list[Warning]:
@@ -189,6 +203,6 @@ def _few_rows(summary: Summary) -> Iterator[Warning]:
     if errors and rows < ROWS_A_BIN * bins:
         yield Warning(
             "few_rows",
-            f"{counted(rows, 'row')} for {counted(bins, 'bin')}: calibration errors are mostly noise; "
-            f"{ROWS_A_BIN * bins:,} rows would be enough. Compare them with their values if calibrated.",
+            f"{counted(rows, 'row')} for {counted(bins, 'bin')}, fewer than {ROWS_A_BIN} a bin: calibration "
+            "errors are mostly noise. Compare them with their values if calibrated.",
         )

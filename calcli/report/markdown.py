@@ -36,7 +36,7 @@ def _table(table: TextTable) -> str:
             for n, row in enumerate(table.rows)
         ]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *rows)))
-    parts += [_escaped(note) for note in table.notes]
+    parts += [_sentence(note) for note in table.notes]
     return "\n\n".join(parts)
 
 
@@ -46,9 +46,18 @@ def _marked(cell: str, mark: Mark | None) -> str:
     return marked.get(mark or "", text)
 
 
+CODE = re.compile(r"(`[^`]+`)")
 SPECIAL = re.compile(
     r"[\\|*<`]|(?<=\])\(|(?<=:)/(?=/)|(?<!\w)_|_(?!\w)"
 )  # an underscore within a word is one
+
+
+def _sentence(text: str) -> str:
+    """Return a note, its commands as code; backticks that come in no pairs are those of names."""
+    text = " ".join(text.splitlines())
+    if "``" in text or text.count("`") % 2:
+        return _escaped(text)
+    return "".join(plain(part) if CODE.fullmatch(part) else _escaped(part) for part in CODE.split(text))
 
 
 def _alternative(text: str) -> str:

@@ -31,10 +31,13 @@ ADVICE = (
 CHANCE = 2  # standard errors within which a gain may be chance
 
 
-def recalibration_sentences(metrics: Mapping[str, Estimate], classes: int = 2) -> tuple[str, ...]:
+def recalibration_sentences(
+    metrics: Mapping[str, Estimate], classes: int = 2, *, one_class: bool = False
+) -> tuple[str, ...]:
     """Say in words what recalibration wins, once for each way to recalibrate.
 
-    Where that is something a fit is recommended: not to the rows evaluated, which are to judge it.
+    Where that is something a fit is recommended: not to the rows evaluated, which are to judge it. Rows of
+    one class alone recommend none: all that a fit learns of them is to predict that class.
     """
     accuracy = metrics.get("accuracy")
     all_right = accuracy is not None and accuracy.value == 1
@@ -46,7 +49,7 @@ def recalibration_sentences(metrics: Mapping[str, Estimate], classes: int = 2) -
             if isinf(estimate.parts["before"]):  # which says nothing of the other score
                 found.setdefault((*way, arguments["score"]), _of_infinite(estimate))
             else:
-                found.setdefault(way, _sentence(estimate, classes, all_right=all_right))
+                found.setdefault(way, _sentence(estimate, classes, all_right=all_right, one_class=one_class))
     return tuple(found.values())
 
 
@@ -57,7 +60,7 @@ def _of_infinite(estimate: Estimate) -> str:
     return f"{_capitalized(by)} makes the infinite {score} finite {change}, so there is no share to name."
 
 
-def _sentence(estimate: Estimate, classes: int, *, all_right: bool) -> str:
+def _sentence(estimate: Estimate, classes: int, *, all_right: bool, one_class: bool) -> str:
     method, training = (estimate.call.arguments[key] for key in ("recalibrator", "training"))
     before, after = estimate.parts["before"], estimate.parts["after"]
     by, score, change = _terms(estimate)
@@ -75,6 +78,9 @@ def _sentence(estimate: Estimate, classes: int, *, all_right: bool) -> str:
         if after == before:
             return f"{nothing}."
         return f"{nothing}; a share slightly below zero is what calibrated probabilities get."
+    if one_class:
+        taught = "all rows have one label, and it learns to predict that"
+        return f"{_capitalized(by)} wins {_share(share)} of the {score} {change}: {taught}."
     if all_right or before - after < CHANCE * estimate.parts["standard_error"]:
         chance = f"{_capitalized(by)} wins {_share(share)} of the {score} {change}, which may be chance"
         return f"{chance}: no row is predicted wrongly, and one could undo it." if all_right else f"{chance}."

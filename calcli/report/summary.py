@@ -28,7 +28,8 @@ class Result(Summary):
     @cached_property
     def recalibration(self) -> tuple[str, ...]:
         """What recalibration would win."""
-        return recalibration_sentences(self.estimates, self.input.classes)
+        one_class = not self.input.of_answers and sum(row.rows > 0 for row in self.per_class) == 1
+        return recalibration_sentences(self.estimates, self.input.classes, one_class=one_class)
 
 
 def summarize(evaluation: Evaluation) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -110,12 +111,7 @@ def check_files(
     def found_in(path: str) -> Predictions:
         return predictions_in([path], options, engine, lambda _: wanted)
 
-    against = None
-    if baseline is not None:
-        if pairing.in_order and not is_report(baseline):
-            options.require_all_rows()
-        reference = read_report(baseline) if is_report(baseline) else found_in(baseline)
-        against = Against(reference, pairing)
+    against = None if baseline is None else _against(baseline, options, pairing, found_in)
     return CheckReport(
         [_checked_file(file, found_in, rules, against) for file in files],
         rules,
@@ -124,6 +120,14 @@ def check_files(
         details,
         sort,
     )
+
+
+def _against(
+    baseline: str, options: ReadOptions, pairing: PairSettings, found_in: Callable[[str], Predictions]
+) -> Against:
+    if pairing.in_order and not is_report(baseline):
+        options.require_all_rows()
+    return Against(read_report(baseline) if is_report(baseline) else found_in(baseline), pairing)
 
 
 def _checked_file(
@@ -163,9 +167,20 @@ def write_check(report: CheckReport, targets: Sequence[tuple[Format, str]]) -> N
             temporary.write_text(render(report, form), encoding="utf-8")
 
 
-def policy_for(file: str, options: ReadOptions, *, with_baseline: bool) -> str:
-    """Return a first policy that a file passes; see `first_policy`."""
-    return first_policy(evaluate(read(file, options)), with_baseline)
+def policy_for(
+    file: str, options: ReadOptions, baseline: str | None = None, pairing: PairSettings = IN_ORDER
+) -> tuple[str, list[str]]:
+    """Return a first policy, whose limits a file passes, and those rules against a baseline that it breaks.
+
+    See `first_policy`.
+    """
+    predictions = read(file, options)
+    text = first_policy(evaluate(predictions), baseline is not None)
+    if baseline is None:
+        return text, []
+    against = _against(baseline, options, pairing, lambda path: read(path, options))
+    judged = _checked(predictions, parse_policy(tomllib.loads(text), "the first policy"), against)
+    return text, [one.rule.title for one in judged.outcomes if one.result == "failed"]
 
 
 def write_policy(text: str, path: str) -> None:

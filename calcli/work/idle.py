@@ -12,7 +12,7 @@ from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
 
-OF_RECALIBRATIONS = ("recalibrator", "folds", "fold_column", "loss_resamples", "retrain")
+OF_RECALIBRATIONS = ("recalibrator", "folds", "fold_column", "retrain")
 NAMED = {"groups": "lens", "edges": "binning", "threshold_weights": "weights"}  # arguments that take a name
 
 
@@ -43,6 +43,8 @@ def idle_options(
         metrics = tuple(dict.fromkeys(name for figure in figures for name in FIGURES[figure].metrics))
     calls = [*parse_metrics(metrics, settings.defaults), *(rule.call for rule in rules)]
     idle = _unnamed(settings, calls, names)
+    if settings.loss_resamples != Settings.loss_resamples and not settings.retrain:
+        idle.append("--loss-resamples changes nothing without --retrain")
     if not settings.metrics and figures is None:
         return idle
     wholes = [_whole(call) for call in calls]

@@ -93,6 +93,26 @@ def test_a_first_policy_with_a_baseline_has_rules_against_it(run, old, tmp_path)
     assert len(tomllib.loads(commented)["rules"]) == 2
 
 
+def test_a_first_policy_that_its_own_file_breaks_says_so(run, old, new, tmp_path):
+    written = tmp_path / "first.toml"
+    done = run("check", "--init", new, "--baseline", old, "--policy", written)
+    assert done.status == 0
+    assert f"{new} breaks the policy itself: log_loss at most 2% worse than baseline" in done.err
+    assert run("check", new, "--baseline", old, "--policy", written).status == 1
+    unwritten = tmp_path / "second.toml"
+    done = run("check", "--init", old, "--baseline", tmp_path / "none.parquet", "--policy", unwritten)
+    assert done.status == 2
+    assert not unwritten.exists()
+
+
+def test_a_first_policy_has_no_limit_that_cannot_break(run, tmp_path):
+    few = tmp_path / "few.csv"
+    few.write_text("label,prob_0,prob_1\n1,0.95,0.05\n1,0.7,0.3\n")
+    out = run("check", "--init", few, "--policy", "-").out
+    assert "ece" not in [rule["metric"] for rule in tomllib.loads(out)["rules"]]
+    assert "no limit for ece, which is never above 1" in out
+
+
 def test_a_policy_is_not_overwritten(run, policy, old):
     done = run("check", "--init", old, "--policy", policy)
     assert done.status == 2

@@ -53,6 +53,25 @@ def test_json_has_what_the_table_says(run, releases):
     assert [len(system["input"]["sha256"]) for system in report["systems"]] == [64, 64]
 
 
+def test_slices_without_intervals_do_not_say_so_of_all_rows(run, tmp_path):
+    rng = np.random.default_rng(0)
+    second, labels = rng.uniform(0.1, 0.9, 300), rng.integers(0, 2, 300)
+    files = [
+        write(
+            tmp_path / f"{name}.csv",
+            np.column_stack([1 - p, p]).round(3),
+            labels,
+            part=["few"] * 3 + ["many"] * 297,
+        )
+        for name, p in (("a", second), ("b", second**1.5))
+    ]
+    done = run("compare", *files, "--by", "part", "--metrics", "log_loss")
+    assert done.status == 0
+    assert "No interval" not in done.out
+    found = json.loads(run("compare", *files, "--by", "part", "--metrics", "log_loss", "-f", "json").out)
+    assert "no_interval" in found["comparisons"][1]["differences"][0]["log_loss"]
+
+
 def test_markdown_is_a_page(run, releases):
     out = run("compare", *releases, "--format", "markdown", "--metrics", "brier").out
     assert out.startswith("# Comparison\n")

@@ -346,3 +346,17 @@ class TestManyFiles:
         done = run("evaluate", *epochs[:2], *self.FEW, "--sort", "ece")
         assert (done.status, done.out) == (2, "")
         assert "--sort ece" in done.err
+
+
+def test_warnings_beside_csv_name_their_slice(run, sample):
+    done = run("evaluate", sample / "release_1.parquet", "--by", "ink", "--limit", "200", "--format", "csv")
+    said = [line for line in done.err.splitlines() if "fewer than 10 a bin" in line]
+    assert said
+    assert all(", ink=" in line for line in said)
+
+
+def test_resamples_of_nothing_are_told(run, sample):
+    file = sample / "release_1.parquet"
+    told = "--loss-resamples changes nothing without --retrain"
+    assert told in run("evaluate", file, "--loss-resamples", "50").err
+    assert told not in run("evaluate", file).err

@@ -276,6 +276,12 @@ def test_wrong_calls_of_apply(run, cal, digits, sample, tmp_path):
     assert "scores of 3 classes, but the calibrator was fitted on 10" in sentence(done)
 
 
+def test_no_class_of_many_is_the_positive_one(run, cal, digits, tmp_path):
+    done = run("apply", cal, digits, "--positive", "3", "-o", tmp_path / "out.npy")
+    assert done.status == 2
+    assert "--positive is for two classes" in done.err
+
+
 def test_nothing_is_saved_when_the_fit_fails(run, tmp_path):
     (tmp_path / "bad.csv").write_text("label,prob_a,prob_b\na,0.5,0.5\nb,nan,1\n")
     sentence(run("fit", tmp_path / "bad.csv", "-m", "temperature", "-o", tmp_path / "cal.json"))

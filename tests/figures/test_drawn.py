@@ -244,6 +244,19 @@ def test_rejection_curves(two):
     assert "95% interval" in drawing.caption
 
 
+def test_the_wide_end_of_an_interval_does_not_flatten_rejection_curves():
+    """Of 2,000 sure rows the interval on the last ten reaches 28%; the curves stay below 3%."""
+    wrong = np.arange(2000) % 50 == 0
+    confidence = np.where(wrong, 0.9, 0.97) + np.arange(2000) / 1e5
+    predictions = from_arrays(np.column_stack([1 - confidence, confidence]), np.where(wrong, 0, 1))
+    drawing = draw("rejection", {"a": evaluate(predictions, Settings(draws=9))})
+    (axes,) = drawing.figure.axes
+    table = drawing.tables["a"]
+    assert table["high"].max() > 0.2
+    assert 0.02 < axes.get_ylim()[1] < 0.05
+    assert [text.get_text() for text in axes.texts] == ["cut at the top"]
+
+
 def test_arrows_lead_from_prediction_to_observation(three):
     drawing = draw("simplex", {"a": three})
     table, axes = drawing.tables["a"], drawing.figure.axes[0]

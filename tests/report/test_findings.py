@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
 import pytest
 
 from tests.report.conftest import tables_of
@@ -34,6 +35,17 @@ def test_verdict(summarized, confidence, right, word):
 
 def test_the_verdict_says_by_how_much(sure):
     assert sure.verdict.sentence.startswith("Over-confident by 40.0 points (95% interval 3")
+
+
+def test_the_verdict_on_two_classes_says_what_the_second_gets(summarized):
+    """Of a rare class, too little is predicted where the confidence in the other one is too high."""
+    probs, labels = np.array([[0.95, 0.05], [0.7, 0.3]] * 100), [0, 1, 0, 0] * 50
+    verdict = summarized(probs, labels, ["no", "yes"]).verdict
+    assert verdict.word == "over-confident"
+    share = f"{probs[:, 1].mean():.1%}", f"{np.mean(labels):.1%}"
+    assert verdict.sentence.endswith(f" The mean probability of yes is {share[0]}, its frequency {share[1]}.")
+    three = summarized([[0.3, 0.5, 0.2]] * 60, [0, 1, 2] * 20).verdict
+    assert "mean probability" not in three.sentence
 
 
 def test_the_verdict_is_there_whatever_was_asked_for(summarized):

@@ -119,6 +119,25 @@ def test_markdown_is_escaped():
     assert "| \\<c> | \\`d\\` e |" in page
 
 
+@pytest.mark.parametrize(
+    ("note", "written"),
+    [
+        ("say `a_b *c*`, *not* d", "say `a_b *c*`, \\*not\\* d"),
+        ("of `x", "of \\`x"),
+        ("``a`` `b`", "\\`\\`a\\`\\` \\`b\\`"),
+    ],
+)
+def test_commands_in_notes_are_code_in_markdown(note, written):
+    assert markdown_text([TextTable("a", notes=(note,))], "Page") == f"# Page\n\n## a\n\n{written}\n"
+
+
+def test_errors_of_a_class_are_said_to_be_of_its_probability(sure):
+    page = markdown_text(EvaluationReport([sure], Settings()).tables(), EvaluationReport.title)
+    lines = {line.split(" | ")[0]: line for line in page.splitlines()}
+    assert "between probability of yes and frequency over bins" in lines["| ece:lens=class-1"]
+    assert "between confidence and accuracy over bins" in lines["| ece"]
+
+
 def test_standard_deviations_are_in_json_and_csv(summarized):
     result = summarized([[0.9, 0.1]] * 30, [0, 1] * 15, metrics=("ece",), sd=True)
     assert as_json(result)["results"][0]["metrics"]["ece"]["sd"] == result.metrics["ece"].sd > 0

@@ -75,6 +75,13 @@ def test_a_gain_where_no_row_is_wrong(summarized):
     assert said.endswith("which may be chance: no row is predicted wrongly, and one could undo it.")
 
 
+def test_rows_of_one_class_recommend_no_fit(summarized):
+    second = np.random.default_rng(0).uniform(size=200)
+    said = summarized(np.column_stack([1 - second, second]), np.ones(200, int), ["no", "yes"]).recalibration
+    assert said[0].endswith(": all rows have one label, and it learns to predict that.")
+    assert not any("calcli fit" in sentence for sentence in said)
+
+
 def test_infinite_losses_in_words():
     inf = float("inf")
     assert sentence(inf, inf) == (

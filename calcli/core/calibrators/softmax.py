@@ -158,7 +158,9 @@ def fit_or_guard(
     reason = ""
     if absent.size:
         named = ", ".join(map(str, absent[:SHOWN])) + (", ..." if absent.size > SHOWN else "")
-        reason = f"{absent.size} of the classes have no row (class {named})"
+        reason = (
+            f"{absent.size} of the classes {'has' if absent.size == 1 else 'have'} no row (class {named})"
+        )
     else:
         best = minimize(objective, theta, tolerance)
         if best.at_infinity:

@@ -280,7 +280,7 @@ def test_class_without_a_row_gets_a_small_finite_probability_and_a_note(method):
     logits, labels = drawn(500, 4)
     kept = labels != 2
     fitted = method().fit(logits[kept], labels[kept])
-    assert "have no row (class 2)" in fitted.notes[0]
+    assert "has no row (class 2)" in fitted.notes[0]
     probs = fitted.predict_proba(logits[kept])
     assert np.all(probs > 0)
     assert probs[:, 2].mean() < 5 / kept.sum()  # of the order of the weight of a row
