@@ -277,7 +277,7 @@ def test_wrong_calls_of_apply(run, cal, digits, sample, tmp_path):
 
 
 def test_no_class_of_many_is_the_positive_one(run, cal, digits, tmp_path):
-    done = run("apply", cal, digits, "--positive", "3", "-o", tmp_path / "out.npy")
+    done = run("apply", cal, digits("test"), "--positive", "3", "-o", tmp_path / "out.npy")
     assert done.status == 2
     assert "--positive is for two classes" in done.err
 
