@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from calcli.core.evaluating.results import Estimate
+from calcli.core.evaluating.results import Estimate, Input
 from calcli.report.numbers import decimals, number, p_value, span, spread, to_decimals
 from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, SD, SD_UNDEFINED, interval_head
@@ -14,6 +14,18 @@ from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, SD, S
 def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:
     """Return the estimates whose families belong to a section of the report."""
     return {name: one for name, one in metrics.items() if one.call.entry.family.section == section}
+
+
+def meaning(one: Estimate, read: Input) -> str:
+    """Return what a metric says, in the words of answers or of the class it is looked at through."""
+    entry, names = one.call.entry, read.class_names
+    if read.of_answers and entry.of_answers:
+        return entry.of_answers
+    kind, _, place = one.call.lens.rpartition("-")
+    if kind == "class" and place.isdecimal() and int(place) < len(names):
+        probability = f"probability of {names[int(place)]}"
+        return entry.meaning.replace("confidence", probability).replace("accuracy", "frequency")
+    return entry.meaning
 
 
 def estimates_table(

@@ -15,7 +15,7 @@ from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY, Unread, glance_table
 from calcli.report.decisions import decision_records, decision_table
 from calcli.report.diagram import diagram_table
-from calcli.report.estimates import ends, estimates_table, if_calibrated, of_section, tested_p
+from calcli.report.estimates import ends, estimates_table, if_calibrated, meaning, of_section, tested_p
 from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
 from calcli.report.numbers import counted, number, p_value
@@ -325,20 +325,9 @@ def _scores(result: Result) -> TextTable:
         Column(interval_head(found.values())): ends,
         Column("constant"): lambda e: number(e.parts["constant"]) if "constant" in e.parts else "",
         Column("better", "left"): lambda e: e.call.entry.better,
-        MEANING: lambda e: _meaning(e, result),
+        MEANING: lambda e: meaning(e, result.input),
     }
     return estimates_table(QUALITY, found, cells, notes)
-
-
-def _meaning(one: Estimate, result: Result) -> str:
-    entry, names = one.call.entry, result.input.class_names
-    if result.input.of_answers and entry.of_answers:
-        return entry.of_answers
-    kind, _, number = one.call.lens.rpartition("-")
-    if kind == "class" and number.isdecimal() and int(number) < len(names):
-        probability = f"probability of {names[int(number)]}"
-        return entry.meaning.replace("confidence", probability).replace("accuracy", "frequency")
-    return entry.meaning
 
 
 def _prior_odds(found: Mapping[str, Estimate], result: Result) -> list[str]:
@@ -353,7 +342,7 @@ def _errors(result: Result) -> TextTable:
     cells = {
         Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
-        MEANING: lambda e: _meaning(e, result),
+        MEANING: lambda e: meaning(e, result.input),
     }
     return estimates_table(DIAGNOSIS, found, cells, error_notes(found.values(), ERRORS))
 

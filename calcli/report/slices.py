@@ -148,17 +148,22 @@ def _table(whole: Result, parts: Sequence[Result], column: str, name: str, detai
         rows.append((value, f"{part.input.rows:,}", *cells))
     heads = (Column(column, "left"), Column("rows"), *map(Column, metrics))
     title = f"Slices by {column}" + (f" of {name}" if name else "")
-    return TextTable(title, heads, tuple(rows), tuple(_notes(whole, parts, metrics, len(shown))))
+    return TextTable(title, heads, tuple(rows), tuple(_notes(whole, parts, metrics, shown)))
 
 
-def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str], shown: int) -> list[str]:
+def _notes(
+    whole: Result, parts: Sequence[Result], metrics: Iterable[str], shown: Sequence[Result]
+) -> list[str]:
     notes = []
     name = ranked_by(whole) or ""
     if shown and len(parts) > MANY:
         beyond = sum(p <= SIGNIFICANT for _, p in _judged(whole, parts))
         notes.append(f"{beyond} of {len(parts)} slices are worse by {name} than chance would make them.")
-    if shown < len(parts):
-        notes.append(f"{counted(len(parts) - shown, 'slice')} not shown here; --details shows all.")
+    seen = {id(part) for part in shown}
+    if hidden := [part for part in parts if id(part) not in seen]:
+        few = sum(not is_compared(part) for part in hidden)
+        why = f", {few} of them with fewer than {ENOUGH_ROWS} rows and not compared" if few else ""
+        notes.append(f"{counted(len(hidden), 'slice')} not shown here{why}; --details shows all.")
     for worst, p in _worst(whole, parts).values():
         if p > SIGNIFICANT:
             notes.append(f"No slice is worse by {name} than chance would make one of so many.")
@@ -169,7 +174,7 @@ def _notes(whole: Result, parts: Sequence[Result], metrics: Iterable[str], shown
         notes.append(f"The worst by {name} is {part}: {value}, {everywhere} on all rows.")
         if worst.metrics[name].if_calibrated:
             notes.append(EXCESS)
-    if not all(map(is_compared, parts)):
+    if not all(map(is_compared, shown)):
         notes.append(f"{FEW.strip()} not compared with others; {ENOUGH_ROWS} rows would be enough.")
     notes += half_width(whole.metrics.values())
     if any(whole.metrics[metric].call.entry.family.beside_null for metric in metrics):

@@ -66,6 +66,18 @@ def test_values_without_ink_are_seen():
     assert any(note.startswith("The worst by accuracy is city=") for note in table.notes)
 
 
+def test_of_many_slices_it_is_said_how_many_were_not_compared():
+    days = np.repeat([f"day {n}" for n in range(30)], [20] * 10 + [120] * 20)
+    predictions = from_arrays(np.full((2600, 2), [0.2, 0.8]), np.arange(2600) % 5 > 0, columns={"day": days})
+    report = evaluate(predictions, by=["day"], draws=0, metrics=["accuracy"])
+    notes = next(table for table in report.tables() if table.title == "Slices by day").notes
+    hidden = (
+        "30 slices not shown here, 10 of them with fewer than 100 rows and not compared; --details shows all."
+    )
+    assert hidden in notes
+    assert not any(note.startswith("*") for note in notes)
+
+
 def test_metrics_that_were_asked_for_are_shown(sliced):
     table = of_title(sliced(metrics=("ks", "brier")), "Slices by country")
     assert [column.head for column in table.columns[2:]] == ["ks", "brier"]
