@@ -57,8 +57,8 @@ def read_table(result: Result) -> TextTable:
         rows.append(("exact", f"{counted(read.ones, 'row')} with a confidence of 1"))
     else:
         worst = f"{read.worst_row_sum:.7g}"
-        divided = "" if worst == "1" else "; each row is divided by its sum"
-        rows.append(("row sums", f"the farthest from 1 is {worst}{divided}"))
+        far = f"the farthest from 1 is {worst}; each row is divided by its sum"
+        rows.append(("row sums", "1 in all rows" if worst == "1" else far))
         rows.append(("exact", f"{read.zeros:,} probabilities of 0, {counted(read.ones, 'row')} with a 1"))
     if not read.of_answers:
         rows.append(("ties", f"{counted(read.tied_rows, 'row')} with more than one most probable class"))

@@ -9,7 +9,7 @@ from calcli.core.comparing.policy import Rule
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.declaring import declared
 from calcli.core.language.expressions import MetricExpression, parse_metrics
-from calcli.core.language.figures import FIGURES
+from calcli.core.language.figures import FIGURES, USUAL
 from calcli.core.language.settings import Settings
 
 OF_RECALIBRATIONS = ("recalibrator", "folds", "fold_column", "retrain")
@@ -53,6 +53,14 @@ def idle_options(
     if settings.decision_column is not None and not any("expected_cost" in call.entry.name for call in calls):
         idle.append("--decision-column changes nothing: no metric asked for is expected_cost")
     return idle if companions is None else idle + _untrained(settings, companions, calls)
+
+
+def idle_lens(lens: str, figures: Sequence[str]) -> list[str]:
+    """Return a sentence for a lens that none of the figures asked for looks through."""
+    kinds = [FIGURES[name] for name in figures]
+    if lens == USUAL or not kinds or any(kind.one_score or kind.bins == "vectors" for kind in kinds):
+        return []
+    return [f"--lens {lens} changes nothing: no figure asked for looks through it"]
 
 
 def _whole(call: MetricExpression) -> MetricExpression:

@@ -463,3 +463,10 @@ def test_sums_of_nothing_have_axes_without_a_warning(run, tmp_path, recwarn):
     done = run("plot", tmp_path / "t.csv", "-o", tmp_path, "--figure", "ks", "--lens", "class-1", "-q")
     assert done == (0, f"{tmp_path}/ks.png\n", "")
     assert not recwarn.list
+
+
+def test_a_lens_that_no_figure_looks_through_is_told(run, two_classes, tmp_path):
+    calls = ("plot", two_classes[0], "--lens", "top-1", "-o", tmp_path)
+    told = "--lens top-1 changes nothing: no figure asked for looks through it"
+    assert told in run(*calls, "--figure", "risk").err
+    assert told not in run(*calls, "--figure", "risk", "--figure", "ks").err

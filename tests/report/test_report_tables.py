@@ -36,7 +36,7 @@ def test_what_was_read(impossible):
     assert read["absent"] == ("eel",)
     assert read["scores"] == ("probs: all values lie in [0, 1]",)
     assert read["type"] == ("float64, computed in float64",)
-    assert read["row sums"] == ("the farthest from 1 is 1",)
+    assert read["row sums"] == ("1 in all rows",)
     assert read["exact"] == ("6 probabilities of 0, 2 rows with a 1",)
     assert read["ties"] == ("1 row with more than one most probable class",)
 
