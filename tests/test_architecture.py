@@ -152,7 +152,7 @@ def test_arrays_need_nothing_of_what_tables_need(what):
     command = [*what, "sample_data/digits_network_test.npy", "--format", "json"]
     loaded = loaded_after(f"from calcli.cli.main import status_of\nassert status_of({command}) == 0")
     assert "numpy" in loaded
-    assert not loaded & {"pandas", "pyarrow", "matplotlib", "rich"}
+    assert not loaded & {"pandas", "pyarrow", "matplotlib", "rich", "pydantic"}
 
 
 def test_users_are_sent_to_no_other_package():

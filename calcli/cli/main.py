@@ -15,6 +15,7 @@ import typer
 
 from calcli.cli.help import GroupedHelp
 from calcli.cli.output import open_streams, remark, silence
+from calcli.cli.values import PlainGroup
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
@@ -44,6 +45,7 @@ def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with some of its subcommands; the modules of no others are loaded."""
     app = typer.Typer(
         name="calcli",
+        cls=PlainGroup,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},

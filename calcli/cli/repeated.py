@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from typer.core import TyperCommand
-
 from calcli.cli.output import remark
+from calcli.cli.values import PlainCommand
 
 LIST = "LIST"  # the metavar of options that take names or numbers separated by commas
 
 
-class Repeatable(TyperCommand):
+class Repeatable(PlainCommand):
     """A command whose lists add up when repeated; of any other option given twice it says which counts."""
 
     def make_parser(self, ctx: Any) -> Any:
