@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -47,6 +49,11 @@ class KeptPlace(Place):
     def row(self, index: int) -> str:
         """Name a row by where it is stored."""
         return self.whole.row(self.rows[index] if self.rows else index)  # a file may have none
+
+
+def in_command(name: str) -> str:
+    """Return a data set as it stands in a command to be run; of several files `FILES`, as they were given."""
+    return "FILES" if re.search(r" and \d+ more$", name) else shlex.quote(name)
 
 
 def type_in_words(dtype: np.dtype[Any]) -> str:

@@ -345,3 +345,12 @@ def test_threads_of_the_csv_parser_hold_nothing_of_python(data, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     refused("-", "standard input: ")
     assert parsed
+
+
+def test_a_command_for_the_parts_of_a_folder_names_no_file(tmp_path):
+    for name in "ab":
+        part = tmp_path / f"class={name}"
+        part.mkdir()
+        (part / "0.csv").write_text(f"label,prob_0,prob_1\n{int(name == 'a')},0.3,0.7\n")
+    with pytest.raises(InputError, match="calcli evaluate FILES --label-column label; "):
+        read(tmp_path)

@@ -18,7 +18,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.labels import Labels, is_missing
 from calcli.io.layouts.names import ALONE, PREFIXED, STEMS
-from calcli.io.messages import Place, listed
+from calcli.io.messages import Place, in_command, listed
 from calcli.io.options import ReadOptions
 
 CONFIDENCE = re.compile(
@@ -152,7 +152,7 @@ def confidence_hint(columns: Mapping[str, str], name: str, *, or_classes: bool =
     """
     if not (found := _named(CONFIDENCE, columns, NUMBERS)):
         return ""
-    command, column = f"calcli evaluate {shlex.quote(name)}", shlex.quote(found[0])
+    command, column = f"calcli evaluate {in_command(name)}", shlex.quote(found[0])
     said = f"; if a column tells which answers are right, {command} --confidence {column} --correct COLUMN"
     if or_classes:
         said += (

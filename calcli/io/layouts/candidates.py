@@ -16,7 +16,7 @@ from calcli.io.layouts import ALONE, COLUMNS, LAYOUTS, LISTS, Layout
 from calcli.io.layouts import names as known
 from calcli.io.layouts.names import GUESSES, ITSELF, NO_SCORES, PREFIXED, STEMS, SUFFIXED, plain
 from calcli.io.layouts.unpacking import Unpacked
-from calcli.io.messages import listed
+from calcli.io.messages import in_command, listed
 from calcli.io.options import ReadOptions
 
 Holds = Literal["float", "integer", "text", "list", "other"]
@@ -110,7 +110,7 @@ class Guess:
 
 def command(name: str, *options: str) -> str:
     """Return a command line that reads a file with some options."""
-    return f"calcli evaluate {shlex.quote(name)} {' '.join(options)}"
+    return f"calcli evaluate {in_command(name)} {' '.join(options)}"
 
 
 def choose(columns: Columns) -> tuple[Guess | None, list[tuple[str, str]]]:
