@@ -36,7 +36,7 @@ PROVEN = ("better", "worse", "different")
 VERDICTS = {
     "equivalent": "equivalent: the whole interval lies within the margin.",
     "different": "different: proven to differ, in a metric of which neither high nor low values are better.",
-    "untested": "untested: the change is undefined, or swaps cannot be had, as of some states and of pools.",
+    "untested": "untested: the change is undefined, or swaps cannot be had, as of some states, or are slow.",
 }
 
 

@@ -192,7 +192,9 @@ def compare(
     margins = {str(parse_metric(name, settings.defaults)): x for name, x in (plan.margins or {}).items()}
     found = []
     for part, members in parts:
-        contest = Contest(members, settings, plan.paired, watch if part is None else None)
+        contest = Contest(
+            members, settings, plan.paired, watch if part is None else None, None, len(parts), ranked_by
+        )
         found.append(_compared(contest, part, ranked_by, margins))
     return [found[0], *_corrected(found[1:], settings.level)]
 

@@ -45,6 +45,10 @@ class Contest:
         Called with the number of rows measured, of one system after the other.
     judged
         Number of a system that gets intervals and tests of its own.
+    slices
+        On how many of them systems are compared, each in a contest.
+    ranked_by
+        The metric on which the best is compared with all others as well.
 
     Attributes
     ----------
@@ -61,6 +65,8 @@ class Contest:
         paired: bool = True,
         watch: Watch | None = None,
         judged: int | None = None,
+        slices: int = 1,
+        ranked_by: MetricExpression | None = None,
     ) -> None:
         self.settings = settings
         self.calls = parse_metrics(settings.metrics, settings.defaults)
@@ -69,6 +75,7 @@ class Contest:
         self._systems: list[System] = []
         self._samples: dict[int, Measurements] = {}
         self._judged = judged
+        self._slices, self._ranked_by = slices, str(ranked_by)
         predictions = self._with_clusters(predictions)
         units = [
             Units.of(one.n_rows, one.column_if(settings.cluster)) for one in predictions if settings.draws
@@ -103,7 +110,9 @@ class Contest:
             return self._of_samples.evidence(call, baseline, candidate)
         first, second = self._systems[baseline], self._systems[candidate]
         recompute = partial(self._recomputed, baseline, candidate)
-        match = Match(first, second, self.settings, self._paired, recompute)
+        rivals = len(self._systems) - 1
+        tests = self._slices * (2 * rivals - 1 if str(call) == self._ranked_by else rivals)
+        match = Match(first, second, self.settings, self._paired, tests, recompute)
         return FAMILIES[call.entry.family].evidence(call, match)
 
     def variance(self, call: MetricExpression, system: int) -> float:
@@ -166,13 +175,15 @@ class Contest:
     def _held(self) -> list[Predictions]:
         return in_memory([system.predictions for system in self._systems])
 
-    def _recomputed(self, baseline: int, candidate: int, call: MetricExpression) -> Swapped | None:
+    def _recomputed(
+        self, baseline: int, candidate: int, call: MetricExpression, draws: int
+    ) -> Swapped | None:
         if not is_repeatable(call):
             return None
         systems = self._held[baseline], self._held[candidate]
         units = self._systems[baseline].units, self._systems[candidate].units
         rng = generator(self.settings.seed, Stream.SWAPS)
-        return recomputed_differences(systems, units, call, self.settings, rng, self._paired)
+        return recomputed_differences(systems, units, call, self.settings, draws, rng, self._paired)
 
 
 def _dealt(units: Sequence[Units], number: int, sums: int) -> Units:

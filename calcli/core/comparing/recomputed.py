@@ -17,11 +17,9 @@ from calcli.core.data.arrays import Positions
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import gathered
 from calcli.core.data.units import Units
-from calcli.core.estimators.multiple import SHARPNESS
 from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.families import RECALIBRATION
 from calcli.core.language.settings import Settings
 
 
@@ -39,6 +37,7 @@ def recomputed_differences(
     units: tuple[Units, Units],
     call: MetricExpression,
     settings: Settings,
+    draws: int,
     rng: np.random.Generator,
     paired: bool = True,
 ) -> Swapped:
@@ -53,8 +52,9 @@ def recomputed_differences(
     call
         Any metric.
     settings
-        What it needs, and how many permutations (`draws`); there are fewer where they cost too much, of many
-        rows or where calibrators are fitted.
+        What it needs.
+    draws
+        How many permutations; there are fewer of very many rows.
     rng
         Source of randomness.
     paired
@@ -78,10 +78,7 @@ def recomputed_differences(
         )
         return evaluate(part, plain).estimates[str(call)].value
 
-    most = VISITS // table.size
-    if call.entry.family == RECALIBRATION:  # each time calibrators are fitted
-        most = settings.draws // SHARPNESS
-    draws = min(settings.draws, max(FEWEST_DRAWS, most))
+    draws = min(draws, max(FEWEST_DRAWS, VISITS // table.size))
     return swapped_rows(value, units, draws, rng, paired)
 
 

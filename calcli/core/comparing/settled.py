@@ -10,8 +10,7 @@ from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.calibrators.methods import make
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
-from calcli.core.language.expressions import MethodExpression, MetricExpression, nested_method, parse_metric
-from calcli.core.language.methods import METHODS
+from calcli.core.language.expressions import MethodExpression, MetricExpression, parse_metric
 from calcli.core.language.settings import Settings
 
 CHOSEN = "penalties"  # how arguments end of which one value is chosen, and is the parameter of that name
@@ -19,7 +18,7 @@ CHOSEN = "penalties"  # how arguments end of which one value is chosen, and is t
 
 def is_repeatable(call: MetricExpression) -> bool:
     """Tell whether a metric can be computed hundreds of times; a pool fits all its members many times."""
-    method = _method(call)
+    method = call.fitted
     if method is None:
         return True
     wrapped = method.chain[1:]
@@ -40,7 +39,7 @@ def settled(call: MetricExpression, pooled: Predictions, settings: Settings) -> 
     settings
         What metrics take from them where they say nothing.
     """
-    method = _method(call)
+    method = call.fitted
     if method is None or not (names := _choices(method)):
         return call
     rows = rows_of(pooled)
@@ -55,12 +54,6 @@ def settled(call: MetricExpression, pooled: Predictions, settings: Settings) -> 
     chosen = replace(method, arguments={**method.arguments, **found})
     asked = [part for part in call.asked.split(":") if not part.startswith("recalibrator=")]
     return parse_metric(":".join([*asked, f"recalibrator={chosen.nested}"]), settings.defaults)
-
-
-def _method(call: MetricExpression) -> MethodExpression | None:
-    """Return what recalibrates, if it is a method."""
-    name = str(call.arguments.get("recalibrator", ""))
-    return nested_method(name) if name.partition("/")[0] in METHODS else None
 
 
 def _choices(method: MethodExpression) -> list[str]:

@@ -13,6 +13,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.confidence import ConfidenceShare
 from calcli.core.estimators.consistency import Null, binned_nulls, ks_null
+from calcli.core.estimators.effort import CLASS, GRID
 from calcli.core.estimators.kernels import (
     KernelDistance,
     median_kernel,
@@ -44,10 +45,11 @@ from calcli.core.problems.vectors import VectorProblem
 
 @dataclass(frozen=True)
 class Smoothed:
-    """An estimator without bins: two functions of a one-dimensional problem."""
+    """An estimator without bins: two functions of a one-dimensional problem, and what a value costs."""
 
     value: Callable[[Problem], float]
     null: Callable[[Problem, int, np.random.Generator], Null]
+    effort: int = GRID
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ ESTIMATORS: dict[str, Callable[..., OneDimensional | OfVectors]] = {  # those of
     "ks": KolmogorovSmirnov,
     "smooth_ece": partial(Smoothed, smooth_ece, smooth_ece_null),
     "kde_ece": lambda norm: Smoothed(partial(kde_ece, norm=norm), partial(kde_ece_null, norm=norm)),
-    "mmce": partial(Smoothed, mmce, mmce_null),
+    "mmce": partial(Smoothed, mmce, mmce_null, CLASS),
     "over_confidence": ConfidenceShare,
     "under_confidence": ConfidenceShare,
     "expected_miscalibration": VectorMiscalibration,

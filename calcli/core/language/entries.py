@@ -245,6 +245,9 @@ class Method(Entry):
     count
         Returns the number of parameters from the number of classes and the arguments; None where the data
         decide it, or a penalty.
+    effort
+        What five fits cost for each score, in looks at it; see `calcli.core.estimators.effort`. A wrapper's
+        multiplies that of what it is around.
     quick
         Whether `auto` tries it unasked.
     misses
@@ -259,6 +262,7 @@ class Method(Entry):
     parameters: str
     keeps: str
     count: Callable[[int, Mapping[str, Any]], int | None] | None = None
+    effort: int = 2
     quick: bool = False
     misses: str = ""
 

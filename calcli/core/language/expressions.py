@@ -7,6 +7,7 @@ score in an argument from its own arguments, as in `reduced:calibrator=histogram
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from calcli.core.language.calibrationerrors import REGION
 from calcli.core.language.entries import Argument, Entry, Method, Metric, written
 from calcli.core.language.errors import UsageError
-from calcli.core.language.methods import JOINED, METHODS
+from calcli.core.language.methods import ERRORS, JOINED, METHODS
 from calcli.core.language.metrics import AS_SCORE, L1, METRICS
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
@@ -116,6 +117,12 @@ class MetricExpression(Expression[Metric]):
         return {key: value for key, value in self.arguments.items() if key not in unused}
 
     @property
+    def fitted(self) -> MethodExpression | None:
+        """The method that recalibrates, where one is fitted."""
+        name = str(self.arguments.get("recalibrator", ""))
+        return nested_method(name) if name.partition("/")[0] in METHODS else None
+
+    @property
     def score(self) -> str:
         """The score that it measures a part of, or what recalibration does to."""
         return self.arguments["score"]
@@ -139,6 +146,9 @@ class MetricExpression(Expression[Metric]):
         return self.entry.statistics if score is None else (*self.entry.statistics, str(score))
 
 
+COSTLY = {"brier": 4, **dict.fromkeys(ERRORS, 60)}  # times the effort of a fit by log-loss
+
+
 class MethodExpression(Expression[Method]):
     """A method with all its arguments."""
 
@@ -151,9 +161,18 @@ class MethodExpression(Expression[Method]):
     def parameters(self, classes: int) -> int | None:
         """Return how many numbers are learned for so many classes; None if there is no fixed number."""
         each = self.entry.count and self.entry.count(classes, self.arguments)
+        return each and each * self._maps(classes)
+
+    def _maps(self, classes: int) -> int:
         lens, ranks = self.arguments.get("lens"), self.arguments.get("ranks")
-        maps = (ranks or classes) if lens in (CLASS_WISE, TOP_WISE) and classes > 2 else 1
-        return each and each * maps
+        return (ranks or classes) if lens in (CLASS_WISE, TOP_WISE) and classes > 2 else 1
+
+    def effort(self, rows: int, classes: int) -> int:
+        """Return what five fits to so many rows cost, in looks at a score."""
+        learner = self.chain[-1]
+        scores = rows * (learner._maps(classes) if learner.entry.family == "one score" else classes)
+        each = math.prod(one.entry.effort for one in self.chain)
+        return scores * each * COSTLY.get(learner.arguments.get("score", ""), 1)
 
     def within(self, wrapper: str, **arguments: Any) -> MethodExpression:
         """Return a wrapper around the method."""

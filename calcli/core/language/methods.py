@@ -39,7 +39,7 @@ def _softmax() -> list[Method]:
     return [
         Method(
             name="temperature", title="Temperature scaling",
-            where="temperature:Temperature", family="softmax", quick=True,
+            where="temperature:Temperature", family="softmax", effort=1, quick=True,
             learns="softmax(log q / T), T > 0",
             parameters="1", keeps=ORDER, source=guo,
             arguments=SCORE,
@@ -48,14 +48,14 @@ def _softmax() -> list[Method]:
         ),
         Method(
             name="temperature-mix", title="Temperature scaling with a share for every class",
-            where="temperature:TemperatureMix", family="softmax", quick=True,
+            where="temperature:TemperatureMix", family="softmax", effort=1, quick=True,
             learns="n / (n + 1) softmax(log q / T) + 1 / (n + 1) / K",
             parameters="1", keeps=ORDER, source="Berta et al. 2025",
             count=lambda k, s: 1,
         ),
         Method(
             name="bent-temperature", title="Bent temperature scaling",
-            where="structured:BentTemperature", family="softmax", quick=True,
+            where="structured:BentTemperature", family="softmax", effort=6, quick=True,
             learns="softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01)), p by temperature scaling",
             parameters="4", keeps=f"{ORDER} while the map rises, else a note says so", source="calcli",
             count=lambda k, s: 4,
@@ -88,7 +88,7 @@ def _softmax() -> list[Method]:
         ),
         Method(
             name="bent-dp", title="Bent DP affine",
-            where="structured:BentDP", family="softmax", quick=True,
+            where="structured:BentDP", family="softmax", effort=7, quick=True,
             learns="softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map",
             parameters="K + 3", keeps=NOTHING, source="calcli",
             needs_classes=OF_SCORES,
@@ -96,7 +96,7 @@ def _softmax() -> list[Method]:
         ),
         Method(
             name="vector", title="Vector scaling",
-            where="softmax:VectorScaling", family="softmax",
+            where="softmax:VectorScaling", family="softmax", effort=10,
             learns="softmax(w * log q + b)",
             parameters="2K - 1", keeps=NOTHING, source=guo,
             arguments={**INPUT, **SCORE},
@@ -136,14 +136,14 @@ def _matrices() -> list[Method]:
     return [
         Method(
             name="svs", title="Structured vector scaling",
-            where="structured:SVS", family="softmax",
+            where="structured:SVS", family="softmax", effort=5,
             learns="softmax(x + v * x + b), x = ln q by temperature-mix, v and b penalized",
             parameters="2K, penalized", keeps=NOTHING, source="Berta et al. 2025",
             needs_classes=OF_SCORES,
         ),
         Method(
             name="sms", title="Structured matrix scaling",
-            where="structured:SMS", family="softmax",
+            where="structured:SMS", family="softmax", effort=9,
             learns="softmax(x + V x + b), x = ln q by temperature-mix, V and b penalized",
             parameters="K(K + 1), penalized", keeps=NOTHING, source="Berta et al. 2025",
             needs_classes=OF_SCORES,
@@ -152,7 +152,7 @@ def _matrices() -> list[Method]:
         ),
         Method(
             name="structured", title="Structured scaling",
-            where="structured:StructuredScaling", family="softmax",
+            where="structured:StructuredScaling", family="softmax", effort=22,
             learns="softmax(M x + sum_j (c_j + u_j) f_j + b): slopes for all, small ones for each class",
             parameters="K(K + 3), penalized", keeps=NOTHING, source="calcli, after Berta et al. 2025",
             needs_classes=OF_SCORES,
@@ -161,7 +161,7 @@ def _matrices() -> list[Method]:
         ),
         Method(
             name="matrix-odir", title="Matrix scaling with ODIR",
-            where="odir:MatrixODIR", family="softmax",
+            where="odir:MatrixODIR", family="softmax", effort=10,
             learns="softmax(W log q + b), off-diagonal entries and intercepts penalized",
             parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
             arguments=odir,
@@ -170,7 +170,7 @@ def _matrices() -> list[Method]:
         ),
         Method(
             name="dirichlet", title="Dirichlet calibration",
-            where="odir:Dirichlet", family="softmax",
+            where="odir:Dirichlet", family="softmax", effort=20,
             learns="as matrix-odir, the penalties chosen by cross-validation",
             parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
             arguments={**INPUT, **penalties, "folds": Argument(3, least=2), "seed": Argument(0, least=0)},
@@ -179,7 +179,7 @@ def _matrices() -> list[Method]:
         ),
         Method(
             name="matrix", title="Matrix scaling",
-            where="softmax:MatrixScaling", family="softmax",
+            where="softmax:MatrixScaling", family="softmax", effort=40,
             learns="softmax(W log q + b)",
             parameters="K(K + 1)", keeps=NOTHING, source=guo,
             arguments={**INPUT, **SCORE},
@@ -194,7 +194,7 @@ def _one_score() -> list[Method]:
     return [
         Method(
             name="platt", title="Platt scaling",
-            where="logistic:Platt", family="one score",
+            where="logistic:Platt", family="one score", effort=14,
             learns="sigmoid(slope * log-odds + intercept)",
             parameters="2 a class", keeps=ROWS, source="Platt 1999",
             arguments={
@@ -208,7 +208,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="quadratic", title="Quadratic scaling",
-            where="quadratic:Quadratic", family="one score", quick=True,
+            where="quadratic:Quadratic", family="one score", effort=40, quick=True,
             learns="sigmoid(w2 * log-odds^2 + w1 * log-odds + c)",
             parameters="3 a class", keeps=NOTHING, source="Berta et al. 2025",
             arguments={**LENS, **SCORE_OF_ONE},
@@ -216,7 +216,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="beta", title="Beta calibration",
-            where="logistic:Beta", family="one score", quick=True,
+            where="logistic:Beta", family="one score", effort=40, quick=True,
             learns="sigmoid(a ln s - b ln(1 - s) + c), a and b not negative",
             parameters="3 a class", keeps=ROWS, source="Kull et al. 2017",
             arguments={
@@ -230,7 +230,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="spline", title="Spline calibration",
-            where="spline:Spline", family="one score",
+            where="spline:Spline", family="one score", effort=4,
             learns="s plus the slope of a cubic spline through the cumulative outcome - s",
             parameters="6 knots", keeps=f"{PREDICTED} of three or more", source="Gupta et al. 2021",
             arguments={
@@ -248,7 +248,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="scaling-binning", title="Scaling-binning",
-            where="histogram:ScalingBinning", family="one score",
+            where="histogram:ScalingBinning", family="one score", effort=22,
             learns="Platt scaling, then the mean of each equal-mass bin",
             parameters="2 a class, 15 values", keeps=ROWS_OR_TIES, source="Kumar et al. 2019",
             arguments={**LENS, **BINS},
@@ -269,21 +269,21 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="bbq", title="Bayesian binning into quantiles",
-            where="bbq:BBQ", family="one score",
+            where="bbq:BBQ", family="one score", effort=150,
             learns="the mean of histograms of many numbers of bins, weighted by their evidence",
             parameters="decided by the data", keeps=NOTHING, source="Naeini et al. 2015",
             arguments=LENS,
         ),
         Method(
             name="centered-isotonic", title="Centered isotonic regression",
-            where="isotonic:CenteredIsotonic", family="one score",
+            where="isotonic:CenteredIsotonic", family="one score", effort=4,
             learns="straight lines between the blocks of isotonic regression, each at its mean score",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Oron & Flournoy 2017",
             arguments={**LENS, **SMOOTHING},
         ),
         Method(
             name="venn-abers", title="Inductive Venn-Abers",
-            where="vennabers:VennAbers", family="one score",
+            where="vennabers:VennAbers", family="one score", effort=40,
             learns="p1 / (1 - p0 + p1), isotonic fits with the row itself as a miss and as a hit",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Vovk et al. 2015",
             arguments=LENS,
@@ -338,7 +338,7 @@ def _wrappers() -> list[Method]:
         ),
         Method(
             name="reduced", title="A calibrator of the confidence",
-            where="reduced:Reduced", family="wrapper",
+            where="reduced:Reduced", family="wrapper", effort=1,
             learns="a calibrator of two classes, the predicted class is wrong or right",
             parameters="as many as of two classes", keeps=PREDICTED, source="Panchenko et al. 2022",
             arguments={**KEEP_TOP, **WRAPPED},
@@ -347,7 +347,7 @@ def _wrappers() -> list[Method]:
         ),
         Method(
             name="per-predicted-class", title="One calibrator for each predicted class",
-            where="wrappers:PerPredictedClass", family="wrapper",
+            where="wrappers:PerPredictedClass", family="wrapper", effort=4,
             learns="a calibrator on the rows of each predicted class",
             parameters="as many for each predicted class", keeps=NOTHING, source="Panchenko et al. 2022",
             arguments={"min_rows": Argument(100, least=1), **WRAPPED},
@@ -356,7 +356,7 @@ def _wrappers() -> list[Method]:
         ),
         Method(
             name="preserve-top1", title="The predicted class preserved",
-            where="wrappers:PreserveTop1", family="wrapper",
+            where="wrappers:PreserveTop1", family="wrapper", effort=1,
             learns="the nearest distribution that keeps the predicted class",
             parameters="none of its own", keeps=PREDICTED,
             arguments=WRAPPED,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,7 @@ def swaps_of(seed: int, units: int):
 
 def found_and_looped(systems, metric, value, units):
     held = in_memory(systems), (units, units)
-    found = recomputed_differences(*held, parse_metric(metric), SETTINGS, np.random.default_rng(1))
+    found = recomputed_differences(*held, parse_metric(metric), SETTINGS, 6, np.random.default_rng(1))
     first, second = (system.scores.array for system in systems)
     looped = []
     for kept in [*swaps_of(1, units.number), np.ones(units.number, bool)]:
@@ -69,7 +67,7 @@ def test_logits_and_probabilities_can_change_sides(predict):
     probs = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     systems = [predict(logits, labels, "logits"), predict(probs, labels)]
     held = in_memory(systems), (Units.of(40),) * 2
-    found = recomputed_differences(*held, parse_metric("smooth_ece"), SETTINGS, np.random.default_rng(4))
+    found = recomputed_differences(*held, parse_metric("smooth_ece"), SETTINGS, 6, np.random.default_rng(4))
     assert [*found.draws, found.observed] == pytest.approx([0] * 7, abs=1e-9)
 
 
@@ -79,7 +77,7 @@ def test_unpaired_systems_keep_their_rows_and_weights(binary):
     whole, light = binary(rng.random(30), labels), binary(rng.random(20), labels[:20], rng.random(20))
     held = in_memory([whole, light]), (Units.of(30), Units.of(20))
     call = parse_metric("calibration_in_the_large")
-    found = recomputed_differences(*held, call, SETTINGS, np.random.default_rng(6), paired=False)
+    found = recomputed_differences(*held, call, SETTINGS, 6, np.random.default_rng(6), paired=False)
     gaps = [1 - system.scores.array[:, 1] for system in (whole, light)]
     assert found.observed == pytest.approx(np.average(gaps[1], weights=light.weights) - gaps[0].mean())
     assert len(found.draws) == 6
@@ -89,7 +87,6 @@ def test_permutations_without_a_value_do_not_count(binary):
     labels = np.array([0, 1])
     systems = [binary([0.2, 0.8], labels), binary([0.5, 0.5], labels)]
     held = in_memory(systems), (Units.of(2),) * 2
-    settings = replace(SETTINGS, draws=40)
     call = parse_metric("calibration_slope")  # undefined where all scores are equal
-    found = recomputed_differences(*held, call, settings, np.random.default_rng(7))
+    found = recomputed_differences(*held, call, SETTINGS, 40, np.random.default_rng(7))
     assert len(found.draws) < 40

@@ -70,4 +70,4 @@ def test_what_takes_too_long_is_not_tested_by_swaps(name, drawn):
     asked = f"unexplained:recalibrator={name}"
     assert not is_repeatable(parse_metric(asked))
     contest = Contest([drawn, drawn], Settings(metrics=("log_loss",), draws=9))
-    assert contest._recomputed(0, 1, parse_metric(asked)) is None
+    assert contest._recomputed(0, 1, parse_metric(asked), 9) is None

@@ -13,6 +13,7 @@ import numpy as np
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
+from calcli.core.estimators.effort import CALL, CLASS, affordable_draws
 from calcli.core.estimators.evidence import Evidence, Permuted, Studentized, Untested
 from calcli.core.estimators.influences import Influences, Spread, carried_by
 from calcli.core.estimators.interval import Interval
@@ -112,15 +113,18 @@ class Match:
         Of the comparison.
     paired
         Whether row i is the same case in both.
+    tests
+        How many pairs of systems, on how many slices, are tested on the same metric.
     recompute
-        Swaps predictions and computes any metric again: the way that always works.
+        Swaps predictions so often, and computes any metric again: the way that always works.
     """
 
     baseline: System
     candidate: System
     settings: Settings
     paired: bool
-    recompute: Callable[[MetricExpression], Swapped | None]
+    tests: int
+    recompute: Callable[[MetricExpression, int], Swapped | None]
 
     def both(self, call: MetricExpression) -> tuple[Any, Any]:
         """Return what is kept of a metric of baseline and candidate; None where nothing is."""
@@ -145,6 +149,12 @@ class Match:
     def has_rows(self) -> bool:
         """Whether both have rows, of which metrics can be computed again."""
         return self.baseline.predictions.has_rows and self.candidate.predictions.has_rows
+
+    def affordable(self, effort: float) -> int:
+        """Return how many permutations are made, if computing the metric of one system costs so much."""
+        sizes = [math.prod(one.predictions.scores.shape) for one in (self.baseline, self.candidate)]
+        draws = self.settings.draws
+        return affordable_draws(draws, 2 * effort + sum(sizes), sum(sizes), self.tests)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -223,7 +233,14 @@ class Family(ABC):
 
     def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
         """Return differences with predictions swapped; None where they cannot be."""
-        return match.recompute(call) if match.same_classes and match.has_rows else None
+        if not (match.same_classes and match.has_rows):
+            return None
+        draws = match.affordable(self.effort(call, match))
+        return match.recompute(call, draws) if draws else None
+
+    def effort(self, call: MetricExpression, match: Match) -> float:
+        """Return what computing a metric again costs, besides looking at the scores."""
+        return CALL + CLASS * match.baseline.predictions.n_classes
 
     def variance(self, call: MetricExpression, system: System) -> float:
         """Return the variance of a metric of one system; nan where there is none."""

@@ -22,6 +22,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.rows import LOG_ODDS
 from calcli.core.estimators.cllr import find_cllr, min_cllr
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
+from calcli.core.estimators.effort import GRID
 from calcli.core.estimators.influences import Spread
 from calcli.core.estimators.permutation import Swapped, swapped_sums
 from calcli.core.estimators.rules import decomposable_rule
@@ -114,6 +115,12 @@ class DecompositionFamily(Family):
             return np.array([getattr(binned_losses(sums, rule), part) for sums in each])
 
         return swapped_sums(first, second, statistic, match.settings.draws, match.rng, match.paired)
+
+    def effort(self, call: MetricExpression, match: Match) -> float:
+        """Return what computing a part again costs, where there are kernel densities of every class."""
+        every = match.baseline.predictions.n_classes if call.lens == CLASS_WISE else 1
+        own = GRID * every if call.arguments.get("estimator") == "kernel" else 0
+        return super().effort(call, match) + own
 
 
 def _rule(call: MetricExpression, found: Pass | Measurements) -> Decomposable:

@@ -17,6 +17,7 @@ from calcli.core.estimators.errors import (
     KernelError,
     OfVectors,
     OneDimensional,
+    Smoothed,
     VectorMiscalibration,
     find_estimator,
     null_distributions,
@@ -128,7 +129,8 @@ class ErrorFamily(Family):
         first, second = match.both(call)
         if isinstance(first, Side) and isinstance(second, Side):
             sides = first.within(call.region), second.within(call.region)
-            found = permuted_differences(*sides, estimator, draws, match.rng, match.paired)
+            affordable = match.affordable(estimator.effort) if isinstance(estimator, Smoothed) else draws
+            found = permuted_differences(*sides, estimator, affordable, match.rng, match.paired)
             if found is not None:
                 return found
         if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and not call.is_class_wise:
@@ -151,7 +153,14 @@ class ErrorFamily(Family):
                 match.rng,
                 match.paired,
             )
-        return match.recompute(call)
+        return super().swapped(call, match)
+
+    def effort(self, call: MetricExpression, match: Match) -> float:
+        """Return what computing an error again costs, where it is on a grid of every class."""
+        estimator = find_estimator(call, match.settings.edges)
+        own = estimator.effort if isinstance(estimator, Smoothed) else 0
+        every = match.baseline.predictions.n_classes if call.is_class_wise else 1
+        return super().effort(call, match) + own * every
 
 
 def _swapped_deals(

@@ -1,0 +1,67 @@
+"""How many permutations are affordable: few of slow metrics, never so few that no test can be significant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calcli.core.comparing.contest import Contest
+from calcli.core.estimators.effort import BEARABLE, ENOUGH, affordable_draws
+from calcli.core.language.expressions import parse_metric
+from calcli.core.language.methods import METHODS
+from calcli.core.language.settings import Settings
+
+
+@pytest.mark.parametrize("draws", [1, 5, 999, 4000])
+@pytest.mark.parametrize("tests", [1, 3, 50])
+def test_the_work_of_all_tests_is_bounded(draws, tests):
+    for effort in np.geomspace(1, 1e12, 200):
+        found = affordable_draws(draws, effort, 600, tests)
+        assert 0 <= found <= draws
+        each = found * effort
+        assert each * tests <= ENOUGH or each * min(tests, 3) <= BEARABLE
+        assert not 0 < found < draws // 8
+
+
+def test_work_may_grow_with_the_scores():
+    few, many = (affordable_draws(999, 5e5, scores) for scores in (6000, 1_000_000))
+    assert (few, many) == (200, 999)
+
+
+@pytest.fixture
+def many_classes(predict):
+    rng = np.random.default_rng(0)
+    labels = np.arange(200) % 10
+    return [predict(rng.dirichlet(np.ones(10), 200), labels) for _ in range(2)]
+
+
+def permutations(systems, metric):
+    contest = Contest(systems, Settings(metrics=(metric,)))
+    return contest.evidence(parse_metric(metric), 0, 1).method
+
+
+def test_kernels_of_many_classes_are_computed_less_often(many_classes):
+    method = permutations(many_classes, "binned_calibration_loss:estimator=kernel")
+    assert method.startswith("paired-permutation:")
+    assert 124 <= int(method.rpartition(":")[2]) < 999
+
+
+def test_slow_fits_are_not_tested(many_classes):
+    assert permutations(many_classes, "expected_score:recalibrator=bbq") == "untested"
+    assert permutations(many_classes, "expected_score:recalibrator=quadratic") == "untested"
+
+
+def test_systems_share_what_is_affordable(many_classes):
+    found = [permutations(many_classes[:1] * n, "smooth_ece:lens=class-wise") for n in (2, 3)]
+    two, three = (int(method.rpartition(":")[2]) for method in found)
+    assert two > three == 999 // 8  # the fewest
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_a_fit_costs_more_of_more_rows_and_by_other_scores(name):
+    inner = "/calibrator=histogram" if METHODS[name].family == "wrapper" else ""
+    method = parse_metric(f"expected_score:recalibrator={name}{inner}").fitted
+    assert 0 < method.effort(100, 5) < method.effort(200, 5)
+    if "score" in METHODS[name].arguments:
+        by_brier = parse_metric(f"expected_score:recalibrator={name}/score=brier").fitted
+        assert by_brier.effort(100, 5) == 4 * method.effort(100, 5)
