@@ -125,7 +125,7 @@ def _write_table(path: Path, form: str, columns: dict[str, Any], several: bool) 
     else:
         import pandas as pd
 
-        frame = pd.DataFrame(columns).astype({name: "float32" for name in columns if _is_half(columns[name])})
+        frame = pd.DataFrame(columns).astype({name: "float64" for name in columns if _is_half(columns[name])})
         frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
 
 

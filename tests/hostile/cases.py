@@ -32,7 +32,7 @@ class Case:
     again
         The arguments of another call behind it, which has to say the same.
     alike
-        What has to be the same: "all", or "values" or those of "slices" as far as both calls tell them.
+        What has to be the same: "all", or "values", those of a "state" or "slices", as far as both tell them.
     """
 
     kind: str

@@ -122,7 +122,8 @@ def _addresses(draw: Draw, store: Store) -> Made:
     name = "".join(draw.choice(part) for part in ADDRESS).replace("HERE", str(draw.folder))
     command = draw.choice(("evaluate", "evaluate", "inspect", "plot", "compare"))
     beside = options(draw, command, place, most=1)
-    outputs = [["--html", name], ["-o", name]] if ".." not in name and "%2e" not in name else []
+    outside = ":///" in name and str(draw.folder) not in name  # the root of the disk, as asked for
+    outputs = [] if outside or ".." in name or "%2e" in name else [["--html", name], ["-o", name]]
     given = draw.choice(([], [], ["--labels", name], ["--costs", name], *outputs))
     draw.outputs += ["made", name]
     draw.outputs += [

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable
+from itertools import pairwise
 
 from tests.hostile import expressions, files, models, rows, tables
 from tests.hostile.damage import damaged
@@ -169,6 +170,7 @@ def calls(draw: Draw, store: Store) -> Made:
         words = ["explain", *words[1:]]  # what asks a pager or the shell of a person
     if "-o" in words and words[-1] == "-o":
         words = [*words, "out"]
+    draw.outputs += [name for text, name in pairwise(words) if text in ("-o", "-p") and name != "t.csv"]
     return Made(place, words[1:], words[0], as_it_is=True)
 
 

@@ -106,7 +106,7 @@ def _answer(case: Case, out: str) -> Iterator[str]:
     if (
         _value(case, "--format", "-f") != "json"
         or case.arguments[0] in ("plot", "fit")
-        or "--init" in case.arguments
+        or {"--init", "--help", "-h"} & {*case.arguments}
     ):
         return
     try:
