@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -270,13 +271,20 @@ def blocks(
     rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
     buffer = np.empty(rows * predictions.n_classes, dtype)
     labels_of = in_order(predictions.labels)
+    spare: list[tuple[Floats, Floats]] = []  # memory of blocks that are gone: pages are slow to come by
     start = 0
     for scores in predictions.scores.blocks(rows):
         stop = start + len(scores)
         where = slice(start, stop)
         if lasting:
-            scores, buffer = scores.copy(order="K"), np.empty_like(buffer)
-        yield Block(scores, where, labels_of(where), predictions, buffer)
+            held, buffer = spare.pop() if spare else (np.empty_like(scores), np.empty_like(buffer))
+            held = held if len(held) >= len(scores) else np.empty_like(scores)
+            np.copyto(held[: len(scores)], scores)
+            scores = held[: len(scores)]
+        block = Block(scores, where, labels_of(where), predictions, buffer)
+        if lasting:
+            finalize(block, spare.append, (held, buffer))
+        yield block
         start = stop
 
 
