@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,10 +81,14 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
     return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
 
 
-def distinct_texts(table: Table, name: str) -> Sequence[str]:
-    """Return the values of a column, each once, as text; none of a nested one."""
-    if holds_of(table.schema.field(name).type) in ("list", "other"):
-        return ()
-    kind = table.schema.field(name).type
-    parts = [pc.unique(batch.column(0).cast(kind)) for batch in table.batches([name])]  # not all rows at once
-    return [str(one) for one in pc.unique(pa.chunked_array(parts, kind)).to_pylist() if one is not None]
+def distinct_texts(table: Table, name: str) -> Iterator[str]:
+    """Yield the values of a column, each once, as text, while its rows are read; none of a nested one."""
+    kind, known = table.schema.field(name).type, set[str]()
+    if holds_of(kind) in ("list", "other"):
+        return
+    for batch in table.batches([name]):
+        found = dict.fromkeys(
+            str(one) for one in pc.unique(batch.column(0).cast(kind)).to_pylist() if one is not None
+        )
+        yield from (one for one in found if one not in known)
+        known |= found.keys()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from calcli.io.labels import MISSING_NAMES
 from calcli.io.layouts import LAYOUTS
 from calcli.io.layouts.names import PREDICTED, PREFIXED, SUFFIXED
 
-Values = Callable[[str], Sequence[str]]
+Values = Callable[[str], Iterable[str]]
 
 
 def labels_by_values(columns: Mapping[str, str], values: Values) -> tuple[list[str], list[str]]:
@@ -44,7 +44,7 @@ def holds_classes(holds: str, numbered: bool) -> bool:
     return holds == "text" or (numbered and holds == "integer")
 
 
-def _labels(values: Sequence[str]) -> set[str]:
+def _labels(values: Iterable[str]) -> set[str]:
     return {value for value in values if value.strip().casefold() not in MISSING_NAMES}
 
 

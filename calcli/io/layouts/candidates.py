@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Literal
@@ -56,7 +56,7 @@ class Columns:
     name: str
     holds: Mapping[str, Holds]
     label: str | None
-    values: Callable[[str], Sequence[str]]
+    values: Callable[[str], Iterable[str]]
     look: Callable[[Sequence[str]], Look]
     options: ReadOptions
     packed: Mapping[str, Unpacked]
@@ -68,8 +68,15 @@ class Columns:
 
     def labels(self) -> set[str]:
         """Return the labels there are, without those that mark a missing one."""
-        values = set() if self.label is None else set(self.values(self.label))
-        return {value for value in values if value.strip().casefold() not in MISSING_NAMES}
+        return set(self._labels())
+
+    def first_label(self) -> str | None:
+        """Return the first of them, which takes no reading of all rows; None if there are none."""
+        return next(self._labels(), None)
+
+    def _labels(self) -> Iterator[str]:
+        values = () if self.label is None else self.values(self.label)
+        return (value for value in values if value.strip().casefold() not in MISSING_NAMES)
 
     def floats(self) -> list[str]:
         """Return the columns of numbers with fractions."""
@@ -226,7 +233,9 @@ def _by_class_names(columns: Columns) -> Guess | None:
     if options.classes is not None:
         return None
     floats = columns.floats()
-    values = columns.labels() if floats else set()
+    if not floats or (len(floats) == 1 and columns.first_label() not in columns.holds):
+        return None
+    values = columns.labels()
     unknown = sorted(values - set(columns.holds))
     if unknown and len(values & set(floats)) > 1:
         raise InputError(

@@ -6,7 +6,7 @@ import fnmatch
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from calcli.core.data.predictions import Kind
@@ -63,7 +63,7 @@ class Roles:
 
 def find_roles(
     columns: Mapping[str, Holds],
-    values: Callable[[str], Sequence[str]],
+    values: Callable[[str], Iterable[str]],
     options: ReadOptions,
     name: str,
     *,
@@ -141,7 +141,7 @@ def _label_column(
     options: ReadOptions,
     name: str,
     look: Callable[[Sequence[str]], Look],
-    values: Callable[[str], Sequence[str]],
+    values: Callable[[str], Iterable[str]],
 ) -> str:
     if options.label_column is not None:
         require_column(options.label_column, columns, name, "--label-column")
