@@ -24,7 +24,7 @@ from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.candidates import POOL, path_of
 
 LEAST_SHARE = 0.01  # members of a pool below this weight are left out
-DIGITS = 4  # of the weights of a pool
+DIGITS = 2  # of the weights of a pool: held-out predictions tell no more
 
 MetricValues = dict[str, float]
 
