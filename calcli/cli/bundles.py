@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
+from calcli.cli.places import refuse_clashes
+
 
 def _under(heading: str, option: Any) -> Any:
     """Return an option that help shows below a heading."""
@@ -41,6 +43,7 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_options(**values: Any) -> None:
+        refuse_clashes(command.__name__, values)
         gathered = {
             name: bundle(**{one.name: values.pop(one.name) for one in fields(bundle)})
             for name, bundle in bundles.items()

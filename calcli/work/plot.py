@@ -51,8 +51,6 @@ TOLD = 8  # files of which it is said how they were read; of more, of the first
 def _refuse_places(output: str | None, html: str | None) -> None:
     """Refuse a page in the place of a folder, or in a folder that is not there, before anything is drawn."""
     refuse_folders(html)
-    if output and html and Path(output) == Path(html):
-        raise UsageError(f"-o and --html are both {html}; expected a folder, and a file")
     if not (output and html and Path(output) in Path(html).parents):
         refuse_nowhere(html)
 

@@ -346,9 +346,10 @@ def test_slices_of_metrics_with_the_usual_argument_where_another_is_assumed(run,
 
 
 def test_a_file_is_no_folder(run, preds):
-    done = run("plot", preds, "-o", preds)
+    (file := preds.with_name("file")).touch()
+    done = run("plot", preds, "-o", file)
     assert done.status == 2
-    assert f"{preds} cannot be written as a folder" in done.err
+    assert f"{file} cannot be written as a folder" in done.err
 
 
 def test_what_was_there_stays_if_a_figure_fails(run, preds, tmp_path):

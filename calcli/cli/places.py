@@ -1,0 +1,64 @@
+"""Places that a call writes to: no two of them are one, and none is that of a file it reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from calcli.core.language.errors import UsageError
+
+OUTPUTS = {
+    "output": "-o",
+    "html": "--html",
+    "save_state": "--save-state",
+    "cross_validated": "--cross-validated",
+}
+IN_PLACE = ("apply", "file"), ("merge", "files")  # what new scores, or the state of the whole, may replace
+
+
+def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
+    """Refuse a call that would write two things to one place, or over a file that it reads.
+
+    Parameters
+    ----------
+    command
+        Its name.
+    values
+        Of all its parameters.
+
+    Raises
+    ------
+    UsageError
+        If it would.
+    """
+    written: dict[str, str] = {}
+    for option, place in _outputs(command, values):
+        where = os.path.realpath(place)
+        if where in written:
+            raise UsageError(f"{written[where]} and {option} are both {place}; expected two places")
+        written[where] = option
+    for name in values.keys() - OUTPUTS.keys() if written else ():
+        given = [] if (command, name) in IN_PLACE else values[name]
+        texts = [text for text in (given if isinstance(given, list) else [given]) if isinstance(text, str)]
+        for text in filter(os.path.isfile, texts):
+            if (where := os.path.realpath(text)) in written:
+                raise UsageError(
+                    f"{written[where]} would replace {text}, which is read; expected another place"
+                )
+
+
+def _outputs(command: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield options with the files and folders that they name."""
+    named = [(option, str(values.get(name) or "")) for name, option in OUTPUTS.items()]
+    if command == "simulate":
+        named.append(("--posteriors", values["posteriors"] or ""))
+    named += [("--write", text.partition("=")[2]) for text in values.get("write") or ()]
+    for option, place in named:
+        if place and place != "-" and "://" not in place and not _is_device(place):
+            yield option, place
+
+
+def _is_device(place: str) -> bool:
+    """Tell whether this is something that takes all that is sent to it."""
+    return os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place))

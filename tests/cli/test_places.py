@@ -1,0 +1,61 @@
+"""What is written replaces nothing that is read, and nothing else that is written."""
+
+from __future__ import annotations
+
+import pytest
+
+PREDS = "label,prob_a,prob_b\n" + "a,0.5,0.5\nb,0.2,0.8\n" * 10
+
+
+@pytest.fixture
+def place(run, tmp_path, monkeypatch):
+    """A folder with predictions, a link to them, a calibrator and a state of them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(PREDS)
+    (tmp_path / "l.csv").symlink_to("t.csv")
+    (tmp_path / "made").mkdir()
+    assert run("fit", "t.csv", "-m", "temperature", "-o", "cal.json").status == 0
+    assert run("evaluate", "t.csv", "--save-state", "s.calcli").status == 0
+    return tmp_path
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("evaluate t.csv --html t.csv", "--html would replace t.csv, which is read"),
+        ("evaluate t.csv --html ./l.csv", "--html would replace t.csv, which is read"),
+        ("evaluate t.csv --html made/../t.csv", "--html would replace t.csv, which is read"),
+        ("evaluate s.calcli --save-state s.calcli", "--save-state would replace s.calcli, which is read"),
+        ("apply cal.json t.csv -o cal.json", "-o would replace cal.json, which is read"),
+        ("fit t.csv -m dp -o new.json --cross-validated l.csv", "--cross-validated would replace t.csv"),
+        ("fit t.csv -m dp -o new.json --html new.json", "-o and --html are both new.json"),
+        ("fit t.csv -m dp -o new.json --cross-validated ./new.json", "-o and --cross-validated are both"),
+        ("check t.csv --write json=new --write markdown=new", "--write and --write are both new"),
+        ("compare t.csv t.csv --html t.csv", "--html would replace t.csv, which is read"),
+        ("simulate cal -o new.csv --posteriors ./new.csv", "-o and --posteriors are both ./new.csv"),
+        ("plot t.csv -o new --html new", "-o and --html are both new"),
+    ],
+)
+def test_a_clash_is_refused_and_nothing_is_touched(run, place, call, told):
+    before = contents(place)
+    done = run(*call.split())
+    assert (done.status, done.out) == (2, "")
+    assert told in done.err
+    assert done.err.count("\n") == 1
+    assert contents(place) == before
+
+
+def test_scores_and_states_may_take_the_place_of_what_they_come_from(run, place):
+    assert run("apply", "cal.json", "t.csv", "-o", "l.csv").status == 0
+    assert (place / "t.csv").read_text() != PREDS
+    assert (place / "l.csv").is_symlink()
+    assert run("merge", "s.calcli", "-o", "s.calcli").status == 0
+
+
+def test_a_device_takes_what_two_options_send(run, place):
+    assert run("fit", "t.csv", "-m", "dp", "-o", "/dev/null", "--html", "/dev/null").status in (0, 2)
+    assert run("evaluate", "t.csv", "-o", "made", "--html", "/dev/null").status == 0
