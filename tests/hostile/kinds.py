@@ -295,4 +295,5 @@ KINDS: dict[str, Callable[[Draw, Store], Made]] = {
     "several systems": surroundings.several_systems,
     "calls": surroundings.calls,
     "links": surroundings.links,
+    "onto themselves": surroundings.onto_themselves,
 }

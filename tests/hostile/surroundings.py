@@ -12,7 +12,7 @@ from tests.hostile import expressions, files, models, rows, tables
 from tests.hostile.damage import damaged
 from tests.hostile.drawing import Draw, text_of
 from tests.hostile.made import Store, by_calcli
-from tests.hostile.options import options
+from tests.hostile.options import OUTPUTS, declared, options
 from tests.hostile.places import Made, Place, place_of, sound_place
 
 
@@ -195,6 +195,41 @@ WORDS = (
     "--no-color", "--bins=-1",
     "x" * 100_000, "--draws=٣", "-1", "0", "\udcff",
 )  # fmt: skip
+
+
+def onto_themselves(draw: Draw, store: Store) -> Made:
+    """Return outputs in the place of what is read, or of another output, however that is spelled."""
+    place = sound_place(draw)
+    cal = models.calibrator(draw, store, len(place.classes), calm=True)
+    policy = models.policy(draw, store, len(place.classes), calm=True)
+    state = models.state(draw, store, len(place.classes), "s.calcli")
+    reads = {
+        "evaluate": [draw.choice(("t.csv", state))],
+        "fit": ["t.csv", "-m", "dp"],
+        "apply": [cal, "t.csv"],
+        "plot": ["t.csv"],
+        "compare": ["t.csv", "t.csv"],
+        "check": ["t.csv", "-p", policy],
+        "benchmark": ["--cal", "t.csv", "--test", "t.csv", "--methods", "dp"],
+        "simulate": ["cal", "--rows", "20"],
+        "merge": [state],
+    }
+    command = draw.choice(list(reads))
+    os.symlink("t.csv", draw.folder / "l.csv")
+    (draw.folder / "made").mkdir()
+    free = draw.choice(("new.json", "new.html", "new.csv", "new.calcli", "new"))
+    read = [name for name in reads[command] if (draw.folder / name).is_file()]
+    draw.outputs += [free, *{"apply": ["t.csv", "l.csv"], "merge": [state]}.get(command, [])]
+    options = [one.name for one in declared(command) if one.name in OUTPUTS]
+    options += ["--posteriors"] if command == "simulate" else []
+    given = []
+    for option in draw.sample(options, min(len(options), draw.choice((1, 2, 2, 3)))):
+        name = draw.choice([free, *read, *(["l.csv"] if "t.csv" in read else [])])
+        spelled = draw.choice(
+            (name, name, f"./{name}", f"made/../{name}", str(draw.folder / name), f"{name}/")
+        )
+        given += [option, spelled]
+    return Made(place, [*reads[command], *given], command, as_it_is=True)
 
 
 def links(draw: Draw, store: Store) -> Made:

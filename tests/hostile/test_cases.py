@@ -13,12 +13,13 @@ from typer.main import get_command
 
 from calcli.cli.main import COMMANDS, app_of
 from tests.hostile import files
-from tests.hostile.cases import make
+from tests.hostile.cases import Case, make
 from tests.hostile.drawing import Draw
 from tests.hostile.kinds import KINDS
 from tests.hostile.made import Store
 from tests.hostile.options import declared
 from tests.hostile.planted import PLANTS
+from tests.hostile.verdicts import clashes
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES, PARTS = 370, 5
@@ -47,6 +48,21 @@ def test_planted_faults_are_seen():
     assert found.keys() == PLANTS.keys()
     for told, verdicts in found.items():
         assert any(told in verdict for verdict in verdicts), f"{told}: {verdicts}"
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        ("-o ./x --html x", True),
+        ("-o x --html made/../x", True),
+        ("--output=x.json --cross-validated x.json", True),
+        ("-o x -o y --html x", False),
+        ("-o x --html y", False),
+        ("-o x --html x --help", False),
+    ],
+)
+def test_two_outputs_in_one_place_are_seen(words, same):
+    assert bool(list(clashes(Case("", ["fit", *words.split()])))) == same
 
 
 def stand_in(store: Store, name: str, classes: int, arguments: list[str]) -> bytes:

@@ -35,6 +35,7 @@ def verdicts(case: Case, ended: Ended) -> list[str]:
     if ended.status in (-6, -9, -11, 2) and MEMORY.search(ended.err):
         return [ABORTED + ended.err.strip().splitlines()[-1]]
     told = [*_limits(ended), *_streams(case, ended), *_files(case, ended)]
+    told += clashes(case) if ended.status == 0 else []
     if case.again and ended.status == 0:
         told += disagreements(ended.out, ended.again, case.alike)
     return told
@@ -160,6 +161,19 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
         text = _unescaped(stored[0].decode()) if is_markdown else stored[0].decode()
         if found := (MARKUP if is_markdown else TAGS).search(text):
             yield f"markup in {name}: {text[max(0, found.start() - 40) :][:150]!r}"
+
+
+def clashes(case: Case) -> Iterator[str]:
+    """Look for two outputs in one place, of which only one can be there."""
+    if case.arguments[0] in ("explain", "guide") or {"--help", "-h"} & {*case.arguments}:
+        return
+    spelled = ("-o", "--output"), ("--html",), ("--save-state",), ("--cross-validated",)
+    places = [
+        os.path.normpath(place) for names in spelled if (place := _value(case, *names)) not in ("", "-")
+    ]
+    for place in places:
+        if places.count(place) > 1 and not place.startswith("/dev/"):
+            yield f"two outputs in one place: {place}"
 
 
 def _is_of(name: str, output: str) -> bool:
