@@ -229,7 +229,7 @@ def _sure(sureness: Sureness, score: str) -> list[str]:
     instead = f"; others choose {'; '.join(others)}" if others else ""
     notes = [f"Of resamples of the rows {percent(sureness.share)} choose the same{instead}."]
     if sureness.optimism > 0:
-        notes.append(f"Chosen on these rows, its {score} is too low by about {number(sureness.optimism)}.")
+        notes.append(f"Chosen on these rows, its {score} is too low by about {sureness.optimism:.2g}.")
     return notes
 
 

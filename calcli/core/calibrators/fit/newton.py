@@ -22,6 +22,7 @@ RUNAWAY = 0.5  # a last step that still moves a score by so much was not the end
 SETTLED = 1e-6  # unless a rough fit stopped it above this relative gradient
 EXTRA = 4  # steps beyond the tolerance: towards a minimum they shrink, towards infinity they do not,
 SETBACK = 0.05  # nor does any label lose by more than this share of the step
+STRIDE = 1e-3  # nor are they, but for rounding, so short beside the parameters themselves
 SHORT = 1e-4  # steps below are never that long; spares a pass over the rows
 
 
@@ -128,7 +129,8 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
         x = x + step
     relative = _relative(gradient, value)
     converged = relative <= tolerance
-    runs = (extra == EXTRA or not converged) and _is_long(objective, step)
+    strides = bool(np.abs(step).max() > STRIDE * np.abs(x).max())
+    runs = (extra == EXTRA or (not converged and strides)) and _is_long(objective, step)
     for_ever = runs and objective.setback(step) <= SETBACK * objective.reach(step)
     return Minimum(x, relative, converged, objective.unbounded() or for_ever)
 
