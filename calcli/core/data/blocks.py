@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 from weakref import finalize
 
@@ -263,10 +263,29 @@ class Looking(Protocol):
         """Have a block keep what is to be taken from it."""
 
 
-def blocks(
-    predictions: Predictions, precision: Precision = "auto", *, lasting: bool = False
-) -> Iterator[Block]:
-    """Yield the predictions as softmax blocks; each is valid until the next one, unless they are to last."""
+def blocks(predictions: Predictions) -> Iterator[Block]:
+    """Yield the predictions as softmax blocks; each is valid until the next one."""
+    return (make() for make in _in_order(predictions, "auto", lasting=False))
+
+
+def show_blocks(
+    predictions: Predictions, work: Callable[[Block, Turn], None], precision: Precision, workers: int
+) -> None:
+    """Do some work for every softmax block of the predictions, several at once if there are workers.
+
+    See `in_turns`; the rows are read in nobody's turn but one after the other.
+    """
+
+    def show(make: Callable[[], Block], turn: Turn) -> None:
+        work(make(), turn)
+
+    in_turns(_in_order(predictions, precision, lasting=workers > 1), show, workers)
+
+
+def _in_order(
+    predictions: Predictions, precision: Precision, *, lasting: bool
+) -> Iterator[Callable[[], Block]]:
+    """Read the rows of each block, and yield what makes it: valid until the next one, unless it is to last."""
     dtype = working_dtype(predictions, precision)
     rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
     buffer = np.empty(rows * predictions.n_classes, dtype)
@@ -276,16 +295,22 @@ def blocks(
     for scores in predictions.scores.blocks(rows):
         stop = start + len(scores)
         where = slice(start, stop)
-        if lasting:
-            held, buffer = spare.pop() if spare else (np.empty_like(scores), np.empty_like(buffer))
-            held = held if len(held) >= len(scores) else np.empty_like(scores)
-            np.copyto(held[: len(scores)], scores)
-            scores = held[: len(scores)]
-        block = Block(scores, where, labels_of(where), predictions, buffer)
-        if lasting:
-            finalize(block, spare.append, (held, buffer))
-        yield block
-        start = stop
+        labels, start = labels_of(where), stop
+        if not lasting:
+            yield partial(Block, scores, where, labels, predictions, buffer)
+            continue
+        held, buffer = spare.pop() if spare else (np.empty_like(scores), np.empty_like(buffer))
+        held = held if len(held) >= len(scores) else np.empty_like(scores)
+        own = held[: len(scores)]
+        np.copyto(own, scores)
+        yield partial(_lent, spare, (held, buffer), own, where, labels, predictions, buffer)
+
+
+def _lent(spare: list[tuple[Floats, Floats]], memory: tuple[Floats, Floats], *arguments: Any) -> Block:
+    """Return a block that gives its memory back when it is gone."""
+    block = Block(*arguments)
+    finalize(block, spare.append, memory)
+    return block
 
 
 def sweep(
@@ -304,4 +329,4 @@ def sweep(
             with turn(number):
                 collector.add(block)
 
-    in_turns(blocks(predictions, precision, lasting=workers > 1), show, workers)
+    show_blocks(predictions, show, precision, workers)

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.blocks import Block, blocks
+from calcli.core.data.blocks import Block, show_blocks
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.slices import select_each, slice_numbers
-from calcli.core.data.threads import Turn, in_turns
+from calcli.core.data.threads import Turn
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.folded import keep_odds
 from calcli.core.evaluating.looks import Looks
@@ -200,8 +200,7 @@ class _Gathering:
             if chunk is not None:
                 self._body.add(chunk, turn)
 
-        workers = self._made.workers
-        in_turns(blocks(rows, self._made.settings.precision, lasting=workers > 1), take, workers)
+        show_blocks(rows, take, self._made.settings.precision, self._made.workers)
         if self._pending:
             self._body.add(self._joined())
         if self._head.key:
