@@ -285,7 +285,7 @@ def show_blocks(
 def _in_order(
     predictions: Predictions, precision: Precision, *, lasting: bool
 ) -> Iterator[Callable[[], Block]]:
-    """Read the rows of each block, and yield what makes it: valid until the next one, unless it is to last."""
+    """Read the rows of each block and yield what makes it, to be used before the next unless it lasts."""
     dtype = working_dtype(predictions, precision)
     rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
     buffer = np.empty(rows * predictions.n_classes, dtype)
