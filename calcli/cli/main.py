@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
@@ -26,6 +27,11 @@ from calcli.io.secrets import without_secrets
 DEBUG = "CALCLI_DEBUG"
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+OF_MATPLOTLIB = (
+    "MPLBACKEND",
+    "MATPLOTLIBRC",
+    "SOURCE_DATE_EPOCH",
+)  # meant for others, as from a notebook's shell
 COLLECTED = 10_000  # objects before garbage is looked for: modules that load make many, but no garbage
 EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong."
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
@@ -79,6 +85,8 @@ def run() -> None:
     """
     # blocks are small enough for the cache: more threads would wait for each other, at full load
     os.environ.setdefault(BLAS_THREADS, "1")
+    for name in OF_MATPLOTLIB:  # figures here have one look, no window and no date
+        os.environ.pop(name, None)
     gc.set_threshold(COLLECTED)
     open_streams()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -86,6 +94,9 @@ def run() -> None:
             signal.signal(number, _end)
     if not os.environ.get(DEBUG):
         warnings.filterwarnings("ignore", "Reading `.npy`", UserWarning)  # heads of Python 2, or damage
+        logging.getLogger("matplotlib").setLevel(
+            logging.ERROR
+        )  # a style of the user, or no place for a cache
         warnings.simplefilter("ignore", RuntimeWarning)  # of numpy: what is infinite is told in the results
         sys.unraisablehook = lambda _: None  # what fails while it is thrown away, after all was told
     sys.exit(status_of(sys.argv[1:]))

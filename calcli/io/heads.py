@@ -25,7 +25,7 @@ DAMAGE = (
     TokenError,
 )
 
-
+VERSIONS = ((1, 0), (2, 0), (3, 0))  # of .npy
 LAST_LETTER = 0x10FFFF  # of Unicode
 PLAIN = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[<|][biuf][1248])', 'fortran_order': False, "
@@ -59,6 +59,8 @@ def read_header(file: IO[bytes], name: str) -> Header:
     """
     try:
         version = npy_format.read_magic(file)
+        if version not in VERSIONS:
+            raise ValueError(f"the version {version}")
         read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
         shape, fortran_order, dtype = read(file)
         if any(isinstance(size, bool) for size in shape):  # for numpy integers here, and not later

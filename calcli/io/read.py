@@ -224,21 +224,28 @@ def spooled() -> Iterator[tuple[Path, Format]]:
     Raises
     ------
     InputError
-        If it is empty, or in a format that cannot be piped.
+        If it is empty, or in a format that cannot be piped, or there is no room for it.
     """
+    start = sys.stdin.buffer.read(SNIFFED)
+    if not start.strip():
+        raise InputError(f"{STDIN} is empty; expected CSV, JSON lines or an Arrow stream")
+    found = sniff(start)
+    if found == "csv" and not start.strip(b"\0"):  # as from a device that never ends
+        found = "null bytes"
+    if found not in BY_NAME or not BY_NAME[found].piped:
+        raise InputError(
+            f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats as files"
+        )
     with tempfile.NamedTemporaryFile() as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.flush()
-        copy.seek(0)
-        start = copy.read(SNIFFED)
-        if not start.strip():
-            raise InputError(f"{STDIN} is empty; expected CSV, JSON lines or an Arrow stream")
-        found = sniff(start)
-        if found not in BY_NAME or not BY_NAME[found].piped:
+        try:
+            copy.write(start)
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+            copy.flush()
+        except OSError as error:
             raise InputError(
-                f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats "
-                "as files"
-            )
+                f"{STDIN} is copied to {tempfile.gettempdir()}, which has no room for it: {error.strerror}; "
+                "set TMPDIR to a folder that has"
+            ) from error
         yield Path(copy.name), BY_NAME[found]
 
 

@@ -48,6 +48,8 @@ def read_report(path: str | Path) -> StoredReport:
     with opened(path) as (file, name):
         try:
             report = json.load(file)
+        except RecursionError as error:
+            raise InputError(f"{name} is nested too deeply; expected a report of calcli evaluate") from error
         except ValueError as error:
             raise InputError(f"{name} is not JSON: {error}") from error
     found = report.get("schema") if isinstance(report, dict) else None

@@ -19,6 +19,7 @@ from calcli.io.remote import AnyPath, path_of
 KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 LONG_KEY = re.compile(rf"(?<![\w.'\"-]){KEY}(?:[ \t]*+\.[ \t]*+{KEY}){{100}}")  # every dot is a table
 ENDINGS = (".csv", ".json", ".toml")
+MOST_BYTES = 1 << 26
 
 
 @contextmanager
@@ -31,13 +32,21 @@ def opened(path: str | Path, mend: str = "") -> Iterator[tuple[BinaryIO, str]]:
         If there is no such file; what to do about it is to be said behind.
     """
     if str(path) == "-":
-        yield sys.stdin.buffer, "standard input"
+        yield _limited(sys.stdin.buffer, "standard input"), "standard input"
         return
     place = path_of(path)
     if not place.exists():
         raise InputError(f"{place}: no such file{mend}")
     with place.open("rb") as file:
-        yield file, str(place)
+        yield _limited(file, str(place)), str(place)
+
+
+def _limited(file: BinaryIO, name: str) -> BinaryIO:
+    """Return what a file holds, which may be a device that never ends."""
+    content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{name} has more than {MOST_BYTES / 1e6:.0f} MB; expected a small file")
+    return io.BytesIO(content)
 
 
 def is_small_file(text: str) -> bool:

@@ -251,3 +251,23 @@ def test_heads_of_arrays_that_python_2_wrote_are_read_without_a_warning(tmp_path
     call = [sys.executable, "-m", "calcli", "inspect", str(tmp_path / "t.npy")]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
+def test_what_is_meant_for_matplotlib_elsewhere(form, preds, tmp_path):
+    """A shell of a notebook, a build of another project, a style of the user and no home are all the same."""
+    (tmp_path / "style").write_text("figure.figsize: none\nbackend: nobody\ntext.usetex: True\n")
+    elsewhere = {
+        "MPLBACKEND": "module://matplotlib_nowhere.backend",
+        "MATPLOTLIBRC": str(tmp_path / "style"),
+        "SOURCE_DATE_EPOCH": "x",
+        "MPLCONFIGDIR": "/proc/nowhere",
+    }
+    written = []
+    for name, variables in (("plain", {}), ("elsewhere", elsewhere)):
+        call = "plot", preds, "-o", tmp_path / name, "--figure", "ks", "--format", form, "-q"
+        process = calcli_process(*call, env=os.environ | variables)
+        out, err = process.communicate()
+        assert (process.returncode, err) == (0, ""), out + err
+        written.append([path.read_bytes() for path in sorted((tmp_path / name).iterdir())])
+    assert written[0] == written[1]

@@ -13,7 +13,9 @@ import pytest
 from pyarrow import csv
 
 from calcli.core.language.errors import InputError, UsageError
+from calcli.io.policy import read_policy
 from calcli.io.read import read, read_concat
+from calcli.io.reports import read_report
 from tests.io.samples import csv_file, pair, parquet_file, random_logits, random_probs, refused
 
 
@@ -106,6 +108,14 @@ def test_a_damaged_head(tmp_path):
     data = path.read_bytes()
     path.write_bytes(data[:12] + b"!" + data[13:])
     refused(path, "the head of this .npy file is damaged")
+
+
+def test_a_version_of_npy_that_is_not_known(tmp_path):
+    path = pair(tmp_path, random_logits().scores, random_logits().labels)
+    data = path.read_bytes()
+    for version in (b"\x00\x00", b"\x09\x09", b"\x01\xff"):
+        path.write_bytes(data[:6] + version + data[8:10] + b"\0\0" + data[10:])  # as version 2 has lengths
+        refused(path, "the head of this .npy file is damaged")
 
 
 def test_ragged_csv(tmp_path):
@@ -319,6 +329,7 @@ def test_arrays_that_do_not_go_together(tmp_path):
             b"\x93NUMPY",
             "standard input is npy; expected CSV, JSON lines or an Arrow stream; give other formats as files",
         ),
+        (b"\0" * 100_000, "standard input is null bytes; expected CSV, JSON lines or an Arrow stream"),
         (b"\xff\xff\xff\xff\x00", "standard input is not a complete and valid Arrow stream"),
         (b"label,prob_a,prob_b\na,1\n", "standard input: line 2 has 2 fields; expected 3"),
         (b"label,prob_a,prob_b\na,1,1\n", "standard input: row 0 has probabilities that sum to 2"),
@@ -327,6 +338,26 @@ def test_arrays_that_do_not_go_together(tmp_path):
 def test_standard_input(data, message, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     refused("-", message)
+
+
+def test_standard_input_that_fills_the_disk(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"label,prob_a,prob_b\n" * 10_000)))
+    monkeypatch.setattr("calcli.io.read.tempfile.NamedTemporaryFile", lambda: open("/dev/full", "wb"))  # noqa: SIM115
+    refused("-", "standard input is copied to .*, which has no room for it: No space left on device; set TMP")
+
+
+@pytest.mark.parametrize("place", ["-", "/dev/zero"])
+def test_small_files_that_never_end(place, monkeypatch):
+    monkeypatch.setattr("calcli.io.smallfiles.MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x" * 1_000_001)))
+    with pytest.raises(InputError, match="has more than 1 MB; expected a small file"):
+        read_policy(place)
+
+
+def test_a_report_of_endless_nesting(tmp_path):
+    (tmp_path / "r.json").write_text('{"schema": "calcli.report/1", "results": ' + "[" * 100_000)
+    with pytest.raises(InputError, match=r"r\.json is nested too deeply; expected a report"):
+        read_report(tmp_path / "r.json")
 
 
 @pytest.mark.parametrize("data", [b"label,prob_a,prob_b\na,1\n", b"label,prob_a,prob_b\na,1,nan\n"])

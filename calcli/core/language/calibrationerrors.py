@@ -144,7 +144,7 @@ def _errors() -> list[Metric]:
             meaning="ece of every class's probability, mean over classes",
             formula=f"mean over k of sum_b n_kb/N {gap}", source=f"Kull et al. 2019; {thesis}",
             misses="shrinks as 1/K when most probabilities are tiny; weights=inverse-frequency (Panchenko et "
-            "al. 2022) divides by the class frequencies",
+            "al. 2022) divides by the class frequencies and adds up the classes, so that it may be above 1",
             arguments={**cw, "weights": Argument("equal", ("equal", "inverse-frequency"))},
             fixed={"norm": "1"},
             needs_classes=OF_CLASSES,

@@ -50,7 +50,7 @@ def metadata_with(metadata: Any, names: Sequence[str], new: Sequence[str]) -> An
 def _said(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
     try:
         found = json.loads((metadata or {}).get(KEY, b"{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -63,3 +63,10 @@ def test_what_is_written_says_what_it_holds(tmp_path):
     assert set(features) == set(written.names)
     assert features["prob_ant"] == {"dtype": "float64", "_type": "Value"}
     assert features["label"]["names"] == list(NAMES)
+
+
+def test_metadata_of_endless_nesting_tell_nothing(tmp_path):
+    path = saved(tmp_path / "t.parquet", {"probs": THREE.tolist()})
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({"huggingface": "[" * 100_000}), path)
+    assert read(path).classes == ("0", "1", "2")
