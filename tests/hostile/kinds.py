@@ -296,4 +296,5 @@ KINDS: dict[str, Callable[[Draw, Store], Made]] = {
     "calls": surroundings.calls,
     "links": surroundings.links,
     "onto themselves": surroundings.onto_themselves,
+    "told classes": surroundings.told_classes,
 }

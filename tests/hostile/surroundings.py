@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+import json
 import os
 import shutil
 from collections.abc import Callable
 from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
 
 from tests.hostile import expressions, files, models, rows, tables
 from tests.hostile.damage import damaged
@@ -230,6 +237,33 @@ def onto_themselves(draw: Draw, store: Store) -> Made:
         )
         given += [option, spelled]
     return Made(place, [*reads[command], *given], command, as_it_is=True)
+
+
+def told_classes(draw: Draw, store: Store) -> Made:
+    """Return tables whose metadata name the classes, as Hugging Face's datasets do, or something else."""
+    columns = [
+        (name, np.arange(len(values)) % 3 if name == "label" else values)
+        for name, values in rows.rows(draw, classes=3)
+    ]
+    names = draw.choice((
+        ["cat", "dog", "fox"], ["cat", "cat", "fox"], ["cat"], [], None, "cat", [1, None, {}],
+        ["0", "2", "1"], ["", " ", "\ud800"], [draw.name() for _ in range(3)], {"cat": 0}, ["x"] * 5000,
+        [draw.value()] * 3,
+    ))  # fmt: skip
+    label = {"names": names, "_type": draw.choice(("ClassLabel", "ClassLabel", "ClassLabel", "Value", 3))}
+    features = {draw.choice(("label", "label", "prob_0", draw.name())): label, "other": draw.value()}
+    said = draw.choice((features, features, features, [features], draw.value(), {"label": None}))
+    text = json.dumps({"info": {"features": said}})
+    if draw.chance(0.2):
+        text = draw.choice(
+            (text[:-3], "[" * 100_000, '{"info": ' * 3000, '{"info": 1}', "null", "\ufeff" + text)
+        )
+    schema_of = pa.table(dict(columns)).replace_schema_metadata({"huggingface": text})
+    with io.BytesIO() as file:
+        form = draw.choice(("parquet", "parquet", "arrow"))
+        pq.write_table(schema_of, file) if form == "parquet" else feather.write_feather(schema_of, file)
+        name = draw.put(f"t.{form}", damaged(draw, file.getvalue()) if draw.chance(0.1) else file.getvalue())
+    return Made(place_of(columns, name))
 
 
 def links(draw: Draw, store: Store) -> Made:

@@ -127,7 +127,7 @@ def _refuse(text: str) -> Any:
 def _estimate(name: str, estimate: dict[str, Any]) -> Iterator[str]:
     low, _, high = METRICS[name.partition(":")[0]].range.partition(" to ")
     value = estimate["value"]
-    if not isinstance(value, (int, float)):
+    if not isinstance(value, (int, float)) or "inverse-frequency" in name:  # a sum of errors, not a mean
         return
     try:
         inside = float(low) - 1e-9 <= value <= float(high) + 1e-9
