@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.labels import Labels
+from calcli.io.labels import INTEGER, Labels
 from calcli.io.messages import KeptPlace, listed
 from calcli.io.source import LazyColumns, Source, StoredScores
 
@@ -67,7 +67,7 @@ def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tup
         If no row is left.
     """
     if labels.names is None:
-        numbers = [int(text) for text in ignored if text.strip().lstrip("+-").isdigit()]
+        numbers = [int(text) for text in ignored if INTEGER.fullmatch(text.strip())]
         kept = ~np.isin(labels.codes, numbers)
     else:
         kept = ~np.isin(labels.codes, [n for n, name in enumerate(labels.names) if name in ignored])

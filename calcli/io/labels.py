@@ -19,7 +19,7 @@ MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark 
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
 LARGEST = 2.0**63  # larger floats are not the integers of labels
 MANY = 20  # classes, to be written out one by one no more
-INTEGER = re.compile(r"[+-]?\d+")
+INTEGER = re.compile(r"[+-]?[0-9]{1,100}")  # Python refuses to convert thousands of digits
 
 
 @dataclass(frozen=True)

@@ -271,3 +271,25 @@ def test_what_is_meant_for_matplotlib_elsewhere(form, preds, tmp_path):
         assert (process.returncode, err) == (0, ""), out + err
         written.append([path.read_bytes() for path in sorted((tmp_path / name).iterdir())])
     assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("digits", ["9" * 6000, "²", "٣"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "evaluate column.npz --positive DIGITS",
+        "evaluate column.npz --classes DIGITS,1",
+        "evaluate preds.csv --ignore-label DIGITS",
+        "evaluate column.npz --ignore-label DIGITS",
+        "evaluate preds.csv --metrics ece:lens=class-DIGITS",
+        "plot preds.csv -o out --smooth savgol:DIGITS",
+        "fit preds.csv -m histogram:lens=top-DIGITS -o cal.json",
+    ],
+)
+def test_digits_that_are_no_number_to_python(call, digits, preds, monkeypatch, run):
+    """It converts no thousands of them, and no powers."""
+    monkeypatch.chdir(preds.parent)
+    np.savez("column.npz", scores=np.linspace(0, 1, 8), labels=np.arange(8) % 2)
+    status, _, err = run(*call.replace("DIGITS", digits).split())
+    assert status in (0, 2)
+    assert "bug in calcli" not in err

@@ -266,7 +266,7 @@ class OneDimensional(Calibrator):
 def _view(lens: str) -> tuple[str, int]:
     """Return the kind of a lens and its number, as of top-1; -1 without one."""
     kind, _, digits = lens.rpartition("-")
-    return (kind, int(digits)) if digits.isdecimal() else (lens, -1)
+    return (kind, int(digits)) if digits.isdecimal() and len(digits) < 10 else (lens, -1)
 
 
 def interpolated(

@@ -10,6 +10,7 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import UsageError
 
 DEGREE = 3  # of the polynomials of the filter; van de Waterlaat 2021, remark 4.4.1, names none
+LONGEST = 9  # digits of a window
 NARROWEST = {"moving": 3, "savgol": 5}
 
 
@@ -25,12 +26,12 @@ def smoother(text: str) -> tuple[Callable[[Doubles], Doubles], int]:
         return lambda value: value, 1
     name, _, window = text.partition(":")
     least = NARROWEST.get(name, 0)
-    if not least or not window.isdecimal() or int(window) < least or int(window) % 2 == 0:
+    width = int(window) if window.isdecimal() and len(window) <= LONGEST else 0
+    if not least or width < least or width % 2 == 0:
         raise UsageError(
             f"--smooth {text}: expected none, moving:N or savgol:N, N odd and at least 3 or 5, as in "
             "savgol:11"
         )
-    width = int(window)
     smooth = moving if name == "moving" else savgol
     return lambda value: smooth(value, width) if len(value) >= width else value, width
 

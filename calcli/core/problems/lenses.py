@@ -25,6 +25,7 @@ from calcli.core.problems.vectors import (
 )
 
 WHOLE = ("canonical", "class-wise", "worst-class", "marginal")
+LONGEST = 9  # digits of such a number
 NUMBERED = ("top", "within-top", "class", "predicted", "largest")  # kinds of lenses that a number follows
 
 
@@ -98,7 +99,7 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     if name == "canonical":
         return canonical_lens(n_classes)
     kind, _, digits = name.rpartition("-")
-    number = int(digits) if digits.isdigit() else -1
+    number = int(digits) if digits.isdecimal() and len(digits) <= LONGEST else -1
     if kind == "class" and 0 <= number < n_classes:
         return _score_lens(name, lambda block: block.column(number), lambda block: block.labels == number)
     if kind == "predicted" and 0 <= number < n_classes:

@@ -179,8 +179,13 @@ def _kind(name: str) -> Kind | None:
 
 def natural_key(text: str) -> list[tuple[int, str]]:
     """Return a key that sorts numbers in names as numbers: part-2 before part-10."""
-    pieces = re.split(r"(\d+)", text)
-    return [(int(piece), "") if i % 2 else (-1, piece) for i, piece in enumerate(pieces)]
+    pieces = re.split("([0-9]+)", text)
+    # the longer of two is the larger: none need be converted, which Python refuses of thousands of digits
+    numbers = (piece.lstrip("0") for piece in pieces)
+    return [
+        (len(number), number) if i % 2 else (-1, piece)
+        for i, (piece, number) in enumerate(zip(pieces, numbers, strict=True))
+    ]
 
 
 def natural_order(names: Sequence[str]) -> list[int]:

@@ -163,6 +163,11 @@ def test_numbers_in_names_sort_as_numbers(numbers, stem, random):
     assert [shuffled[i] for i in order] == sorted(numbers)
 
 
+def test_numbers_in_names_may_be_longer_than_python_converts():
+    names = ["p1" + "0" * 6000, "p" + "9" * 6000, "p007", "p8"]
+    assert natural_order(names) == [2, 3, 1, 0]
+
+
 @given(st.lists(st.text("abc", min_size=1), unique=True, min_size=1))
 def test_names_without_numbers_keep_their_order(names):
     assert natural_order(names) == list(range(len(names)))
