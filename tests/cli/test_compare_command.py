@@ -85,6 +85,22 @@ def test_the_epoch_to_ship_is_named_with_what_it_costs(run, sample):
     assert "accuracy of 87.5% is 2.3 points below that of epoch_10.parquet" in out
 
 
+def test_seeds_in_states_that_were_made_for_other_metrics(run, sample, tmp_path):
+    """Those of the first are told of all, or it is said that another does not have them."""
+    rows = sample / "iris_logistic_test.csv"
+    for name, metrics in (("a", "log_loss,ece"), ("b", "brier"), ("c", "expected_miscalibration")):
+        run("evaluate", rows, "--metrics", metrics, "--save-state", tmp_path / f"{name}.calcli")
+    a, b, c = (tmp_path / f"{name}.calcli" for name in "abc")
+    told = json.loads(run("compare", a, b, "--seeds", "--format", "json").out)["over_seeds"]
+    assert list(told) == ["log_loss", "ece"]
+    alone = json.loads(run("compare", b, a, "--seeds", "--format", "json").out)["over_seeds"]
+    assert list(alone) == ["brier"]
+    for first, second in ((c, a), (a, c)):
+        done = run("compare", first, second, "--seeds")
+        assert done.status in (0, 2)
+        assert "bug in calcli" not in done.err
+
+
 def test_several_seeds_have_mean_and_sd(run, sample):
     epochs = sorted((sample / "epochs").glob("*.parquet"))[-3:]
     report = json.loads(run("compare", *epochs, "--seeds", "--format", "json", "--metrics", "accuracy").out)

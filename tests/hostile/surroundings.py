@@ -169,7 +169,7 @@ def calls(draw: Draw, store: Store) -> Made:
         "benchmark --pair t.csv t.csv --methods dp",
         "evaluate t.csv --fail-if log_loss>0.5", "--version", "--help", "", "merge t.csv -o out.calcli",
     )).split()  # fmt: skip
-    draw.outputs += ["out", "out.json", "out.csv", "out.toml", "out.calcli", "calcli.toml"]
+    draw.outputs += ["out", "out.json", "out.csv", "out.toml", "out.calcli", "calcli.toml", "foo"]
     for _ in range(draw.choice((0, 1, 1, 2, 3))):
         words = _torn(draw, words)
     words = [text_of(word) for word in words]
