@@ -14,6 +14,7 @@ OUTPUTS = {
     "save_state": "--save-state",
     "cross_validated": "--cross-validated",
 }
+TRUTH = "simulate", "posteriors"  # which is written there, and read elsewhere
 IN_PLACE = ("apply", "file"), ("merge", "files")  # what new scores, or the state of the whole, may replace
 
 
@@ -39,7 +40,7 @@ def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
             raise UsageError(f"{written[where]} and {option} are both {place}; expected two places")
         written[where] = option
     for name in values.keys() - OUTPUTS.keys() if written else ():
-        given = [] if (command, name) in IN_PLACE else values[name]
+        given = [] if (command, name) in (TRUTH, *IN_PLACE) else values[name]
         texts = [text for text in (given if isinstance(given, list) else [given]) if isinstance(text, str)]
         for text in filter(os.path.isfile, texts):
             if (where := os.path.realpath(text)) in written:
@@ -51,8 +52,8 @@ def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
 def _outputs(command: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield options with the files and folders that they name."""
     named = [(option, str(values.get(name) or "")) for name, option in OUTPUTS.items()]
-    if command == "simulate":
-        named.append(("--posteriors", values["posteriors"] or ""))
+    if command == TRUTH[0]:
+        named.append(("--posteriors", values[TRUTH[1]] or ""))
     named += [("--write", text.partition("=")[2]) for text in values.get("write") or ()]
     for option, place in named:
         if place and place != "-" and "://" not in place and not _is_device(place):

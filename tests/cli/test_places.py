@@ -56,6 +56,24 @@ def test_scores_and_states_may_take_the_place_of_what_they_come_from(run, place)
     assert run("merge", "s.calcli", "-o", "s.calcli").status == 0
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "evaluate t.csv -o made --html page.html --save-state s.calcli",
+        "fit t.csv -m dp -o cal.json --cross-validated cv.csv --html page.html",
+        "apply cal.json t.csv -o new.csv",
+        "simulate cal --rows 20 -o new.csv --posteriors truth.csv",
+        "plot t.csv -o made --html page.html",
+        "compare t.csv t.csv --html page.html",
+        "benchmark --cal t.csv --test t.csv --methods dp --html page.html",
+        "study mixture --series 3 --rows 20 --metrics ece:lens=class-1 -o study.png",
+        "merge s.calcli -o new.calcli",
+    ],
+)
+def test_what_was_written_before_is_replaced(run, place, call):
+    assert [run(*call.split()).status for _ in range(2)] == [0, 0]
+
+
 def test_a_device_takes_what_two_options_send(run, place):
     assert run("fit", "t.csv", "-m", "dp", "-o", "/dev/null", "--html", "/dev/null").status in (0, 2)
     assert run("evaluate", "t.csv", "-o", "made", "--html", "/dev/null").status == 0
