@@ -29,6 +29,7 @@ WRAPPED = re.compile(
     r"(?:np\.|numpy\.)?(?:float\d*|array|tensor)\(([^()]*?)(?:,\s*(?:dtype|device|grad_fn)=[^()]*)?\)"
 )
 LOOKED_AT = 16  # values by which the form is known
+UNLIKE = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)  # of objects that have no type, or another one
 
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
@@ -127,12 +128,15 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
 
         kind = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))
     elif isinstance(first, list) and first and isinstance(first[0], dict):
-        kind = pa.array([first]).type
+        try:
+            kind = pa.array([first]).type
+        except UNLIKE:
+            return None
 
         def parse(texts: Any, row: Row) -> Any:
             try:
                 return pa.array([_parsed(text, row, n) for n, text in enumerate(texts.to_pylist())], kind)
-            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            except UNLIKE as error:
                 raise InputError(_unlike(texts.to_pylist(), kind, row)) from error
 
     else:
@@ -149,7 +153,7 @@ def _unlike(texts: list[str], kind: Any, row: Row) -> str:
     for n, text in enumerate(texts):
         try:
             pa.array([_parsed(text, row, n)], kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except UNLIKE as error:
             return f'{row(n)} has "{text[:60]}", unlike the first row: {error}'
     raise AssertionError("all are of that type")
 
@@ -172,7 +176,10 @@ def _scores_by_class(text: str | None, row: Row, n: int) -> dict[str, float]:
     found = _parsed(text, row, n)
     if not isinstance(found, dict) or not all(isinstance(one, int | float) for one in found.values()):
         raise InputError(f'{row(n)} has "{(text or "")[:60]}", which is not an object of scores by class')
-    return {str(name): float(one) for name, one in found.items()}
+    try:
+        return {str(name): float(one) for name, one in found.items()}
+    except OverflowError as error:
+        raise InputError(f'{row(n)} has "{(text or "")[:60]}", with a score beyond all numbers') from error
 
 
 def _parsed(text: str | None, row: Row, n: int) -> Any:

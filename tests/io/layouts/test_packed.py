@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from calcli.core.language.errors import CalcliError
 from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, RNG, THREE, TWO, N, trip
 from tests.io.samples import refused, scores_of
@@ -163,3 +164,26 @@ def test_one_of_two_classes_as_percent_text(tmp_path):
     labels = (LABELS > 0).astype(int)
     pd.DataFrame({"label": labels, "probability": cells}).to_csv(tmp_path / "t.csv", index=False)
     trip(tmp_path / "t.csv", TWO, labels, "text in cells", target="out.csv")
+
+
+BIG = "1" + "0" * 400
+GOOD = "[{'label': 'a', 'score': 0.4}, {'label': 'b', 'score': 0.6}]"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["[{'type': 1, 'size': BIG}, {'type': 0, 'size': 2}]"] * 4,
+        ["[{'label': 'a', 'score': BIG}, {'label': 'b', 'score': 0.6}]"] * 4,
+        ["[{'label': 'a', 'score': 0.4}, {'label': 'b', 'score': 'x'}]"] * 4,
+        ["[{'label': 'a', 'score': 0.4}, 3]"] * 4,
+        [GOOD] * 3 + [GOOD.replace("0.6", "BIG")],
+        ["{'a': 0.4, 'b': BIG}"] * 4,
+        ["{'a': 0.4, 'b': 0.6}"] * 3 + ["{'a': 0.4, 'b': BIG}"],
+    ],
+)
+def test_objects_of_no_type_or_with_endless_numbers_are_refused(cells, tmp_path):
+    table = pa.table({"label": ["a", "b"] * 2, "probs": [cell.replace("BIG", BIG) for cell in cells]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(CalcliError):
+        scores_of(read(tmp_path / "t.parquet"))
