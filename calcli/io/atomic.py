@@ -28,10 +28,15 @@ def refuse_folders(*paths: str | None) -> None:
             raise InputError(IS_FOLDER.format(path))
 
 
-def refuse_nowhere(*paths: str | None) -> None:
-    """Raise an InputError for a file in a folder that is not there, before anything is written elsewhere."""
+def refuse_nowhere(*paths: str | None, made: str | None = None) -> None:
+    """Raise an InputError for a file in a folder that is not there, before anything is written elsewhere.
+
+    A folder that will be `made` is taken to be there.
+    """
     for path in paths:
-        if path is not None and not isinstance(where := path_of(path), Remote) and not where.parent.exists():
+        if path is None or isinstance(where := path_of(path), Remote) or where.parent.exists():
+            continue
+        if made is None or Path(made) not in where.parents:
             raise InputError(f"{path} cannot be written: {os.strerror(errno.ENOENT)}; choose another place")
 
 

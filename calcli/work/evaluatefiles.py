@@ -24,7 +24,7 @@ from calcli.core.language.expressions import parse_metric
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.state.remains import Remains
-from calcli.io.atomic import filled_folder, refuse_folders
+from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere
 from calcli.io.options import ReadOptions
 from calcli.io.states import is_state, save_state
 from calcli.report.atglance import Unread
@@ -104,6 +104,8 @@ def evaluate_files(
     """
     _require_one_to_save(sources, wanted)
     refuse_folders(wanted.state, wanted.html)
+    refuse_nowhere(wanted.state)
+    refuse_nowhere(wanted.html, made=wanted.folder)
     titles = short_names([source[0] for source in sources]) if len(sources) > 1 else [""]
     settings_for = partial(_with_metrics_of, rules, settings)
     results: list[Result] = []

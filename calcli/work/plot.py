@@ -48,13 +48,6 @@ OF_EPOCHS = ("p_values", "seeds", "select", "select_on")
 TOLD = 8  # files of which it is said how they were read; of more, of the first
 
 
-def _refuse_places(output: str | None, html: str | None) -> None:
-    """Refuse a page in the place of a folder, or in a folder that is not there, before anything is drawn."""
-    refuse_folders(html)
-    if not (output and html and Path(output) in Path(html).parents):
-        refuse_nowhere(html)
-
-
 def plot_files(
     files: Sequence[str],
     output: str | None,
@@ -116,7 +109,8 @@ def plot_files(
     _refuse_idle(kinds, files, drawing)
     if output is None and (html is None or data):
         raise UsageError("figures need somewhere to go: give -o DIR, or --html FILE without --data")
-    _refuse_places(output, html)
+    refuse_folders(html)
+    refuse_nowhere(html, made=output)
     if drawing.select and drawing.select_on:
         chosen = chosen_on(drawing.select_on, drawing.select, options, settings, watcher)
         view = replace(view, selected=(f"best {drawing.select} on {drawing.select_on}", chosen))

@@ -236,9 +236,10 @@ class TestFolder:
         assert {file: file.read_bytes() for file in folder.iterdir()} == before
 
     def test_a_folder_that_cannot_be_written(self, run, preds):
-        status, out, err = run("evaluate", preds, "-o", preds)
+        (file := preds.with_name("file")).touch()
+        status, out, err = run("evaluate", preds, "-o", file)
         assert (status, out) == (2, "")
-        assert err.startswith(f"calcli: {preds} cannot be written as a folder: ")
+        assert err.startswith(f"calcli: {file} cannot be written as a folder: ")
         assert "-o" in err
 
 

@@ -356,7 +356,7 @@ def test_the_expression_overrides_the_input(run, digits, sample, tmp_path):
 def test_the_calibrator_does_not_replace_the_predictions(run, preds):
     before = preds.read_bytes()
     copy = preds.with_suffix("")  # what has another ending than a calibrator is refused for that
-    copy.symlink_to(preds)
+    copy.hardlink_to(preds)
     done = run("fit", preds, "-m", "temperature", "--folds", 0, "-o", copy)
     assert done == (2, "", f"calcli: -o {copy} would replace the predictions; expected another file\n")
     assert preds.read_bytes() == before

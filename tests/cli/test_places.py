@@ -59,6 +59,33 @@ def test_scores_and_states_may_take_the_place_of_what_they_come_from(run, place)
 @pytest.mark.parametrize(
     "call",
     [
+        "evaluate t.csv --save-state new.calcli --html nowhere/page.html",
+        "evaluate t.csv --save-state nowhere/new.calcli --html page.html",
+        "evaluate t.csv -o new --html nowhere/page.html",
+        "fit t.csv -m dp -o new.json --html nowhere/page.html",
+        "fit t.csv -m dp -o new.json --cross-validated nowhere/cv.csv",
+        "plot t.csv -o new --html nowhere/page.html",
+        "check t.csv -p p.toml --write json=new.json --html nowhere/page.html",
+        "simulate cal -o new.csv --posteriors nowhere/truth.csv",
+    ],
+)
+def test_nothing_is_written_where_another_output_has_no_folder(run, place, call):
+    assert run("check", "t.csv", "--init", "-p", "p.toml").status == 0
+    before = {path.name for path in place.iterdir()}
+    done = run(*call.split())
+    assert done.status == 2
+    assert done.err.count("\n") == 1
+    assert {path.name for path in place.iterdir()} == before
+
+
+def test_a_page_in_a_folder_that_is_made(run, place):
+    assert run("evaluate", "t.csv", "-o", "new", "--html", "new/page.html").status == 0
+    assert (place / "new" / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
         "evaluate t.csv -o made --html page.html --save-state s.calcli",
         "fit t.csv -m dp -o cal.json --cross-validated cv.csv --html page.html",
         "apply cal.json t.csv -o new.csv",
