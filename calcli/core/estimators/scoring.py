@@ -12,6 +12,8 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.beta_scores import IntegralOfRisks
 from calcli.core.estimators.costs import CostMatrix
 
+DIGITS = 12  # of the largest risk, to which risks are compared
+
 
 @dataclass(frozen=True)
 class Means:
@@ -116,6 +118,8 @@ def rival(priors: Doubles, cost: Doubles, reach: float) -> int:
         How many standard errors of one row prove a difference.
     """
     risks = priors @ cost
+    # of decisions that cost the same the first, however their risks were added up
+    risks = np.round(risks / (float(np.abs(risks).max()) or 1.0), DIGITS)
     more = cost - cost[:, [risks.argmin()]]
     mean = priors @ more
     spread = np.sqrt(np.maximum(priors @ more**2 - mean**2, 0))

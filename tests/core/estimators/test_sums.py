@@ -155,6 +155,8 @@ def test_a_rival_may_be_the_best_decision():
     assert scoring.rival(np.array([0.5, 0.3, 0.2]), cost, 1.96 / np.sqrt(1000)) == 0
     assert scoring.rival(np.array([0.40, 0.38, 0.22]), cost, 1.96 / np.sqrt(1000)) == 1
     assert scoring.rival(np.array([0.4, 0.35, 0.25]), cost, 1.96 / np.sqrt(10)) == 2
+    tied = np.array([0.4, 0.3, 0.3 * (1 - 1e-15)])  # as other orders of adding up leave them
+    assert scoring.rival(tied, 1e-20 * cost, 1.96 / np.sqrt(10)) == 1
 
 
 def test_given_priors_stay_as_they_are():
