@@ -134,7 +134,8 @@ class ClassBins:
         if not self._waiting:
             return
         waiting, self._waiting, self._size = self._waiting, [], 0
-        self._total_score += sum(one.total for one in waiting)
+        for one in waiting:  # each into doubles: blocks may be in single precision
+            self._total_score += one.total
         cells, score, own = (
             np.concatenate([getattr(one, name) for one in waiting]) for name in ("cells", "prob", "own")
         )
