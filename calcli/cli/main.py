@@ -27,11 +27,7 @@ from calcli.io.secrets import without_secrets
 DEBUG = "CALCLI_DEBUG"
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-OF_MATPLOTLIB = (
-    "MPLBACKEND",
-    "MATPLOTLIBRC",
-    "SOURCE_DATE_EPOCH",
-)  # meant for others, as from a notebook's shell
+OF_MATPLOTLIB = ("MPLBACKEND", "MATPLOTLIBRC", "SOURCE_DATE_EPOCH")  # for others, as in a notebook's shell
 COLLECTED = 10_000  # objects before garbage is looked for: modules that load make many, but no garbage
 EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong."
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
@@ -94,9 +90,8 @@ def run() -> None:
             signal.signal(number, _end)
     if not os.environ.get(DEBUG):
         warnings.filterwarnings("ignore", "Reading `.npy`", UserWarning)  # heads of Python 2, or damage
-        logging.getLogger("matplotlib").setLevel(
-            logging.ERROR
-        )  # a style of the user, or no place for a cache
+        # what it says of a style of the user, or of no place for a cache
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
         warnings.simplefilter("ignore", RuntimeWarning)  # of numpy: what is infinite is told in the results
         sys.unraisablehook = lambda _: None  # what fails while it is thrown away, after all was told
     sys.exit(status_of(sys.argv[1:]))

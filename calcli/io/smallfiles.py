@@ -19,7 +19,7 @@ from calcli.io.remote import AnyPath, path_of
 KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 LONG_KEY = re.compile(rf"(?<![\w.'\"-]){KEY}(?:[ \t]*+\.[ \t]*+{KEY}){{100}}")  # every dot is a table
 ENDINGS = (".csv", ".json", ".toml")
-MOST_BYTES = 1 << 26
+MOST_BYTES = 1 << 26  # of what is read whole
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from calcli.core.evaluating.results import Estimate, Input
+from calcli.core.language.declaring import number_in
 from calcli.report.numbers import decimals, number, p_value, span, spread, to_decimals
 from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, SD, SD_UNDEFINED, interval_head
@@ -22,8 +23,9 @@ def meaning(one: Estimate, read: Input) -> str:
     if read.of_answers and entry.of_answers:
         return entry.of_answers
     kind, _, place = one.call.lens.rpartition("-")
-    if kind == "class" and place.isdecimal() and int(place) < len(names):
-        probability = f"probability of {names[int(place)]}"
+    own = number_in(place)
+    if kind == "class" and 0 <= own < len(names):
+        probability = f"probability of {names[own]}"
         return entry.meaning.replace("confidence", probability).replace("accuracy", "frequency")
     return entry.meaning
 

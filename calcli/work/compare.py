@@ -166,9 +166,7 @@ def _compared(
 def _over_seeds(systems: Sequence[Predictions], settings: Settings) -> SeedsReport:
     settings = replace(settings, no_intervals=True, draws=0)
     first = evaluate(systems[0], settings).summary
-    metrics = tuple(
-        estimate.call.asked for estimate in first.estimates.values()
-    )  # of all, or there is no mean
-    same = replace(settings, metrics=metrics)
+    metrics = tuple(estimate.call.asked for estimate in first.estimates.values())
+    same = replace(settings, metrics=metrics)  # of all seeds, or there is no mean
     summaries = [first, *(evaluate(system, same).summary for system in systems[1:])]
     return SeedsReport(summaries, over_seeds(summaries), settings)

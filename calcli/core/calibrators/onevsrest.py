@@ -27,6 +27,7 @@ from calcli.core.calibrators.events import (
 from calcli.core.calibrators.sharing import limits_reached, recalibrated
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.logspace import kept_log_probs
+from calcli.core.language.declaring import number_in
 from calcli.core.language.errors import InputError, UsageError
 
 MapParameters: TypeAlias = dict[str, NDArray[np.float64]]
@@ -266,7 +267,8 @@ class OneDimensional(Calibrator):
 def _view(lens: str) -> tuple[str, int]:
     """Return the kind of a lens and its number, as of top-1; -1 without one."""
     kind, _, digits = lens.rpartition("-")
-    return (kind, int(digits)) if digits.isdecimal() and len(digits) < 10 else (lens, -1)
+    number = number_in(digits)
+    return (lens, -1) if number < 0 else (kind, number)
 
 
 def interpolated(

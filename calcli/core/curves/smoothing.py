@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
+from calcli.core.language.declaring import number_in
 from calcli.core.language.errors import UsageError
 
 DEGREE = 3  # of the polynomials of the filter; van de Waterlaat 2021, remark 4.4.1, names none
-LONGEST = 9  # digits of a window
 NARROWEST = {"moving": 3, "savgol": 5}
 
 
@@ -25,8 +25,7 @@ def smoother(text: str) -> tuple[Callable[[Doubles], Doubles], int]:
     if text == "none":
         return lambda value: value, 1
     name, _, window = text.partition(":")
-    least = NARROWEST.get(name, 0)
-    width = int(window) if window.isdecimal() and len(window) <= LONGEST else 0
+    least, width = NARROWEST.get(name, 0), number_in(window)
     if not least or width < least or width % 2 == 0:
         raise UsageError(
             f"--smooth {text}: expected none, moving:N or savgol:N, N odd and at least 3 or 5, as in "

@@ -219,7 +219,7 @@ class Block:
         return classes[:, 0], classes[:, 1]
 
     def labelled(self, labels: NDArray[np.intp]) -> Block:
-        """Return the block as it were with other labels, (n,); what it keeps depends on none."""
+        """Return the block as it were with other labels, (n,); what its statistics keep is of no label."""
         other = copy(self)
         for name in ("_label_exp", "label_prob", "hit", "brier"):
             vars(other).pop(name, None)

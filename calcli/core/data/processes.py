@@ -19,9 +19,8 @@ K = TypeVar("K")
 R = TypeVar("R")
 # scores fitted to, from which processes gain more than their start takes, half a second each
 GAINS = 1_000_000
-HELD = (
-    1 << 29
-)  # scores that processes hold together if nobody says how many there are, 4 GB in double precision
+# scores that processes hold together if nobody says how many there are, 4 GB in double precision
+HELD = 1 << 29
 
 
 def processes_for(scores: int, jobs: int, workers: int | None, held: int = 0, gains: int = GAINS) -> int:

@@ -24,6 +24,7 @@ Spelling: TypeAlias = Literal["option", "key", "keyword"]
 F = TypeVar("F", bound=Any)
 
 LARGEST = 2**63 - 1
+LONGEST = 9  # digits of a number in a name
 
 
 def as_option(name: str) -> str:
@@ -293,6 +294,11 @@ def documented(owner: type[Any] | None = None, *names: str) -> Callable[[F], F]:
         return it
 
     return described
+
+
+def number_in(digits: str) -> int:
+    """Return the number that digits write; -1 for any other text, and for more digits than one can mean."""
+    return int(digits) if digits.isdecimal() and len(digits) <= LONGEST else -1
 
 
 def items(text: str | None) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
+from calcli.core.language.declaring import number_in
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 from calcli.core.problems.vectors import (
@@ -25,7 +26,6 @@ from calcli.core.problems.vectors import (
 )
 
 WHOLE = ("canonical", "class-wise", "worst-class", "marginal")
-LONGEST = 9  # digits of such a number
 NUMBERED = ("top", "within-top", "class", "predicted", "largest")  # kinds of lenses that a number follows
 
 
@@ -99,7 +99,7 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     if name == "canonical":
         return canonical_lens(n_classes)
     kind, _, digits = name.rpartition("-")
-    number = int(digits) if digits.isdecimal() and len(digits) <= LONGEST else -1
+    number = number_in(digits)
     if kind == "class" and 0 <= number < n_classes:
         return _score_lens(name, lambda block: block.column(number), lambda block: block.labels == number)
     if kind == "predicted" and 0 <= number < n_classes:
