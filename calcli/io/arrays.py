@@ -16,6 +16,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.heads import native
 from calcli.io.labels import Labels, join_labels, labels_from_array
+from calcli.io.labelstreams import MANY_ROWS, LabelColumn, integer_labels
 from calcli.io.layouts import ANSWERS, ARRAYS
 from calcli.io.layouts.answers import Answers, find_answers, refuse_missing, rights_of
 from calcli.io.layouts.candidates import command
@@ -171,9 +172,8 @@ class Archive(Arrays):
             found = replace(found, weights=self._weights(options.weights))
         if options.labels is None or options.labels in names:
             label = self._choose(names, options.labels, "--labels", label_names)
-            where = f"{self.name}: the array {label}"
-            labels = flat_labels(
-                self.load(label), found.scores.shape, where, found.place, drop=options.drop_missing
+            labels = stored_labels(
+                self.array(label), found.scores.shape, found.place, drop=options.drop_missing
             )
             columns.pop(label, None)
             found = replace(found, labels=labels, labels_from=f'array "{label}"')
@@ -336,6 +336,28 @@ def one_hot(values: Array) -> Array | None:
     ones = values == 1
     sound = bool((ones | (values == 0)).all() and (ones.sum(axis=-1) == 1).all())
     return ones.argmax(axis=-1).reshape(-1) if sound else None
+
+
+def stored_labels(
+    stored: StoredArray, scores_shape: tuple[int, ...] | None, place: Place, *, drop: bool = False
+) -> Labels | LabelColumn:
+    """Take an array for labels; all its axes are flattened; `drop` as in `labels_from_array`.
+
+    Very many integers in a row are not kept, unless they are in memory, or some are to be left out.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or has a column for each class in place of one label per row.
+    """
+
+    def held() -> Labels:
+        return flat_labels(stored.load(), scores_shape, stored.name, place, drop=drop)
+
+    shape, kind = stored.header.shape, stored.header.dtype.kind
+    if drop or stored.opened is None or len(shape) != 1 or shape[0] <= MANY_ROWS or kind not in "iub":
+        return held()
+    return integer_labels(shape[0], stored.integers, held) or held()
 
 
 def flat_labels(

@@ -17,6 +17,7 @@ from calcli.io.messages import type_in_words
 from calcli.io.remote import AnyPath
 from calcli.io.source import HeldScores, StoredScores, rows_and_columns
 
+TOGETHER = 1 << 18  # integers that are read at once
 COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
 
 
@@ -76,6 +77,11 @@ class StoredArray:
         if scattered or self.opened is None:
             return HeldScores(classes_last(self.load(), axis).reshape(shape))
         return ArrayBlocks(self, self.opened, shape)
+
+    def integers(self) -> Iterator[Array]:
+        """Yield parts of an array of integers with one axis, each valid until the next one."""
+        for block in self.scores(0).blocks(TOGETHER):
+            yield block[:, 0].astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO
@@ -14,12 +14,12 @@ from numpy.lib import format as npy_format
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io import formats
-from calcli.io.arrays import Arrays, ArraySource, flat_labels
+from calcli.io.arrays import Arrays, ArraySource, stored_labels
 from calcli.io.atomic import atomic_path
 from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.heads import Header, native, read_header
 from calcli.io.labels import Labels
-from calcli.io.labelstreams import MANY_ROWS, LabelColumn, integer_labels
+from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
@@ -28,7 +28,6 @@ from calcli.io.source import LazyColumns, Source
 from calcli.io.storedarrays import StoredArray, opened_file
 from calcli.io.writing import Frame, Writer
 
-TOGETHER = 1 << 18  # labels that are read at once
 LABEL = "label"  # the column that labels from beside scores are passed on as
 LABEL_ENDINGS = ("labels", "targets", "label", "target")
 SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
@@ -65,7 +64,7 @@ class NpyFile(Arrays):
         ):
             labels_shape = open_file(beside, str(beside)).header.shape
         axis = class_axis(shape, labels_shape, options, name, name)
-        scores = self._array().scores(axis)
+        scores = self.array().scores(axis)
         found = ArraySource(
             place=Place(((name, scores.shape[0]),)),
             scores=scores,
@@ -89,12 +88,8 @@ class NpyFile(Arrays):
             )
         return replace(found, columns=LazyColumns({LABEL: lambda: labels.held().values}))
 
-    def integers(self) -> Iterator[Array]:
-        """Yield parts of an array of integers with one axis, each valid until the next one."""
-        for block in self._array().scores(0).blocks(TOGETHER):
-            yield block[:, 0].astype(np.int64)
-
-    def _array(self) -> StoredArray:
+    def array(self) -> StoredArray:
+        """Return the array."""
         header, held = self.header, self.path.stat().st_size - self.header.offset
         if header.dtype.kind in "iufb" and held < header.size:
             raise InputError(
@@ -118,8 +113,11 @@ def open_file(path: AnyPath, name: str) -> NpyFile:
 
 
 def _array(path: AnyPath) -> Array:
-    with path.open("rb") as file:
-        return native(np.load(file, allow_pickle=False))
+    try:
+        with path.open("rb") as file:
+            return native(np.load(file, allow_pickle=False))
+    except ValueError as error:
+        raise InputError(f"{path} is truncated or damaged; copy it again") from error
 
 
 def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
@@ -173,33 +171,15 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
 def read_labels(
     path: AnyPath, scores_shape: tuple[int, ...] | None = None, *, drop: bool = False
 ) -> Labels | LabelColumn:
-    """Read a .npy file of labels; all axes are flattened; `drop` as in `labels_from_array`.
-
-    Very many integers in a row are not kept, unless some are to be left out.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or has a column for each class in place of one label per row.
-    """
+    """Read a .npy file of labels; see `stored_labels`."""
     form = formats.known_format(path)
     if form.name != "npy":
         raise InputError(
             f"{path}: expected a .npy file of labels; for a table, name the column with --label-column"
         )
     file = open_file(path, str(path))
-
-    def held() -> Labels:
-        try:
-            values = _array(path)
-        except ValueError as error:
-            raise InputError(f"{path} is truncated or damaged; copy it again") from error
-        return flat_labels(values, scores_shape, str(path), Place(((str(path), values.size),)), drop=drop)
-
-    shape = file.header.shape
-    if drop or len(shape) != 1 or shape[0] <= MANY_ROWS or file.header.dtype.kind not in "iub":
-        return held()
-    return integer_labels(shape[0], file.integers, held) or held()
+    place = Place(((str(path), math.prod(file.header.shape)),))
+    return stored_labels(file.array(), scores_shape, place, drop=drop)
 
 
 class NpyWriter(Writer):
