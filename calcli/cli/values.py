@@ -30,16 +30,18 @@ class PlainGroup(TyperGroup):
 def plainly(params: list[Any]) -> list[Any]:
     """Return parameters that leave it to typer to convert only what is not of their type.
 
-    For anything else, what is absent as well, typer loads pydantic, which takes as long as numpy.
+    For anything else, what is absent as well, typer loads pydantic, which takes as long as numpy. Versions
+    that do not load it are left alone.
     """
     for param in params:
-        setattr(param, "process_value", partial(_value, param))  # noqa: B010 (a method of one object)
+        if hasattr(param, "type_descriptor"):
+            setattr(param, "process_value", partial(_value, param))  # noqa: B010 (a method of one object)
     return params
 
 
 def _value(param: Any, ctx: Any, value: Any) -> Any:
-    said: Any = getattr(param, "type_descriptor", None)  # which only those versions have that load it
-    kind = getattr(said, "annotation", None)
+    said = param.type_descriptor
+    kind = said.annotation
     if kind is int and not said.is_ranged and isinstance(value, str) and WHOLE.fullmatch(value):
         value = int(value)
     absent = value is None and not param.required
