@@ -63,11 +63,12 @@ def _end_of_rows(text: bytes, delimiter: str) -> int:
     opens[0] |= quotes[0] == 0
     if not opens.all():
         return _by_rows(text, delimiter)
-    ends = np.flatnonzero(marks == NEWLINE)
-    if not len(ends):
-        ends = np.flatnonzero(marks[:-1] == RETURN)
-    outside = ends[np.searchsorted(quotes, ends) % 2 == 0]
-    return int(outside[-1]) + 1 if len(outside) else 0
+    for found in (marks == NEWLINE, marks[:-1] == RETURN):  # newlines may all be within quotes
+        ends = np.flatnonzero(found)
+        outside = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        if len(outside):
+            return int(outside[-1]) + 1
+    return 0
 
 
 def _by_rows(text: bytes, delimiter: str) -> int:

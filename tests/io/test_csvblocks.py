@@ -48,6 +48,13 @@ def test_text_in_gzip_and_none(tmp_path):
     assert list(blocks(tmp_path / "t.csv", "t", ",", 6, 100)) == [b""]
 
 
+def test_newlines_within_quotes_among_rows_that_end_in_returns(tmp_path):
+    row = b'1,"two\nlines"\r'
+    (tmp_path / "t.csv").write_bytes(20 * row)
+    found = list(blocks(tmp_path / "t.csv", "t", ",", 2 * len(row), 100))
+    assert found == [row, *[2 * row] * 9, row]  # what stands behind the first return is not known yet
+
+
 def test_rows_without_an_end(tmp_path):
     (tmp_path / "t.csv").write_bytes(b'a\n"' + b"x\n" * 2_000_000)
     with pytest.raises(InputError, match=r"^t: a row is longer than 1 MB; expected rows of fields$"):
