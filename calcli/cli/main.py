@@ -140,6 +140,8 @@ def _sentence(fault: Exception) -> str:
         command = fault.ctx.command_path if fault.ctx else "calcli"  # type: ignore[attr-defined]
         message = fault.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
         return f"{message} ({command} --help says more)"
+    if isinstance(fault, FileNotFoundError) and not fault.filename:  # of os.getcwd
+        return "the working folder is no longer there; change to another one"
     if isinstance(fault, OSError):
         return f"{fault.filename or 'a file'}: {fault.strerror or fault}"
     if isinstance(fault, MemoryError):

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from calcli.core.language.errors import InputError
+
+try:
+    import matplotlib  # noqa: F401
+except UnicodeDecodeError as fault:  # in a file of the working folder or the user, which it reads first
+    raise InputError("matplotlibrc, of this folder or the user: expected UTF-8; mend or remove it") from fault
+
 from calcli.figures.calibration_map import calibration_map
 from calcli.figures.class_wise import class_wise
 from calcli.figures.corp import reliability_curve

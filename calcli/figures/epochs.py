@@ -31,7 +31,6 @@ CAPTION = (
 )
 THIN, HEAVY = 0.7, 1.8  # lines of runs, and of their mean
 LETTERS = 17  # of 7 points in an inch
-MOST_MARKS = 5  # that fit in a line of words
 RING: Look = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "markeredgewidth": 1.4}
 STAR: Look = {"marker": "*", "markersize": 9, "markeredgecolor": "white", "markeredgewidth": 0.5}
 
@@ -39,7 +38,7 @@ STAR: Look = {"marker": "*", "markersize": 9, "markeredgecolor": "white", "marke
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the course of each metric."""
     systems = {
-        evaluation.predictions.provenance.path: {
+        evaluation.predictions.provenance.in_series: {
             name: evaluation.estimates[name] for name in shown_metrics("epochs", evaluation, view.metrics)
         }
         for evaluation in evaluations.values()
@@ -80,7 +79,7 @@ def epochs(
     figure = new_figure(max(COLUMN, width * columns), (1.75 if width < 3 else 2.6) * rows + 0.35)
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
     for axes, panel in zip(grid.flat, shown, strict=False):
-        _panel(axes, [found.courses[name] for name in panel])
+        _panel(axes, [found.courses[name] for name in panel], figure.get_figwidth() / columns)
     for axes in list(grid.flat)[len(shown) :]:
         axes.set_visible(False)
     for column in range(columns):
@@ -94,7 +93,7 @@ def epochs(
     return figure
 
 
-def _panel(axes: Axes, metrics: Sequence[Sequence[Course]]) -> None:
+def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> None:
     """Draw one metric, a color a series; or several, a color a metric and a dash a series."""
     for m, several in enumerate(metrics):
         names = list(dict.fromkeys(course.series for course in several))
@@ -120,24 +119,26 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]]) -> None:
     units = dict.fromkeys("p" if several[0].best is None else several[0].call.unit for several in metrics)
     axes.set_ylabel(", ".join(units))
     axes.grid(axis="y", color=GRID)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6, min_n_ticks=1))
     if len(metrics) > 1:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
         return
     axes.set_title(_name(metrics[0][0]), loc="left", fontsize=7.5, pad=13)
-    marks = [
-        f"{short(course.run or course.series, 14)} {course.number[course.marked]}".strip()
-        for course in metrics[0]
-        if _is_marked(course)
-    ]
     if metrics[0][0].best is None:
         axes.set_ylim(-0.03, 1.03)
-    elif marks and len(marks) <= MOST_MARKS:
-        word = "best" if metrics[0][0].chosen is None else "selected"
-        axes.annotate(
-            f"{word}: {', '.join(marks)}", (0, 1), (0, 4), "axes fraction", textcoords="offset points",
-            fontsize=6.5,
-        )  # fmt: skip
+    elif words := _marks(metrics[0], LETTERS * inches):
+        axes.annotate(words, (0, 1), (0, 4), "axes fraction", textcoords="offset points", fontsize=6.5)
+
+
+def _marks(metric: Sequence[Course], room: float) -> str:
+    """Say which files of a metric are marked, by their numbers alone where names have no room."""
+    marked = [course for course in metric if _is_marked(course)]
+    numbers = [f"{course.number[course.marked]}" for course in marked]
+    names = [short(course.run or course.series, 14) for course in marked]
+    word = "best" if metric[0].chosen is None else "selected"
+    told = (map(" ".join, zip(names, numbers, strict=True)), numbers)
+    every = (f"{word}: {', '.join(part.strip() for part in parts)}" for parts in told if marked)
+    return next((words for words in every if len(words) <= room), "")
 
 
 def _tell(axes: Axes, every: Sequence[Course]) -> None:

@@ -273,6 +273,23 @@ def test_what_is_meant_for_matplotlib_elsewhere(form, preds, tmp_path):
     assert written[0] == written[1]
 
 
+def test_settings_of_matplotlib_that_are_not_utf_8(preds, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matplotlibrc").write_bytes(b"font.family: caf\xe9\n")
+    process = calcli_process("plot", preds, "-o", "out")
+    assert "matplotlibrc, of this folder or the user: expected UTF-8" in process.communicate()[1]
+    assert process.returncode == 2
+
+
+def test_a_working_folder_that_is_gone(preds, tmp_path, monkeypatch, run):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    done = run("evaluate", preds, "-o", "out")
+    assert done.status == 2
+    assert done.err == "calcli: the working folder is no longer there; change to another one\n"
+
+
 @pytest.mark.parametrize("digits", ["9" * 6000, "²", "٣"])
 @pytest.mark.parametrize(
     "call",

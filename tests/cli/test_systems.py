@@ -55,6 +55,20 @@ def test_systems_of_one_file_are_compared(run, table):
     assert difference["brier"]["difference"] == pytest.approx(2 * np.mean((P**2 - Y) ** 2 - (P - Y) ** 2))
 
 
+def test_epochs_of_systems_are_series_of_files(run, table, tmp_path):
+    files = [tmp_path / "val" / f"epoch_{number}.csv" for number in (3, 5)]
+    files[0].parent.mkdir()
+    for file in files:
+        file.write_bytes(table.read_bytes())
+    options = (*OPTIONS, "--figure", "epochs", "--metrics", "brier", "--data")
+    done = run("plot", *files, *options, "-o", tmp_path / "out")
+    assert done.status == 0, done.err
+    drawn = pd.read_csv(tmp_path / "out" / "epochs.csv")
+    assert drawn["number"].tolist() == [3, 5, 3, 5]
+    briers = {"brier, rf": 2 * np.mean((P - Y) ** 2), "brier, xgb": 2 * np.mean((P**2 - Y) ** 2)}
+    np.testing.assert_allclose(drawn["value"], drawn["name"].map(briers))
+
+
 def test_systems_are_checked_and_drawn(run, table, tmp_path):
     (tmp_path / "p.toml").write_text('[[rules]]\nmetric = "brier"\nmax_increase = 2\n')
     done = run(

@@ -310,6 +310,19 @@ def test_epochs_ring_the_best_file(two):
     assert "moving mean, window 3" in figure.get_supxlabel()
 
 
+def test_epochs_tell_no_more_best_files_than_there_is_room_for(two):
+    def told(*names):
+        call, number = two.estimates["log_loss"].call, np.array([7, 8])
+        found = [Course(call, name, number, np.arange(2.0), np.arange(2.0), 0) for name in names]
+        figure = epochs(Courses({"log_loss": found, "brier": found, "accuracy": found}, numbered=True))
+        figure.canvas.draw()  # fails where axes have no room
+        return [text.get_text() for text in figure.axes[0].texts]
+
+    assert told("train", "test") == ["best: train 7, test 7"]
+    assert told(*(f"a name of letters {n}" for n in range(5))) == ["best: 7, 7, 7, 7, 7"]
+    assert told(*(f"{n}" for n in range(40))) == []
+
+
 def test_epochs_of_several_sets_and_metrics(two):
     def course(metric, series, *value):
         found = np.array(value)

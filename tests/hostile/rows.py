@@ -97,7 +97,8 @@ def another(draw: Draw, columns: Columns) -> Columns:
     probs = np.stack([np.asarray(columns[n][1], np.float64) for n in places], axis=1)
     share = draw.choice((0, 1e-9, 0.1, 0.5, 1))
     mixed = (1 - share) * probs + share * probabilities(draw, *probs.shape)
-    mixed /= mixed.sum(1)[:, None]
+    with np.errstate(all="ignore"):
+        mixed /= mixed.sum(1)[:, None]
     found = list(columns)
     for n, place in enumerate(places):
         found[place] = (columns[place][0], mixed[:, n])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
@@ -144,6 +145,14 @@ class Provenance:
     def joined(self) -> str:
         """Words on files that were put together, behind the number of rows; "" for one file."""
         return f" in {self.parts:,} files, parts of one data set" if self.parts > 1 else ""
+
+    @property
+    def in_series(self) -> str:
+        """The path as one of a series: of a system in a file, `val/epoch_1.csv/rf`, `val/rf/epoch_1.csv`."""
+        file, system = os.path.split(self.path)
+        if file not in self.files:
+            return self.path
+        return os.path.join(os.path.dirname(file), system, os.path.basename(file))
 
 
 @dataclass(frozen=True)
