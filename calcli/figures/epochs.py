@@ -31,6 +31,7 @@ CAPTION = (
 )
 THIN, HEAVY = 0.7, 1.8  # lines of runs, and of their mean
 LETTERS = 17  # of 7 points in an inch
+KEYS, LINE = 4, 0.15  # keys of the legend in a line, and its height in inches
 RING: Look = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "markeredgewidth": 1.4}
 STAR: Look = {"marker": "*", "markersize": 9, "markeredgecolor": "white", "markeredgewidth": 0.5}
 
@@ -76,7 +77,9 @@ def epochs(
     columns = min(len(shown), 3)
     rows = math.ceil(len(shown) / columns)
     width = 2.3 if max(map(len, shown)) == 1 else 3.1
-    figure = new_figure(max(COLUMN, width * columns), (1.75 if width < 3 else 2.6) * rows + 0.35)
+    names = [name for name in found.names if name]
+    more = LINE * max(0, math.ceil(len(names) / KEYS) - 1)
+    figure = new_figure(max(COLUMN, width * columns), (1.75 if width < 3 else 2.6) * rows + 0.35 + more)
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
     for axes, panel in zip(grid.flat, shown, strict=False):
         _panel(axes, [found.courses[name] for name in panel], figure.get_figwidth() / columns)
@@ -87,7 +90,7 @@ def epochs(
     every = [course for several in found.courses.values() for course in several]
     below = _below(every, smoothing, selected, numbered=found.numbered)
     figure.supxlabel(textwrap.fill(below, int(LETTERS * figure.get_figwidth())), fontsize=7)
-    if names := [name for name in found.names if name]:
+    if names:
         alone = all(len(panel) == 1 for panel in shown)
         _legend(figure, names, colored=alone)
     return figure
@@ -179,7 +182,7 @@ def _legend(figure: Figure, names: Iterable[str], *, colored: bool) -> None:
         {"color": color[n % len(color)], "linestyle": DASHES[n % len(DASHES)]} for n, _ in enumerate(names)
     ]
     lines = [Line2D([], [], **look) for look in looks]
-    figure.legend(lines, list(titles(names).values()), loc="outside upper center", ncols=4)
+    figure.legend(lines, list(titles(names).values()), loc="outside upper center", ncols=KEYS)
 
 
 def _below(every: Iterable[Course], smoothing: str, selected: str, *, numbered: bool) -> str:

@@ -196,14 +196,14 @@ def reliability_bars(
 def _corner(axes: Axes, result: Reliability) -> None:
     low, high = region_ends(result.binned.call.region)
     tops = np.fmax(result.frequency, result.mean_score)
-    look: Look = {"transform": axes.transAxes, "fontsize": 6.5, "linespacing": 1.35}
+    box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
+    look: Look = {"transform": axes.transAxes, "fontsize": 6.5, "linespacing": 1.35, "bbox": box}
     for separator, width, bottom in ((", ", 0.71, 0.8), ("\n", 0.5, 0.7)):
         text = _described(result, separator)
         if not np.any(tops[result.edges[:-1] < low + width * (high - low)] > bottom):
             axes.text(0.03, 0.975, text, ha="left", va="top", **look)
             return
-    box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
-    axes.text(0.975, 0.03, _described(result, ", "), ha="right", va="bottom", bbox=box, **look)
+    axes.text(0.975, 0.03, _described(result, ", "), ha="right", va="bottom", **look)
 
 
 def _described(result: Reliability, separator: str, between: str = "\n") -> str:
@@ -232,8 +232,11 @@ def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) 
     distribution(axes, result.share_edges, result.share, tallest)
     score, frequency = result.overall_score, result.overall_frequency
     color = OVER if score > frequency else UNDER
-    mean = axes.axvline(score, color=color, linewidth=1.2, dashes=(3, 1.5), clip_on=False)
-    overall = axes.axvline(frequency, color=INK, linewidth=1.2, clip_on=False)
+    low, high = region_ends(result.binned.call.region)  # outside it a line is only in the legend
+    mean, overall = (
+        axes.axvline(place, linewidth=1.2, clip_on=not low <= place <= high, **look)
+        for place, look in ((score, {"color": color, "dashes": (3, 1.5)}), (frequency, {"color": INK}))
+    )
     labels = [f"{text.mean_score} {score:.3f}", f"{text.overall} {frequency:.3f}"]
     axes.legend(
         [mean, overall], labels, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 0.97), borderaxespad=0

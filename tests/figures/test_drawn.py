@@ -202,11 +202,20 @@ def test_a_region_fills_the_panel_and_bars_stand_on_zero(two):
     assert bars.figure.axes[0].get_ylim() == (0, 1)
 
 
+def test_a_frequency_outside_of_the_region_takes_no_room(two):
+    sure = replace(two.predictions, labels=np.zeros_like(two.predictions.labels))
+    drawing = draw("reliability", {"a": evaluate(sure, two.settings)}, View(region="0.9..1", draws=9))
+    drawing.figure.draw_without_rendering()  # warns where lines push the axes together
+    (axes, below) = drawing.figure.axes
+    assert below.lines[1].get_xdata() == [0, 0]
+    assert axes.get_position().width > 0.7
+
+
 def test_names_are_no_formulas(two):
     names = [r"$\frac$", "up to $50, $60"]  # the first is no formula that could be set
     renamed = replace(two, predictions=replace(two.predictions, classes=tuple(names)))
     figure = draw("class-wise", {"$a$": renamed}).figure
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     titles = {axes.get_title(loc="left") for axes in figure.axes}
     assert titles == {name.replace("$", r"\$") for name in names}
     assert not any(is_math_text(title) for title in titles)
@@ -315,7 +324,7 @@ def test_epochs_tell_no_more_best_files_than_there_is_room_for(two):
         call, number = two.estimates["log_loss"].call, np.array([7, 8])
         found = [Course(call, name, number, np.arange(2.0), np.arange(2.0), 0) for name in names]
         figure = epochs(Courses({"log_loss": found, "brier": found, "accuracy": found}, numbered=True))
-        figure.canvas.draw()  # fails where axes have no room
+        figure.draw_without_rendering()  # warns where axes have no room
         return [text.get_text() for text in figure.axes[0].texts]
 
     assert told("train", "test") == ["best: train 7, test 7"]
