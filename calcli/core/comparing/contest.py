@@ -22,7 +22,6 @@ from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Entrant, Match, System
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.evaluating.sampling import rows_of_sample
 from calcli.core.evaluating.usual import is_sampled
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.progress import Watch
@@ -143,7 +142,7 @@ class Contest:
         hashes = [one.rows.hashes for one in samples if one is not None]
         same = all(np.array_equal(hashes[0], others) for others in hashes[1:])
         rows = [
-            rows_of_sample(measured.sample, measured.predictions)
+            measured.sample.of(measured.predictions)
             for measured in self._samples.values()
             if measured.sample is not None
         ]

@@ -31,7 +31,7 @@ from calcli.core.evaluating.results import (
     ReliabilityBin,
     Summary,
 )
-from calcli.core.evaluating.sampling import SampledRows, needs_rows, of_sample, rows_of_sample
+from calcli.core.evaluating.sampling import SampledRows, needs_rows, of_sample
 from calcli.core.evaluating.stored import StoredMeasurements
 from calcli.core.evaluating.usual import default_metrics, gap_of, is_sampled
 from calcli.core.language.answers import refuse_classes
@@ -318,7 +318,7 @@ def _rows_behind(
     if own := [name for name in names if name not in few]:
         yield evaluation.predictions, own
     if few and measured.sample is not None:
-        yield rows_of_sample(measured.sample, evaluation.predictions), few
+        yield measured.sample.of(evaluation.predictions), few
 
 
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:

@@ -216,9 +216,9 @@ class Measurements:
             self._once[key] = make()
         return cast(T, self._once[key])
 
-    def pooled(self, names: Iterable[str]) -> Pooled | None:
+    def pooled(self, statistics: Mapping[str, RowStatistic]) -> Pooled | None:
         """Return the moments of the loss that is carried by the fewest rows, seen and expected alike."""
-        found = [self._pooled(name) for name in names if name in self._expected]
+        found = [self._pooled(name) for name in statistics if name in self._expected]
         return min(found, key=_carriers, default=None)
 
     def _pooled(self, name: str) -> Pooled:

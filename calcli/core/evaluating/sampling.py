@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from calcli.core.data.blocks import Block
-from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import LOG_ODDS
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
@@ -40,16 +40,9 @@ class SampledRows:
         self.sample.add(hashes, block.labels, block.weights, block.scores)
 
 
-def rows_of_sample(sample: Sample, whole: Predictions) -> Predictions:
-    """Return the rows of a sample of some predictions."""
-    rows = sample.rows
-    scores = ArrayScores(rows.scores, whole.kind, whole.scores.kind_reason)
-    return Predictions(scores, rows.labels, whole.classes, rows.weights, provenance=whole.provenance)
-
-
 def of_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpression]) -> Findings:
     """Return what is found out about metrics from a sample of the rows; its size stands with each."""
-    rows, settings = rows_of_sample(sample, whole.predictions), replace(whole.settings, precision="auto")
+    rows, settings = sample.of(whole.predictions), replace(whole.settings, precision="auto")
     made = Pass(rows, settings)
     for call in calls:
         FAMILIES[call.entry.family].needs(call, made)

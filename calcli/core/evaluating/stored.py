@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,8 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.rows import RowStatistic
+from calcli.core.estimators.influences import Pooled
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.looks import Looks
 from calcli.core.evaluating.measurements import Measurements, Pass
@@ -92,6 +94,20 @@ class StoredMeasurements(Measurements):
         if deals is None or deals.weight is None or deals.squares is None:
             return super().effective_rows
         return float(deals.weight.sum() ** 2 / deals.squares.sum())
+
+    def pooled(self, statistics: Mapping[str, RowStatistic]) -> Pooled | None:
+        """Return the moments of the sample, as those of so many rows; None without a sample."""
+        sample = self.sample
+        if sample is None:
+            return None
+        return self.once(("pooled", *statistics), lambda: self._of_sample(sample, statistics))
+
+    def _of_sample(self, sample: Sample, statistics: Mapping[str, RowStatistic]) -> Pooled | None:
+        made = Pass(sample.of(self.predictions), replace(self.settings, precision="double"))
+        made.keep_losses(statistics)
+        found = made.run().pooled(statistics)
+        share = made.predictions.n_rows / self.predictions.n_rows
+        return None if found is None else (found[0] * share, found[1] * share**3)
 
     def by_deal(self, lens: str) -> Doubles | None:
         """Return (deals, 3, cells) sums of weight, score and outcome, of many rows."""

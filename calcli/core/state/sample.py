@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.state.hashing import Hashes
 
 MOST = 20_000  # rows
@@ -96,6 +97,12 @@ class Sample:
         order = np.argsort(found.hashes, kind="stable")
         taken = found.take(order)
         return taken._replace(scores=_short(taken.scores))
+
+    def of(self, whole: Predictions) -> Predictions:
+        """Return the rows as predictions, like those that they are a sample of."""
+        rows = self.rows
+        scores = ArrayScores(rows.scores, whole.kind, whole.scores.kind_reason)
+        return Predictions(scores, rows.labels, whole.classes, rows.weights, provenance=whole.provenance)
 
     @property
     def below(self) -> int:

@@ -73,6 +73,7 @@ def same(first, second, atol=0.0):
     for name, estimate in first.estimates.items():
         other = second.estimates[name]
         assert other.value == pytest.approx(estimate.value, abs=atol, rel=0, nan_ok=True), name
+        assert other.no_interval == estimate.no_interval, name
         if estimate.interval is not None:
             assert other.interval.low == pytest.approx(estimate.interval.low, abs=atol, rel=0), name
             assert other.interval.high == pytest.approx(estimate.interval.high, abs=atol, rel=0), name
@@ -94,6 +95,18 @@ def test_a_state_of_few_rows_says_what_they_say(classes, weighted):
 def test_a_state_of_many_rows_says_what_they_say(classes, weighted):
     rows = drawn(25_000, classes, weighted=weighted)
     same(evaluate(rows, SETTINGS), found(state_of(rows, SETTINGS)), 1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 8, 16, 25_000])
+def test_what_few_rows_carry_has_no_interval_in_a_state_either(n):
+    """Also of many rows that are all sure and right: errors that they promise count."""
+    rows = drawn(n, 3, seed=n)
+    if n > 100:
+        right = 12 * np.eye(3)[rows.labels]
+        rows = replace(rows, scores=ArrayScores(right, "logits"))
+    expected = evaluate(rows, SETTINGS)
+    assert any(one.no_interval.endswith("this figure") for one in expected.estimates.values())
+    same(expected, found(state_of(rows, SETTINGS)), 1e-9)
 
 
 def test_tests_from_exact_cells_are_those_of_the_rows():

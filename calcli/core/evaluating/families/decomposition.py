@@ -19,7 +19,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.batches import batches
 from calcli.core.data.binning import Bins
-from calcli.core.data.rows import LOG_ODDS
+from calcli.core.data.rows import LOG_ODDS, RowStatistic
 from calcli.core.estimators.cllr import find_cllr, min_cllr
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
 from calcli.core.estimators.effort import GRID
@@ -67,7 +67,7 @@ class DecompositionFamily(Family):
         if call.entry.name == MIN_CLLR:
             made.keep_rows(find_cllr(MIN_CLLR, made.predictions, made.settings).statistics | LOG_ODDS)
             return
-        made.keep_losses({call.score: _rule(call, made).statistic(made.settings.clip)})
+        made.keep_losses(_losses(call, made))
         if "bins" in call.arguments:
             keep_parts(call, made)
             if _has_interval(call) and made.settings.intervals:
@@ -127,6 +127,11 @@ def _rule(call: MetricExpression, found: Pass | Measurements) -> Decomposable:
     return decomposable_rule(call.score, of_answers=found.predictions.of_answers)
 
 
+def _losses(call: MetricExpression, found: Pass | Measurements) -> dict[str, RowStatistic]:
+    """Return the losses of rows that a metric is about, by name."""
+    return {call.score: _rule(call, found).statistic(found.settings.clip)}
+
+
 def _bins(call: MetricExpression) -> int:
     return call.arguments["bins"]
 
@@ -153,7 +158,7 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
         return None
     if refined is None:
         return found.spread
-    spread = replace(found.spread, pooled=measured.pooled([call.score]))
+    spread = replace(found.spread, pooled=measured.pooled(_losses(call, measured)))
     share = measured.effective_rows / rows.n_rows
     return replace(spread, bias=refined.bias(share))
 

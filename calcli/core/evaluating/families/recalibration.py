@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.rows import RowStatistic
 from calcli.core.estimators.effort import FIT_ROWS
 from calcli.core.estimators.expected import expected_score
 from calcli.core.estimators.influences import Influences, Spread
@@ -47,7 +48,7 @@ class RecalibrationFamily(Family):
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses of the rows."""
-        made.keep_losses({call.score: _rule(call, made).statistic(made.settings.clip)})
+        made.keep_losses(_losses(call, made))
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -116,13 +117,18 @@ def _of_sums(
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
         found = sums.influences({str(call): of_means})
     by_labels = call.entry.name not in LABELLESS
-    moments = measured.pooled([call.score]) if by_labels else None
+    moments = measured.pooled(_losses(call, measured)) if by_labels else None
     return {name: replace(one, pooled=moments) for name, one in found.items()}
 
 
 def _rule(call: MetricExpression, found: Pass | Measurements) -> ScoringRule:
     """Return the score that a metric is about."""
     return expected_score(call.whole, found.predictions, found.settings)
+
+
+def _losses(call: MetricExpression, found: Pass | Measurements) -> dict[str, RowStatistic]:
+    """Return the losses of rows that a metric is about, by name."""
+    return {call.score: _rule(call, found).statistic(found.settings.clip)}
 
 
 def _is_frozen(call: MetricExpression, settings: Settings) -> bool:
