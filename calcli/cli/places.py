@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from calcli.core.language.errors import UsageError
 
@@ -15,6 +17,8 @@ OUTPUTS = {
     "cross_validated": "--cross-validated",
 }
 TRUTH = "simulate", "posteriors"  # which is written there, and read elsewhere
+INPUTS = "file", "files"  # arguments, which need not be there to be meant
+ON_DISK = re.compile(r"^(?:file|local)://(?!.*%00)", re.IGNORECASE)
 IN_PLACE = ("apply", "file"), ("merge", "files")  # what new scores, or the state of the whole, may replace
 
 
@@ -42,8 +46,9 @@ def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
     for name in values.keys() - OUTPUTS.keys() if written else ():
         given = [] if (command, name) in (TRUTH, *IN_PLACE) else values[name]
         texts = [text for text in (given if isinstance(given, list) else [given]) if isinstance(text, str)]
-        for text in filter(os.path.isfile, texts):
-            if (where := os.path.realpath(text)) in written:
+        for text in map(_on_disk, texts):
+            is_read = os.path.isfile(text) or (name in INPUTS and not os.path.exists(text))
+            if is_read and (where := os.path.realpath(text)) in written:
                 raise UsageError(
                     f"{written[where]} would replace {text}, which is read; expected another place"
                 )
@@ -55,9 +60,15 @@ def _outputs(command: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str
     if command == TRUTH[0]:
         named.append(("--posteriors", values[TRUTH[1]] or ""))
     named += [("--write", text.partition("=")[2]) for text in values.get("write") or ()]
-    for option, place in named:
+    for option, text in named:
+        place = _on_disk(text)
         if place and place != "-" and "://" not in place and not _is_device(place):
             yield option, place
+
+
+def _on_disk(text: str) -> str:
+    """Return the path that a URL such as file://preds.csv stands for; others as they are."""
+    return unquote(ON_DISK.sub("", text)) if ON_DISK.match(text) else text
 
 
 def _is_device(place: str) -> bool:

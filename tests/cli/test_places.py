@@ -38,6 +38,9 @@ def contents(folder):
         ("compare t.csv t.csv --html t.csv", "--html would replace t.csv, which is read"),
         ("simulate cal -o new.csv --posteriors ./new.csv", "-o and --posteriors are both ./new.csv"),
         ("plot t.csv -o new --html new", "-o and --html are both new"),
+        ("evaluate t.csv new -o new", "-o would replace new, which is read"),
+        ("evaluate file://t.csv --html local://l%2Ecsv", "--html would replace t.csv, which is read"),
+        ("evaluate t.csv -o file://a%00b", "no file has a NUL in its name"),
     ],
 )
 def test_a_clash_is_refused_and_nothing_is_touched(run, place, call, told):

@@ -23,6 +23,7 @@ MEMORY = re.compile(
 )
 TAGS = re.compile(r"<script>planted|<img src=x|href=\W?https?://planted", re.I)
 MARKUP = re.compile(TAGS.pattern + r"|(?<!\\)\]\(http://planted", re.I)  # of Markdown
+LOCAL = re.compile(r"^(file|local)://([^/@]*@)?")  # a scheme of the disk, and a secret
 JUDGES = ("evaluate", "check")  # what may end with status 1, or with 2 and a report of what could be read
 DATA = ("apply", "simulate")  # what writes data to standard output, as they are
 REMARK = "calcli: "
@@ -149,9 +150,10 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
     if ended.status == 2 and changed and not partly:
         yield f"left behind: {', '.join(changed[:5])}"
         return
+    outputs = [LOCAL.sub("", output) for output in case.outputs]
     policy = [_value(case, "--policy", "-p") or "calcli.toml"] if "--init" in case.arguments else []
     for name in changed:
-        if not any(_is_of(name, f"work/{output}") for output in (*case.outputs, *policy)):
+        if not any(_is_of(name, f"work/{output}") for output in (*outputs, *policy)):
             yield f"changed: {name}"
     for name in changed:
         stored = ended.after.get(name)
