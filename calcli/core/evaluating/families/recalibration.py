@@ -9,7 +9,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.rows import RowStatistic
-from calcli.core.estimators.effort import FIT_ROWS
+from calcli.core.estimators.effort import FIT, FIT_ROWS
 from calcli.core.estimators.expected import expected_score
 from calcli.core.estimators.influences import Influences, Spread
 from calcli.core.estimators.interval import Interval
@@ -99,8 +99,8 @@ class RecalibrationFamily(Family):
         """Return what computing a metric again costs, its fits among it."""
         rows, classes = match.baseline.predictions.scores.shape
         fits = match.settings.folds if call.arguments["training"] == "cross-validation" else 1
-        own = call.fitted.effort(rows + FIT_ROWS, classes) * fits / 5 if call.fitted else 0
-        return super().effort(call, match) + own
+        own = call.fitted.effort(rows + FIT_ROWS, classes) / 5 + FIT if call.fitted else 0
+        return super().effort(call, match) + fits * own
 
 
 def calibration_loss(call: MetricExpression, measured: Measurements) -> CalibrationLoss | None:
