@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from calcli.core.calibrators.fit.structured import Penalty, StructuredLoss
+from calcli.core.calibrators.fit.structured import Penalty, StructuredLoss, inverse
 from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.structured import (
@@ -246,3 +246,10 @@ def test_mixed_temperature_is_its_formula():
     temperature = Temperature().fit(logits, labels)
     expected = 100 / 101 * np.exp(temperature.apply(logits)) + 1 / 101 / 3
     np.testing.assert_allclose(TemperatureMix().fit(logits, labels).predict_proba(logits), expected)
+
+
+@pytest.mark.parametrize("n", [1, 64, 65, 201])
+def test_an_inverse_by_halves(n):
+    table = np.random.default_rng(n).normal(size=(n, 2 * n + 3))
+    matrix = table @ table.T
+    np.testing.assert_allclose(inverse(matrix) @ matrix, np.eye(n), atol=1e-9)

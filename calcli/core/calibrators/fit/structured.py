@@ -16,6 +16,7 @@ from calcli.core.data.logspace import NARROW, row_blocks, row_max
 BLOCK_BYTES = 1 << 20  # large enough for the products of matrices
 SAMPLED = 1 << 29  # products behind a block of the preconditioner, at most
 DAMPING = 100.0  # roundings a line, which keep it positive definite
+SMALL = 64  # lines of a matrix that is inverted at once
 TINY = 1e-30  # in place of 0, by which nothing can be divided
 
 
@@ -199,9 +200,10 @@ class StructuredLoss:
         xs = [f[::step] for f in self.features]
         hessian = self._dense(xs, p, w)
         scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), JITTER))
-        damping = DAMPING * float(np.finfo(p.dtype).eps) * len(scale)
-        scaled = hessian * scale[:, None] * scale + damping * np.eye(len(scale))
-        self._inverse = np.linalg.inv(scaled) * scale[:, None] * scale
+        hessian *= scale * scale[:, None]
+        hessian.flat[:: len(scale) + 1] += DAMPING * float(np.finfo(p.dtype).eps) * len(scale)
+        self._inverse = inverse(hessian)
+        self._inverse *= scale * scale[:, None]
         if self.penalty.matrix is not None:
             wp, g = w * p, w * (1 - (p * p) @ self._ones)
             spread = np.diag(wp.sum(axis=0)) - wp.T @ p
@@ -272,3 +274,23 @@ def forward(xs: Sequence[Floats], parts: Parts, out: Floats) -> None:
     for x, weight in zip(xs[1:], weights[1:], strict=True):
         out += x * weight
     out += parts.intercept.astype(out.dtype)
+
+
+def inverse(a: Floats) -> Floats:
+    """Return the inverse of a symmetric positive definite (n, n) matrix, by halves.
+
+    Products of matrices take a third of the time of a factorization in LAPACK.
+    """
+    if len(a) <= SMALL:
+        return np.linalg.inv(a)
+    half = len(a) // 2
+    first = inverse(a[:half, :half])
+    slope = first @ a[:half, half:]
+    last = inverse(a[half:, half:] - slope.T @ a[:half, half:])  # of the Schur complement
+    across = slope @ last
+    whole = np.empty_like(a)
+    whole[:half, :half] = first + across @ slope.T
+    whole[half:, half:] = last
+    np.negative(across, out=whole[:half, half:])
+    whole[half:, :half] = whole[:half, half:].T
+    return whole
