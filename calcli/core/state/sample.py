@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     weights
         (n,), or None.
     scores
-        (n, K) as they were given, in single precision; in double where some are too small for that.
+        (n, K) as they were given, in single precision; in double where some are too small or alike for that.
     """
 
     hashes: Hashes
@@ -138,8 +138,17 @@ class Sample:
 
 
 def _short(scores: Array) -> Array:
-    """Return scores in single precision, but for what would become 0 or coarse: 1e-300 has a logarithm."""
+    """Return scores in single precision, but for those that it makes 0 or coarse, or ties of.
+
+    1e-300 has a logarithm, and of 0.5 + 1e-9 and 0.5 - 1e-9 the first decides.
+    """
     with np.errstate(over="ignore", under="ignore"):
         single = scores.astype(np.float32)
-    small = (np.abs(single) < np.finfo(np.float32).tiny) & (single != scores)
-    return np.where(small, scores, single).astype(np.float64) if small.any() else single
+    kept = (np.abs(single) < np.finfo(np.float32).tiny) & (single != scores)
+    kept |= (_highest(single) != _highest(scores))[:, None]
+    return np.where(kept, scores, single).astype(np.float64) if kept.any() else single
+
+
+def _highest(scores: Array) -> Array:
+    """Return how many classes of each row have the highest score."""
+    return np.count_nonzero(scores == scores.max(axis=1, keepdims=True), axis=1)

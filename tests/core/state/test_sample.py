@@ -60,3 +60,13 @@ def test_a_stored_sample_goes_on_where_it_was():
     for one in (own, again):
         one.merge(sample_of(np.arange(600, N), 100))
     assert np.array_equal(own.rows.hashes, again.rows.hashes)
+
+
+def test_the_first_of_scores_that_are_alike_in_single_precision_stays_the_first():
+    scores = np.array([[0.5 - 1e-9, 0.5 + 1e-9], [0.5, 0.5], [0.3, 0.7]])
+    own = Sample(2, weighted=False)
+    own.add(HASHES[:3], LABELS[:3], None, scores)
+    kept = own.rows.scores[np.argsort(np.argsort(HASHES[:3]))]
+    np.testing.assert_array_equal(kept[:2], scores[:2])
+    np.testing.assert_allclose(kept[2], scores[2], rtol=1e-7)
+    assert Sample.of_rows(own.rows, own.below).rows.scores.dtype == np.float64
