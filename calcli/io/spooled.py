@@ -56,7 +56,7 @@ class _Spool:
 
     def read(self, part: Part) -> Any:
         """Return a part as a pyarrow.Table."""
-        return pa.ipc.open_stream(os.pread(self._file.fileno(), part.size, part.start)).read_all()
+        return pa.ipc.open_stream(reader_of(os.pread(self._file.fileno(), part.size, part.start))).read_all()
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,17 @@ def parts_of_text(path: AnyPath) -> Iterator[bytes]:
         lines = io.BufferedReader(stream)
         while part := lines.read(PART_BYTES):
             yield part if part.endswith(b"\n") else part + lines.readline(LONGEST)
+
+
+def reader_of(data: bytes) -> Any:
+    """Return a pyarrow.BufferReader of a copy of bytes, which Arrow owns.
+
+    Threads of a parser let go of its input a little after the result is there. An object of Python among
+    that aborts the process if the interpreter is ending by then.
+    """
+    copy = pa.allocate_buffer(len(data))
+    memoryview(copy).cast("B")[:] = data
+    return pa.BufferReader(copy)
 
 
 def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]) -> Table | None:

@@ -15,7 +15,7 @@ import pytest
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
 from calcli.io.read import read
-from calcli.io.spooled import SpooledTable, parsed
+from calcli.io.spooled import SpooledTable, parsed, reader_of
 from tests.io.samples import random_probs, refused, scores_of
 
 PROBS, LABELS = random_probs()
@@ -52,6 +52,13 @@ def test_the_file_is_not_needed_any_more(path, monkeypatch):
     else:
         predictions = read("-")
     np.testing.assert_allclose(scores_of(predictions), PROBS, rtol=0, atol=1e-15)
+
+
+def test_what_threads_of_a_parser_read_is_no_object_of_python():
+    data = bytearray(b"a,b\n1,2\n")
+    reader = reader_of(data)
+    data.clear()  # an error while something holds it
+    assert reader.read() == b"a,b\n1,2\n"
 
 
 def table(text: str, parse) -> SpooledTable:

@@ -21,7 +21,7 @@ from calcli.io.damage import arrow_errors
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath, on_disk
-from calcli.io.spooled import parsed, parts_of_text
+from calcli.io.spooled import parsed, parts_of_text, reader_of
 from calcli.io.tables import MemoryTable, Table, TableSource
 from calcli.io.writing import Frame, Writer
 
@@ -59,7 +59,7 @@ def open_file(path: AnyPath, name: str) -> Table:
 
 def _parsed(options: Any, part: bytes, first: Any) -> Any:
     """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
-    return csv.read_csv(pa.BufferReader(part), _blocks(first.names if first else ()), options)
+    return csv.read_csv(reader_of(part), _blocks(first.names if first else ()), options)
 
 
 def _blocks(names: Sequence[str] = ()) -> Any:
@@ -137,7 +137,7 @@ def _streamed(
     known: list[str] = []
     for text in blocks(path, name, delimiter, STREAMED_BYTES, BLOCK_BYTES):
         read = csv.ReadOptions(block_size=2 * BLOCK_BYTES, use_threads=False, column_names=known)
-        yield csv.read_csv(pa.BufferReader(text), read, parse, options)
+        yield csv.read_csv(reader_of(text), read, parse, options)
         known = list(names)
 
 
@@ -229,7 +229,7 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
         return "error"
 
     try:
-        csv.read_csv(  # in one thread: others count no rows, and must hold no Python code (see _native)
+        csv.read_csv(  # in one thread: others count no rows, and must hold no Python code (see reader_of)
             str(on_disk(path)),
             csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
             csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),

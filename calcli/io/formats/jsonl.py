@@ -19,7 +19,7 @@ from calcli.io.damage import arrow_errors, sound
 from calcli.io.layouts.events import FIRST, events_table
 from calcli.io.layouts.harness import MARKS, harness_table
 from calcli.io.remote import AnyPath, on_disk
-from calcli.io.spooled import parsed, parts_of_text
+from calcli.io.spooled import parsed, parts_of_text, reader_of
 from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
 
@@ -52,7 +52,7 @@ def open_file(path: AnyPath, name: str) -> Table:
             parts = _checked(parts_of_text(path), name)
         else:
             parts = chain([start], parts)
-        table = parsed(parts, name, lambda part, _: _parsed(pa.BufferReader(part)))
+        table = parsed(parts, name, lambda part, _: _parsed(reader_of(part)))
         return MemoryTable(name, _parsed(str(on_disk(path)))) if table is None else table
 
 
