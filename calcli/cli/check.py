@@ -66,6 +66,9 @@ def check(
     from calcli.work.check import check_files, write_check
 
     if init:
+        for option, given in (("--write", write), ("--html", paging.html)):
+            if given:
+                raise UsageError(f"--init writes a policy and judges nothing; leave out {option}")
         _write_first_policy(files, policy, reading, baseline, pairing, quiet=paging.quiet)
         return
     targets = [_target(text) for text in write or ()]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in
 from calcli.io.labelcolumns import label_column
@@ -90,6 +90,11 @@ class Table(Contents):
     def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
         """Find out what the columns are, and read the labels and weights."""
         refuse_duplicates(self.schema.names, self.place.parts[0][0])
+        if options.class_axis is not None:
+            raise UsageError(
+                f"--class-axis {options.class_axis}: {self.place.name} is a table, with a column for each "
+                "class; leave it out"
+            )
         from calcli.io.seen import unpacked
 
         seen = unpacked(self, options)

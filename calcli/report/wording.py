@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from calcli.core.estimators.consistency import Null
+from calcli.core.estimators.influences import FEW, FEWEST
 from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression
@@ -78,7 +79,8 @@ def without_interval(found: Iterable[Estimate | Difference]) -> list[str]:
     for one in found:
         if one.no_interval and one.call.asked not in reasons.setdefault(one.no_interval, []):
             reasons[one.no_interval].append(one.call.asked)
-    return [f"No interval of {some(names)}: {reason}." for reason, names in reasons.items()]
+    told = {reason: reason.replace(FEW, f"{FEW}; at least {FEWEST} must") for reason in reasons}
+    return [f"No interval of {some(names)}: {told[reason]}." for reason, names in reasons.items()]
 
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:
