@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
+STDIN = "standard input"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -53,6 +55,8 @@ class KeptPlace(Place):
 
 def in_command(name: str) -> str:
     """Return a data set as it stands in a command to be run; of several files `FILES`, as they were given."""
+    if name == STDIN:
+        return "-"
     return "FILES" if re.search(r" and \d+ more$", name) else shlex.quote(name)
 
 

@@ -33,7 +33,7 @@ from calcli.io.labels import Labels, class_names
 from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.order import refuse_sorted
-from calcli.io.messages import Place, type_in_words
+from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath, parts_of_pattern, path_of
@@ -45,7 +45,6 @@ from calcli.io.systems import refuse_systems
 
 __all__ = ["ReadOptions", "from_answers", "from_arrays", "read", "read_concat"]
 
-STDIN = "standard input"
 NAME = "arrays"
 SNIFFED = 1 << 16
 

@@ -29,11 +29,11 @@ from calcli.io.folders import parts_of, same_place
 from calcli.io.formats import Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.layouts.order import refuse_sorted
-from calcli.io.messages import listed
+from calcli.io.messages import STDIN, listed
 from calcli.io.options import ReadOptions
 from calcli.io.predicted import PredictedColumn, predicted_columns, refuse_rewriting
 from calcli.io.ranked import RankedScores
-from calcli.io.read import STDIN, spooled
+from calcli.io.read import spooled
 from calcli.io.remote import path_of
 from calcli.io.scorekinds import judge_kind
 from calcli.io.source import Contents, Source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
 from pathlib import Path
 
@@ -376,6 +377,15 @@ def test_threads_of_the_csv_parser_hold_nothing_of_python(data, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     refused("-", "standard input: ")
     assert parsed
+
+
+def test_columns_beyond_number_are_told_by_some(monkeypatch):
+    row = {"label": 0} | {f"confidence ({n})": [0.5, 0.5] for n in range(3000)}
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((json.dumps(row) + "\n").encode())))
+    with pytest.raises(InputError, match="3000 list columns") as told:
+        read("-")
+    assert "calcli evaluate - --scores 'confidence (5)'; and so on" in str(told.value)
+    assert len(str(told.value)) < 1000
 
 
 def test_a_command_for_the_parts_of_a_folder_names_no_file(tmp_path):

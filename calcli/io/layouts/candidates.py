@@ -21,6 +21,7 @@ from calcli.io.options import ReadOptions
 
 Holds = Literal["float", "integer", "text", "list", "other"]
 Look = Literal["distributions", "unit", "percent", "classes", "numbers", "unknown"]
+MOST_COMMANDS = 6  # that a message shows
 PAIRS = (  # names of two classes that nobody gives two systems
     {"neg", "pos"},
     {"negative", "positive"},
@@ -118,6 +119,12 @@ class Guess:
 def command(name: str, *options: str) -> str:
     """Return a command line that reads a file with some options."""
     return f"calcli evaluate {in_command(name)} {' '.join(options)}"
+
+
+def comparison(name: str, systems: Sequence[str], columns: Sequence[str]) -> str:
+    """Return a command line that compares systems, each a column of a file."""
+    each = (shlex.quote(f"{system}={column}") for system, column in zip(systems, columns, strict=True))
+    return f"calcli compare {in_command(name)} {' '.join(f'--system {one}' for one in each)}"
 
 
 def choose(columns: Columns) -> tuple[Guess | None, list[tuple[str, str]]]:
@@ -218,8 +225,9 @@ def _refuse_several(sure: Sequence[Guess], columns: Columns) -> None:
 
 
 def commands(name: str, candidates: Sequence[Guess]) -> str:
-    """Return the command for each of some readings."""
-    return "; ".join(command(name, one.option) for one in candidates)
+    """Return the command for each of some readings, of many for the first ones."""
+    told = [command(name, one.option) for one in candidates[:MOST_COMMANDS]]
+    return "; ".join(told + ["and so on"] * (len(candidates) > MOST_COMMANDS))
 
 
 def _by_class_names(columns: Columns) -> Guess | None:
@@ -346,8 +354,8 @@ def _best(singles: Sequence[Guess], columns: Columns) -> Guess | None:
 
 
 def _systems(name: str, candidates: Sequence[Guess]) -> str:
-    systems = [f"--system {one.scores[0]}={one.scores[0]}" for one in candidates]
-    return f"calcli compare {shlex.quote(name)} {' '.join(map(shlex.quote, systems))}".replace("'", "")
+    columns = [one.scores[0] for one in candidates[:MOST_COMMANDS]]
+    return comparison(name, columns, columns)
 
 
 def system_doubt(found: Guess, columns: Columns) -> tuple[str, ...]:
@@ -359,14 +367,14 @@ def system_doubt(found: Guess, columns: Columns) -> tuple[str, ...]:
         return ()
     if not columns.labels() <= {"0", "1", "0.0", "1.0"} or columns.look(found.scores) == "distributions":
         return ()
-    systems = " ".join(f"--system {name}={one}" for name, one in zip(names, found.scores, strict=True))
+    systems = comparison(columns.name, names[:MOST_COMMANDS], found.scores[:MOST_COMMANDS])
     if found.kind != "logits" and columns.look(found.scores) == "unit":
         raise InputError(
             f"{columns.name}: {listed(found.scores)} lie in [0, 1] and do not sum to one: if they are scores "
-            f"of several systems say calcli compare {shlex.quote(columns.name)} {systems}; for one say "
+            f"of several systems say {systems}; for one say "
             f"{command(columns.name, '--scores', shlex.quote(found.scores[0]))}"
         )
     return (
         f"the labels are 0 and 1 and do not name {listed(names)}: if these are systems, not classes, say "
-        f"calcli compare {shlex.quote(columns.name)} {systems}",
+        f"{systems}",
     )
