@@ -95,7 +95,7 @@ def try_all() -> dict[str, list[str]]:
         return known_format(*given)
 
     hunting.make, read.known_format = make, planted
-    running.SECONDS, verdicts.MEGABYTES = 4, 300
+    running.SECONDS, verdicts.MEGABYTES = 9, 300
     numbers = range(len(plants) + 1)
     return dict(zip([*plants, ""], (one.verdicts for one in hunting.hunt(0, numbers, 1)), strict=True))
 
