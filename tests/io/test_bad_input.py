@@ -388,6 +388,13 @@ def test_columns_beyond_number_are_told_by_some(monkeypatch):
     assert len(str(told.value)) < 1000
 
 
+def test_classes_beyond_number_are_told_by_some(tmp_path):
+    row = {"label": "c9"} | {f"c{n}": 0.5 for n in range(300)}
+    (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=r"if so, say so with --classes c0,c1,c2,\.\.\.,c299$"):
+        read(tmp_path / "t.jsonl")
+
+
 def test_a_command_for_the_parts_of_a_folder_names_no_file(tmp_path):
     for name in "ab":
         part = tmp_path / f"class={name}"

@@ -22,6 +22,7 @@ from calcli.io.options import ReadOptions
 Holds = Literal["float", "integer", "text", "list", "other"]
 Look = Literal["distributions", "unit", "percent", "classes", "numbers", "unknown"]
 MOST_COMMANDS = 6  # that a message shows
+MOST_CLASSES = 50  # that a message names in an option
 PAIRS = (  # names of two classes that nobody gives two systems
     {"neg", "pos"},
     {"negative", "positive"},
@@ -257,14 +258,20 @@ def _by_class_names(columns: Columns) -> Guess | None:
     taken = tuple(column for column in columns.holds if column in values)
     if others and columns.look(taken) != "distributions":
         every = [column for column in columns.holds if column in values or column in others]
-        offer = f"say so with --classes {','.join(every)}"
+        offer = f"say so with --classes {_written(every)}"
         if len(values) > 1:
-            offer += f", if not with --classes {','.join(column for column in every if column in values)}"
+            offer += f", if not with --classes {_written([one for one in every if one in values])}"
         raise InputError(
             f"{name}: the labels name the columns {listed(sorted(values))}, but {listed(others)} may be "
             f"the scores of further classes; if so, {offer}"
         )
     return Guess(taken, taken, COLUMNS)
+
+
+def _written(classes: Sequence[str]) -> str:
+    """Return names as an option takes them; of many the first and the last."""
+    shown = classes if len(classes) <= MOST_CLASSES else [*classes[:3], "...", classes[-1]]
+    return ",".join(shown)
 
 
 def _suffixed(columns: Columns, singles: Sequence[Guess]) -> Guess | None:
