@@ -29,6 +29,7 @@ FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 OF_MATPLOTLIB = ("MPLBACKEND", "MATPLOTLIBRC", "SOURCE_DATE_EPOCH")  # for others, as in a notebook's shell
 COLLECTED = 10_000  # objects before garbage is looked for: modules that load make many, but no garbage
+ENDS = 1_000  # characters at the end of a sentence, which is to have at most four times as many
 EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong."
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
 
@@ -129,8 +130,13 @@ def status_of(arguments: list[str]) -> int:
             return 128 + _told_to_end[0]
         if os.environ.get(DEBUG):
             raise
-        remark(_sentence(fault))
+        remark(_within(_sentence(fault)))
         return WRONG
+
+
+def _within(sentence: str) -> str:
+    """Return a sentence without its middle, where a file has so many names that it is too long."""
+    return sentence if len(sentence) <= 4 * ENDS else f"{sentence[: 3 * ENDS]} ... {sentence[-ENDS:]}"
 
 
 def _sentence(fault: Exception) -> str:

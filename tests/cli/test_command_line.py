@@ -281,6 +281,12 @@ def test_settings_of_matplotlib_that_are_not_utf_8(preds, tmp_path, monkeypatch)
     assert process.returncode == 2
 
 
+def test_a_sentence_has_an_end(run, preds):
+    done = run("evaluate", preds, "--metrics", ",".join(f"unknown{n}" for n in range(300)))
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert 4000 < len(done.err) < 4100
+
+
 def test_a_working_folder_that_is_gone(preds, tmp_path, monkeypatch, run):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")

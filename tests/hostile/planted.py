@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from calcli.cli.output import remark
 from calcli.core.language.errors import InputError
 from calcli.io import read
 from tests.hostile import hunting, running, verdicts
@@ -64,7 +65,7 @@ PLANTS: dict[str, Callable[[], Any]] = {  # by a part of what the harness says o
     r"raw text on standard error: 'calcli: \x1b": lambda: print("calcli: \x1b[31m", file=sys.stderr),
     "raw text on standard output: '::error": lambda: print("::error::planted"),
     "not a remark: said": lambda: print("said", file=sys.stderr),
-    "long: 25000 characters": _raised(InputError("x" * 24_992)),
+    "long: 25000 characters": lambda: (remark("x" * 24_992), sys.exit(2)),
     "status 3": lambda: sys.exit(3),
     "no sentence": lambda: sys.exit(2),
     "crash: signal 11": lambda: os.kill(os.getpid(), signal.SIGSEGV),
