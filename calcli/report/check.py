@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.language.errors import UsageError
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.junit import junit_text
@@ -136,9 +135,6 @@ def _glance(files: Sequence[Checked], sort: str | None, hidden: int) -> TextTabl
     """Return a line for each file, those that failed first, then by a metric if one is named."""
     names = short_names([one.path for one in files])
     values = [_sorting(one, sort) for one in files]
-    if sort and not any(values):
-        known = dict.fromkeys(o.rule.call.asked for one in files for o in one.outcomes if not o.rule.part)
-        raise UsageError(f"--sort {sort}: no rule is about it; expected one of {', '.join(known)}")
     costs = [_cost(value) for value in values]
     order = sorted(range(len(files)), key=lambda n: (not _failed(files[n]), math.isnan(costs[n]), costs[n]))
     rows = []

@@ -15,7 +15,7 @@ from calcli.core.comparing.policy import Checked, Policy
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import checked, documented
-from calcli.core.language.errors import CalcliError
+from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
 from calcli.io.atomic import atomic_path
@@ -106,6 +106,9 @@ def check_files(
         Makes states of the parts of files elsewhere, which are judged; None to read here.
     """
     rules = read_policy(policy)
+    known = dict.fromkeys(rule.call.asked for rule in rules.rules if not rule.part)
+    if sort is not None and sort not in known:
+        raise UsageError(f"--sort {sort}: no rule is about it; expected one of {', '.join(known)}")
     wanted = replace(rules.settings, metrics=tuple(rule.call.asked for rule in rules.rules))
 
     def found_in(path: str) -> Predictions:
