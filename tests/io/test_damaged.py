@@ -136,3 +136,14 @@ def test_damaged_names(write, tmp_path):
         write(path, table)
     path.write_bytes(path.read_bytes().replace(b"unlike_others", b"unlike_\xffthers"))
     refused(path, f"{path.name} is not a complete and valid .*utf-8")
+
+
+def test_a_parquet_column_without_its_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pa.table({"confidence": rng.uniform(0.5, 1, 30), "is_correct": np.arange(30) % 2 == 0})
+    pq.write_table(table, tmp_path / "t.parquet")
+    data = bytearray((tmp_path / "t.parquet").read_bytes())
+    assert data[4:6] == b"\x15\x04"  # a page with a dictionary
+    data[5] = 6
+    (tmp_path / "t.parquet").write_bytes(data)
+    refused(tmp_path / "t.parquet", "damaged: row group 0 has 0 rows; expected 30")

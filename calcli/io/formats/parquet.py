@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import pyarrow.parquet as pq
 
+from calcli.core.language.errors import InputError
 from calcli.io.batches import BatchWriter
 from calcli.io.damage import arrow_errors, readable, sound
 from calcli.io.messages import Place
@@ -46,7 +47,14 @@ class ParquetTable(Table):
         with arrow_errors(str(self.path), "parquet file"):
             for group in self.groups:
                 whole = self._bytes(group, names) <= GROUP_BYTES
-                yield from self._whole(group, names) if whole else self._slices(group, names)
+                rows, read = self.metadata.row_group(group).num_rows, 0
+                for batch in self._whole(group, names) if whole else self._slices(group, names):
+                    read += batch.num_rows
+                    yield batch
+                if names and read != rows:  # as of pages that say so
+                    raise InputError(
+                        f"{self.path} is damaged: row group {group} has {read:,} rows; expected {rows:,}"
+                    )
 
     def head(self, columns: Sequence[str]) -> Any:
         """Return the first slice of the first row group."""
