@@ -1,4 +1,4 @@
-"""How many permutations are worth their time.
+"""How many permutations, or resamples, are worth their time.
 
 Work is counted, not timed, so that a seed gives the same anywhere. The unit is a look at one score, of which
 a processor takes some twenty million a second. What else a metric costs was measured in such looks.
@@ -18,6 +18,10 @@ ENOUGH = 70_000_000  # for all permutations of a metric, however few the scores
 EACH_SCORE = 2_000  # looks at each, where there are more
 BEARABLE = 150_000_000  # for the fewest permutations of so many tests, however many there are
 COUNTED = 3
+
+RESAMPLES = 200  # for a standard deviation with an error of 5%
+FEWEST = 50  # with one of 10%
+SPREADS = 40_000_000  # for the standard deviations of one set of rows, however few the scores
 
 
 def affordable_draws(draws: int, effort: float, scores: int, tests: int = 1) -> int:
@@ -43,3 +47,17 @@ def affordable_draws(draws: int, effort: float, scores: int, tests: int = 1) -> 
     if affordable >= least:
         return min(draws, affordable)
     return least if least * effort * min(tests, COUNTED) <= BEARABLE else 0
+
+
+def affordable_resamples(effort: float, scores: int) -> int:
+    """Return how many resamples a standard deviation is made of.
+
+    Parameters
+    ----------
+    effort
+        What computing all its metrics once costs, in looks at a score.
+    scores
+        How many there are.
+    """
+    affordable = int(max(SPREADS, EACH_SCORE * scores) / effort)
+    return min(RESAMPLES, max(FEWEST, affordable))

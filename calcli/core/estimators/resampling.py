@@ -20,13 +20,11 @@ from calcli.core.estimators.consistency import Null, compare
 from calcli.core.problems.vectors import canonical_lens
 from calcli.core.state.vectors import VectorTable
 
-SD_RESAMPLES = 200  # enough for a standard deviation: its own error is 5%
-
 Evaluator = Callable[[Predictions], Mapping[str, float]]
 
 
 def bootstrap_sd(
-    predictions: Predictions, values: Evaluator, rng: np.random.Generator, units: Units
+    predictions: Predictions, values: Evaluator, resamples: int, rng: np.random.Generator, units: Units
 ) -> dict[str, float]:
     """Return the bootstrap standard deviation of metrics; nan where resamples have infinite values.
 
@@ -36,6 +34,8 @@ def bootstrap_sd(
         All rows; their scores are held in memory.
     values
         Computes the metrics of some rows.
+    resamples
+        How many sets of rows are drawn.
     rng
         Source of chance.
     units
@@ -43,7 +43,7 @@ def bootstrap_sd(
     """
     scores = ArrayScores(gathered(predictions.scores), predictions.kind)
     whole = replace(predictions, scores=scores, columns={})
-    found = [values(_taken(whole, _drawn(whole, units, rng))) for _ in range(SD_RESAMPLES)]
+    found = [values(_taken(whole, _drawn(whole, units, rng))) for _ in range(resamples)]
     return {name: _sd([one[name] for one in found]) for name in found[0]}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +15,7 @@ from calcli.core.data.priors import at_priors
 from calcli.core.data.rows import ROW_STATISTICS
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
+from calcli.core.estimators.effort import affordable_resamples
 from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
@@ -305,9 +307,17 @@ def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
         rng = generator(settings.seed, Stream.SPREAD)
         for rows, names in _rows_behind(evaluation, measured, repeated):
             units = Units.of(rows.n_rows, rows.column_if(settings.cluster))
-            for name, sd in bootstrap_sd(rows, values_of(names), rng, units).items():
+            resamples = _resamples([found[name].call for name in names], rows, settings)
+            for name, sd in bootstrap_sd(rows, values_of(names), resamples, rng, units).items():
                 found[name] = replace(found[name], sd=sd)
     return replace(evaluation, summary=replace(evaluation.summary, estimates=found))
+
+
+def _resamples(calls: Sequence[MetricExpression], rows: Predictions, settings: Settings) -> int:
+    """Return how many resamples of rows the standard deviations of metrics are made of."""
+    scores = math.prod(rows.scores.shape)
+    each = (FAMILIES[call.entry.family].effort(call, rows, settings) for call in calls)
+    return affordable_resamples(scores + sum(each), scores)
 
 
 def _rows_behind(

@@ -62,6 +62,11 @@ class Known:
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, scores=self.scores[rows], expected=self.expected[rows], weights=weights)
 
+    def of_class(self, k: int) -> Known:
+        """Return what is known of one outcome of several: it happens and it does not."""
+        score, expected = self.scores[:, k], self.expected[:, k]
+        return Known(_and_not(score), _and_not(expected), self.weights)
+
     @property
     def of_equal(self) -> Bins:
         """Sums over rows of equal predictions, in ascending order of the first one."""
@@ -136,12 +141,16 @@ def true_error(
     """
     require_truth(call, settings)
     estimator = find_estimator(call, settings.edges)
-    lenses = [f"class-{k}" for k in range(predictions.n_classes)] if call.is_class_wise else [call.lens]
-    errors = []
-    for known in (known_problem(predictions, posteriors, lens, settings) for lens in lenses):
+
+    def true(known: Known) -> float:
         inside = known.within(call.region, str(call))
-        errors.append(_true(estimator, inside.of_equal) if len(inside.scores) else np.nan)
-    return float(class_wise_error(np.array(errors), call.over_classes)) if call.is_class_wise else errors[0]
+        return _true(estimator, inside.of_equal) if len(inside.scores) else np.nan
+
+    if not call.is_class_wise:
+        return true(known_problem(predictions, posteriors, call.lens, settings))
+    every = known_problem(predictions, posteriors, "canonical", settings)
+    errors = [true(every.of_class(k)) for k in range(predictions.n_classes)]
+    return float(class_wise_error(np.array(errors), call.over_classes))
 
 
 def _true(estimator: object, bins: Bins) -> float:
@@ -186,9 +195,14 @@ def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, sett
         sweep(predictions, [table])
         return table.known
     whole = known_problem(predictions, posteriors, "canonical", settings)
-    scores, expected = whole.scores.T.ravel(), posteriors.T.ravel()
+    scores, expected = _and_not(whole.scores.T.ravel()), _and_not(posteriors.T.ravel())
     weights = None if whole.weights is None else np.tile(whole.weights, predictions.n_classes)
-    return Known(np.stack([scores, 1 - scores], 1), np.stack([expected, 1 - expected], 1), weights)
+    return Known(scores, expected, weights)
+
+
+def _and_not(probs: Floats) -> Doubles:
+    """Return (n, 2) probabilities that something happens and that it does not."""
+    return np.stack([probs, 1 - probs], axis=1).astype(np.float64, copy=False)
 
 
 class _Expected:

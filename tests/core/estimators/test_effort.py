@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from calcli.core.comparing.contest import Contest
-from calcli.core.estimators.effort import BEARABLE, ENOUGH, affordable_draws
+from calcli.core.estimators.effort import (
+    BEARABLE,
+    ENOUGH,
+    FEWEST,
+    RESAMPLES,
+    SPREADS,
+    affordable_draws,
+    affordable_resamples,
+)
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.methods import METHODS
 from calcli.core.language.settings import Settings
@@ -26,6 +34,14 @@ def test_the_work_of_all_tests_is_bounded(draws, tests):
 def test_work_may_grow_with_the_scores():
     few, many = (affordable_draws(999, 5e5, scores) for scores in (6000, 1_000_000))
     assert (few, many) == (140, 999)
+
+
+def test_there_are_resamples_enough_for_a_deviation():
+    found = [affordable_resamples(effort, 600) for effort in np.geomspace(1, 1e12, 200)]
+    assert found == sorted(found, reverse=True)
+    assert (found[0], found[-1]) == (RESAMPLES, FEWEST)
+    assert affordable_resamples(SPREADS / 100, 600) == 100
+    assert affordable_resamples(1e8, 10_000_000) == RESAMPLES
 
 
 @pytest.fixture

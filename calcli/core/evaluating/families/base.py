@@ -235,12 +235,12 @@ class Family(ABC):
         """Return differences with predictions swapped; None where they cannot be."""
         if not (match.same_classes and match.has_rows):
             return None
-        draws = match.affordable(self.effort(call, match))
+        draws = match.affordable(self.effort(call, match.baseline.predictions, match.settings))
         return match.recompute(call, draws) if draws else None
 
-    def effort(self, call: MetricExpression, match: Match) -> float:
+    def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing a metric again costs, besides looking at the scores."""
-        return CALL + CLASS * match.baseline.predictions.n_classes
+        return CALL + CLASS * predictions.n_classes
 
     def variance(self, call: MetricExpression, system: System) -> float:
         """Return the variance of a metric of one system; nan where there is none."""

@@ -19,6 +19,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.batches import batches
 from calcli.core.data.binning import Bins
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import LOG_ODDS, RowStatistic
 from calcli.core.estimators.cllr import find_cllr, min_cllr
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
@@ -116,11 +117,11 @@ class DecompositionFamily(Family):
 
         return swapped_sums(first, second, statistic, match.settings.draws, match.rng, match.paired)
 
-    def effort(self, call: MetricExpression, match: Match) -> float:
+    def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing a part again costs, where there are kernel densities of every class."""
-        every = match.baseline.predictions.n_classes if call.lens == CLASS_WISE else 1
+        every = predictions.n_classes if call.lens == CLASS_WISE else 1
         own = GRID * every if call.arguments.get("estimator") == "kernel" else 0
-        return super().effort(call, match) + own
+        return super().effort(call, predictions, settings) + own
 
 
 def _rule(call: MetricExpression, found: Pass | Measurements) -> Decomposable:

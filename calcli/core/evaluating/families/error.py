@@ -11,6 +11,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import Bins
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.errors import (
@@ -155,12 +156,12 @@ class ErrorFamily(Family):
             )
         return super().swapped(call, match)
 
-    def effort(self, call: MetricExpression, match: Match) -> float:
+    def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing an error again costs, where it is on a grid of every class."""
-        estimator = find_estimator(call, match.settings.edges)
+        estimator = find_estimator(call, settings.edges)
         own = estimator.effort if isinstance(estimator, Smoothed) else 0
-        every = match.baseline.predictions.n_classes if call.is_class_wise else 1
-        return super().effort(call, match) + own * every
+        every = predictions.n_classes if call.is_class_wise else 1
+        return super().effort(call, predictions, settings) + own * every
 
 
 def _swapped_deals(

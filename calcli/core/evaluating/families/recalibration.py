@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
 from calcli.core.estimators.effort import FIT, FIT_ROWS
 from calcli.core.estimators.expected import expected_score
@@ -16,7 +17,7 @@ from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match, judged
+from calcli.core.evaluating.families.base import Entrant, Family, Findings, judged
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated
 from calcli.core.evaluating.results import Estimate
@@ -95,12 +96,12 @@ class RecalibrationFamily(Family):
             every |= _of_sums(sums, call, OF_MEANS[call.entry.name], measured)
         return every
 
-    def effort(self, call: MetricExpression, match: Match) -> float:
+    def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing a metric again costs, its fits among it."""
-        rows, classes = match.baseline.predictions.scores.shape
-        fits = match.settings.folds if call.arguments["training"] == "cross-validation" else 1
+        rows, classes = predictions.scores.shape
+        fits = settings.folds if call.arguments["training"] == "cross-validation" else 1
         own = call.fitted.effort(rows + FIT_ROWS, classes) / 5 + FIT if call.fitted else 0
-        return super().effort(call, match) + fits * own
+        return super().effort(call, predictions, settings) + fits * own
 
 
 def calibration_loss(call: MetricExpression, measured: Measurements) -> CalibrationLoss | None:
