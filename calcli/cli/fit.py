@@ -108,6 +108,7 @@ def fit(
     calcli fit test.csv -m dp --cross-validated test_dp.csv
     calcli fit preds/ -m dp --engine dask -o cal.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.io.atomic import together
     from calcli.report.progress import progress
     from calcli.report.shown import render
     from calcli.work.fit import calibrator_text, fit_file, save_fit, write_cross_validated
@@ -127,17 +128,19 @@ def fit(
             raw=choosing.input == "raw",
             **fitting.given(),
         )
-    if cross_validated is not None:
-        notes = write_cross_validated(found.fit, file, cross_validated, reading.read_options())
-        for note in () if paging.quiet else notes:
-            remark(note)
-    paging.page(found)
+    notes: tuple[str, ...] = ()
+    with together():
+        if cross_validated is not None:
+            notes = write_cross_validated(found.fit, file, cross_validated, reading.read_options())
+        paging.page(found)
+        if output not in (None, "-"):
+            save_fit(found.fit, output)
+    for note in () if paging.quiet else notes:
+        remark(note)
     shown = render(found, format, color=output != "-" and colored(paging.no_color))
-    if output == "-":
-        emit(calibrator_text(found.fit))
-        if not paging.quiet:
-            sys.stderr.write(shown)
+    if output != "-":
+        emit(shown)
         return
-    if output is not None:
-        save_fit(found.fit, output)
-    emit(shown)
+    emit(calibrator_text(found.fit))
+    if not paging.quiet:
+        sys.stderr.write(shown)

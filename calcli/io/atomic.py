@@ -7,8 +7,10 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from calcli.core.language.errors import InputError
@@ -19,6 +21,55 @@ IS_FOLDER = "{} is a folder; expected the name of a file"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FILE_ENDINGS = (".png", ".svg", ".pdf", ".html", ".json", ".md", ".txt", ".csv")
 AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, and what to do about it
+
+
+@dataclass
+class _Waiting:
+    """Outputs that are complete and not in their places: what puts them there, and what removes them."""
+
+    uploads: list[Callable[[], None]] = field(default_factory=list)
+    moves: list[Callable[[], None]] = field(default_factory=list)
+    left: ExitStack = field(default_factory=ExitStack)
+
+
+_waiting: ContextVar[_Waiting | None] = ContextVar("waiting", default=None)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Have all files and folders that are written in the block appear when it ends, or none of them.
+
+    What goes elsewhere goes first, as that is what may fail; what was sent by then stays there.
+    """
+    if _waiting.get() is not None:  # all of them are in a larger block
+        yield
+        return
+    waiting = _Waiting()
+    with waiting.left:
+        with _kept_by(waiting):
+            yield
+        for put in (*waiting.uploads, *waiting.moves):
+            put()
+
+
+@contextmanager
+def _kept_by(waiting: _Waiting | None) -> Iterator[None]:
+    before = _waiting.set(waiting)
+    try:
+        yield
+    finally:
+        _waiting.reset(before)
+
+
+def _at_the_end(put: Callable[[], None], left: ExitStack, *, upload: bool = False) -> None:
+    """Put a complete output in its place, and remove what is left of it; of several when all are complete."""
+    waiting = _waiting.get()
+    if waiting is None:
+        with left:
+            put()
+    else:
+        (waiting.uploads if upload else waiting.moves).append(put)
+        waiting.left.push(left)
 
 
 def refuse_folders(*paths: str | None) -> None:
@@ -55,9 +106,10 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
     """
     if isinstance(where := path_of(path), Remote):
         where.require_writable()
-        with tempfile.TemporaryDirectory(prefix="calcli-") as made:
-            yield (only := Path(made) / where.name)
-            where.upload(only)
+        with ExitStack() as left:
+            only = Path(left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-"))) / where.name
+            yield only
+            _at_the_end(lambda: where.upload(only), left.pop_all(), upload=True)
         return
     path = where
     with _told(path):
@@ -67,17 +119,20 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(Path(path).suffix, f".{Path(path).stem}-", folder)
     os.close(handle)
     temporary = Path(name)
-    try:
-        with _full_told(path):
-            yield temporary
+
+    def move() -> None:
         with _told(path):
             if sent:
                 _send(temporary, path)
             else:
                 _allow_as(found, temporary)
                 temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+
+    with ExitStack() as left:
+        left.callback(temporary.unlink, missing_ok=True)
+        with _full_told(path):
+            yield temporary
+        _at_the_end(move, left.pop_all())
 
 
 @contextmanager
@@ -174,24 +229,35 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
         )
     if isinstance(where := path_of(path), Remote):
         where.require_writable()
-        with tempfile.TemporaryDirectory(prefix="calcli-") as filled:
-            yield Path(filled)
-            for file in sorted(one for one in Path(filled).rglob("*") if one.is_file()):
-                (where / file.relative_to(filled).as_posix()).upload(file)
+        with ExitStack() as left:
+            filled = Path(left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-")))
+            with _kept_by(None):  # it is complete when its files are
+                yield filled
+            _at_the_end(lambda: _upload(filled, where), left.pop_all(), upload=True)
         return
     path = where
-    with ExitStack() as made:
+    made = ExitStack()  # folders, which stay if all goes well
+
+    def move() -> None:
+        with _full_told(path):
+            _move(temporary, path, made)
+        made.pop_all()
+
+    with ExitStack() as left:
+        left.enter_context(made)
         home = Path(os.path.realpath(path))
         with _told(path, *AS_FOLDER):
             _make(home, made)
             temporary = Path(tempfile.mkdtemp(prefix=".calcli-", dir=home))
-        try:
-            with _full_told(path):
-                yield temporary
-                _move(temporary, path, made)
-        finally:
-            shutil.rmtree(temporary)
-        made.pop_all()
+        left.callback(shutil.rmtree, temporary)
+        with _full_told(path), _kept_by(None):
+            yield temporary
+        _at_the_end(move, left.pop_all())
+
+
+def _upload(filled: Path, where: Remote) -> None:
+    for file in sorted(one for one in filled.rglob("*") if one.is_file()):
+        (where / file.relative_to(filled).as_posix()).upload(file)
 
 
 def _make(folder: Path, made: ExitStack) -> None:
@@ -207,11 +273,12 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _move(filled: Path, path: Path, made: ExitStack) -> None:
-    with ExitStack() as moved:  # all have a place before one of them is there
+    with together():  # all have a place before one of them is there
         for file in sorted(filled.rglob("*")):
             target = path / file.relative_to(filled)
             if file.is_dir():
                 with _told(target, *AS_FOLDER):
                     _make(target, made)
             else:
-                shutil.move(file, moved.enter_context(atomic_path(target)))
+                with atomic_path(target) as temporary:
+                    shutil.move(file, temporary)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,10 +10,12 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Kind
 from calcli.core.data.simulation import Simulation
 from calcli.core.language.errors import UsageError
+from calcli.io.atomic import together
 from calcli.io.formats.npy import labels_file
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
 
 
+@together()
 def write_simulation(simulation: Simulation, target: str, posteriors: str | None = None) -> tuple[str, ...]:
     """Write scores and labels, and the true posteriors beside.
 
@@ -42,16 +43,13 @@ def write_simulation(simulation: Simulation, target: str, posteriors: str | None
     """
     for place in set(_places(target)) & set(_places(posteriors or "-")):
         raise UsageError(f"{place} would hold both labels and probabilities; expected another name")
-    with ExitStack() as files:  # all or none
-        written = _write(files, simulation, simulation.scores, simulation.kind, target)
-        if posteriors is not None:
-            written += _write(files, simulation, simulation.posteriors, "probs", posteriors)
+    written = _write(simulation, simulation.scores, simulation.kind, target)
+    if posteriors is not None:
+        written += _write(simulation, simulation.posteriors, "probs", posteriors)
     return written
 
 
-def _write(
-    files: ExitStack, simulation: Simulation, scores: Doubles, kind: Kind, target: str
-) -> tuple[str, ...]:
+def _write(simulation: Simulation, scores: Doubles, kind: Kind, target: str) -> tuple[str, ...]:
     form = output_format(target, "csv")
     classes = tuple(map(str, range(scores.shape[1])))
     labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels)], names=["label"])
@@ -62,7 +60,8 @@ def _write(
             raise UsageError(f"{target} has no names for confidence and correct; expected a table or .npz")
         labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels == 1)], names=["correct"])
         frame, scores = Frame(labels.schema, 0, ("confidence",), "confidence", ()), scores[:, 1:]
-    files.enter_context(open_writer(target, form, frame)).write(labels, scores)
+    with open_writer(target, form, frame) as writer:
+        writer.write(labels, scores)
     return _places(target)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.atomic import atomic_path
+from calcli.io.atomic import atomic_path, together
 from calcli.io.formats import BY_NAME, Format, named_format
 from calcli.io.layouts.classlabels import metadata_with
 from calcli.io.remote import AnyPath, path_of
@@ -147,6 +147,7 @@ def open_writer(target: str, form: Format, frame: Frame) -> Iterator[Writer]:
             if path is None:
                 sink = sys.stdout.buffer
             else:
+                opened.enter_context(together())  # labels may have a file of their own
                 sink = opened.enter_context(_opened(opened.enter_context(atomic_path(path))))
             writer = form.module.writer(sink, frame, path)
             try:

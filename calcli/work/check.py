@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from calcli.core.language.declaring import checked, documented
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
-from calcli.io.atomic import atomic_path
+from calcli.io.atomic import atomic_path, together
 from calcli.io.options import ReadOptions
 from calcli.io.policy import parse_policy, read_policy
 from calcli.io.read import read
@@ -149,6 +148,7 @@ def _checked(predictions: Predictions, rules: Policy, against: Against | None) -
     return check_predictions(predictions, rules, baseline)
 
 
+@together()
 def write_check(report: CheckReport, targets: Sequence[tuple[Format, str]]) -> None:
     """Write a report in several forms, all or none.
 
@@ -164,9 +164,8 @@ def write_check(report: CheckReport, targets: Sequence[tuple[Format, str]]) -> N
     InputError
         If a file cannot be written.
     """
-    with ExitStack() as written:
-        for form, path in targets:
-            temporary = written.enter_context(atomic_path(path))
+    for form, path in targets:
+        with atomic_path(path) as temporary:
             temporary.write_text(render(report, form), encoding="utf-8")
 
 

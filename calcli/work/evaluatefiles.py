@@ -24,7 +24,7 @@ from calcli.core.language.expressions import parse_metric
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.state.remains import Remains
-from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere
+from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.options import ReadOptions
 from calcli.io.states import is_state, save_state
 from calcli.report.atglance import Unread
@@ -69,6 +69,7 @@ class Wanted:
     details: bool = False
 
 
+@together()
 def evaluate_files(
     sources: Sequence[Sequence[str]],
     options: ReadOptions,
@@ -129,17 +130,20 @@ def evaluate_files(
                 pictures.draw(evaluation, name if len(sources) > 1 else "", title)
             if wanted.diagram:
                 diagrams.append(_reliability(evaluation))
-            if wanted.state is not None:
-                _save(predictions, asked, wanted.state, wanted.known, by, watcher)
             results += results_of(evaluation)
         failures = broken(results, rules)
         shown = EvaluationReport(
             results, settings, wanted.per_class, diagrams, unread, failures, wanted.sort, wanted.details
         )
-        if pictures is not None:
-            # long tables have filters on a page
-            page = shown if len(sources) > 1 else replace(shown, details=True)
-            _write(shown, page, pictures, wanted.html)
+        # long tables have filters on a page
+        page = shown if len(sources) > 1 else replace(shown, details=True)
+        if pictures and pictures.folder:
+            shown.write(pictures.folder, pictures.captions)
+            _write_page(page, pictures.folder / "report.html", pictures)
+    if wanted.state is not None:
+        _save(predictions, asked, wanted.state, wanted.known, by, watcher)
+    if pictures and wanted.html:
+        _write_page(page, wanted.html, pictures)
     return shown
 
 
@@ -155,14 +159,10 @@ def _pictures(folder: Path | None) -> Pictures:
     return Pictures(folder)
 
 
-def _write(shown: EvaluationReport, page: EvaluationReport, pictures: Pictures, html: str | None) -> None:
+def _write_page(page: EvaluationReport, path: str | Path, pictures: Pictures) -> None:
     from calcli.work.page import write_page
 
-    if pictures.folder:
-        shown.write(pictures.folder, pictures.captions)
-    for path in (pictures.folder and pictures.folder / "report.html", html):
-        if path:
-            write_page(page, path, pictures.found)
+    write_page(page, path, pictures.found)
 
 
 def read_failures(texts: Sequence[str], settings: Settings) -> list[Rule]:

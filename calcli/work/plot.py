@@ -32,7 +32,7 @@ from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.core.language.viewing import PlotSettings, ViewSettings
 from calcli.figures import Drawing, View, draw
-from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere
+from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.calibrators import load_calibrator
 from calcli.io.options import ReadOptions
 from calcli.report.figures import Figures
@@ -48,6 +48,7 @@ OF_EPOCHS = ("p_values", "seeds", "select", "select_on")
 TOLD = 8  # files of which it is said how they were read; of more, of the first
 
 
+@together()
 def plot_files(
     files: Sequence[str],
     output: str | None,

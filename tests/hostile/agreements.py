@@ -14,7 +14,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from calcli.core.language.entries import Metric
-from calcli.core.language.families import DECOMPOSITION, RANKING
+from calcli.core.language.families import CLASSICAL, DECOMPOSITION, ERROR, RANKING
 from calcli.core.language.metrics import METRICS
 from tests.hostile import expressions, rows
 from tests.hostile.drawing import Draw
@@ -97,6 +97,14 @@ UNFITTED = {
     for name, one in METRICS.items()
     if not {"training", "estimator"} & one.arguments.keys() and one.family not in ORDERED
 }
+UNTIED = {name: one for name, one in UNFITTED.items() if one.family not in (ERROR, CLASSICAL)}
+
+
+def _told_by_sample(columns: Columns) -> Mapping[str, Metric]:
+    """Return metrics that a sample tells: those that nearly equal scores do not upset if there are such."""
+    scores = [np.asarray(values) for name, values in columns if name.startswith("prob_")]
+    apart = all(len(np.unique(one)) == len(np.unique(one.astype(np.float32))) for one in scores)
+    return UNFITTED if apart else UNTIED
 
 
 FLAGS = ("--test", "--sd", "--no-intervals", "--resample-predictions", "--calibration-loss-interval")
@@ -157,10 +165,18 @@ def _limited(draw: Draw, columns: Columns) -> Made:
 def _state(draw: Draw, columns: Columns) -> Made:
     """Return a state beside its rows."""
     _put(draw, columns, "parquet", "a")
-    asked = _asked(draw, columns, UNFITTED)
+    asked = _asked(draw, columns, _told_by_sample(columns))
     by_calcli(draw.folder, ["evaluate", "a.parquet", *asked, "--save-state", "a.calcli"])
-    kept = asked[:2] + asked[-3:]
-    return _two(["evaluate", "a.calcli", *kept], ["evaluate", "a.parquet", *asked], alike="state")
+    return _two(
+        ["evaluate", "a.calcli", *_of_metrics(asked)], ["evaluate", "a.parquet", *asked], alike="state"
+    )
+
+
+def _of_metrics(asked: list[str]) -> list[str]:
+    """Return the metrics asked for, and what they assume where they do not say; the rest is in a state."""
+    own = [k for k, text in enumerate(asked) if text.partition("=")[0] in ("--bins", "--min-rows")]
+    assumed = [text for k in own for text in asked[k : k + 1 + ("=" not in asked[k])]]
+    return asked[:2] + assumed + asked[-3:]
 
 
 def _merged(draw: Draw, columns: Columns) -> Made:
@@ -191,8 +207,9 @@ def _merged(draw: Draw, columns: Columns) -> Made:
 def _compared(draw: Draw, columns: Columns) -> Made:
     """Return a comparison of states, or of rows that are known by a key, beside that of rows."""
     _put(draw, columns, "parquet", "a")
-    _put(draw, rows.another(draw, columns), "parquet", "b")
-    asked = ["--metrics", _metrics(draw, UNFITTED), "--format", "json", "-q"]
+    _put(draw, other := rows.another(draw, columns), "parquet", "b")
+    told = _told_by_sample([*columns, *other])
+    asked = ["--metrics", _metrics(draw, told), "--format", "json", "-q"]
     names = ["a.parquet", "b.parquet"]
     for name in draw.sample(("a", "b"), draw.choice((1, 2))):
         by_calcli(draw.folder, ["evaluate", f"{name}.parquet", *asked, "--save-state", f"{name}.calcli"])

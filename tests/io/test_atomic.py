@@ -15,7 +15,7 @@ import pytest
 
 from calcli.core.language.errors import InputError
 from calcli.io import atomic
-from calcli.io.atomic import atomic_path, filled_folder
+from calcli.io.atomic import atomic_path, filled_folder, together
 from calcli.io.frames import to_frame
 from calcli.report.hashing import sha256
 
@@ -29,6 +29,41 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
         temporary.write_text("whole")
     assert target.read_text() == "whole"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def write_together(folder, last, inner=lambda: None):
+    with together():
+        write(folder / "state", "new")
+        with filled_folder(folder / "figures") as filled:
+            write(filled / "report.md")
+            assert (filled / "report.md").read_text() == "new"  # whole by then
+        inner()
+        write(last)
+        assert not (folder / "state").exists()
+
+
+def test_several_outputs_appear_together(tmp_path):
+    write_together(tmp_path, tmp_path / "page.html")
+    written = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(written) == ["figures/report.md", "page.html", "state"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_several_outputs_of_an_interrupted_run_vanish(error, tmp_path):
+    def fail():
+        raise error
+
+    with pytest.raises(error):
+        write_together(tmp_path, tmp_path / "page.html", fail)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_upload_that_fails_leaves_nothing_here(tmp_path):
+    pytest.importorskip("fsspec")
+    missing = f"filecache::file://{tmp_path}/missing/page.html"
+    with pytest.raises(InputError, match=r"page.html: no such file"):
+        write_together(tmp_path, missing)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])

@@ -285,7 +285,7 @@ def _decompositions() -> list[Metric]:
     return [
         Metric(
             name="binned_calibration_loss", title="Binned calibration loss",
-            family=DECOMPOSITION, direction="lower", range="0 to 2", unit=AS_SCORE,
+            family=DECOMPOSITION, direction="lower", range="0 to inf", unit=AS_SCORE,
             meaning="part of a score that is distance between mean probability and frequency in bins",
             formula="sum_k sum_b n_kb/N (mean prob - frequency)^2, or frequency ln(frequency / mean prob)",
             source=thesis + ", section 4.3",
@@ -294,7 +294,7 @@ def _decompositions() -> list[Metric]:
         ),
         Metric(
             name="binned_refinement_loss", title="Binned refinement loss",
-            family=DECOMPOSITION, direction="lower", range="0 to 1", unit=AS_SCORE,
+            family=DECOMPOSITION, direction="lower", range="0 to inf", unit=AS_SCORE,
             meaning="part of a score that even the frequencies of the bins would lose",
             formula="sum_k sum_b n_kb/N frequency (1 - frequency), or -frequency ln frequency",
             source=thesis + ", section 4.3",
