@@ -123,9 +123,10 @@ def command(name: str, *options: str) -> str:
 
 
 def comparison(name: str, systems: Sequence[str], columns: Sequence[str]) -> str:
-    """Return a command line that compares systems, each a column of a file."""
-    each = (shlex.quote(f"{system}={column}") for system, column in zip(systems, columns, strict=True))
-    return f"calcli compare {in_command(name)} {' '.join(f'--system {one}' for one in each)}"
+    """Return a command line that compares systems, each a column of a file; of many the first ones."""
+    pairs = list(zip(systems, columns, strict=True))[:MOST_COMMANDS]
+    each = (f"--system {shlex.quote(f'{system}={column}')}" for system, column in pairs)
+    return f"calcli compare {in_command(name)} {' '.join(each)}"
 
 
 def choose(columns: Columns) -> tuple[Guess | None, list[tuple[str, str]]]:
@@ -361,7 +362,7 @@ def _best(singles: Sequence[Guess], columns: Columns) -> Guess | None:
 
 
 def _systems(name: str, candidates: Sequence[Guess]) -> str:
-    columns = [one.scores[0] for one in candidates[:MOST_COMMANDS]]
+    columns = [one.scores[0] for one in candidates]
     return comparison(name, columns, columns)
 
 
@@ -374,14 +375,14 @@ def system_doubt(found: Guess, columns: Columns) -> tuple[str, ...]:
         return ()
     if not columns.labels() <= {"0", "1", "0.0", "1.0"} or columns.look(found.scores) == "distributions":
         return ()
-    systems = comparison(columns.name, names[:MOST_COMMANDS], found.scores[:MOST_COMMANDS])
+    systems = comparison(columns.name, names, found.scores)
     if found.kind != "logits" and columns.look(found.scores) == "unit":
         raise InputError(
             f"{columns.name}: {listed(found.scores)} lie in [0, 1] and do not sum to one: if they are scores "
-            f"of several systems say {systems}; for one say "
-            f"{command(columns.name, '--scores', shlex.quote(found.scores[0]))}"
+            f"of several systems say {systems}; for one "
+            f"say {command(columns.name, '--scores', shlex.quote(found.scores[0]))}"
         )
     return (
-        f"the labels are 0 and 1 and do not name {listed(names)}: if these are systems, not classes, say "
-        f"{systems}",
+        f"the labels are 0 and 1 and do not name {listed(names)}: if these are systems, not classes, "
+        f"say {systems}",
     )
