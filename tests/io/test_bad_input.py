@@ -295,6 +295,13 @@ def test_options_that_do_not_fit(tmp_path):
     )
 
 
+def test_a_column_that_is_given_as_a_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("prob_a,prob_b,is fraud\n0.2,0.8,b\n0.6,0.4,a\n")
+    refused(path, r"--labels is fraud: no such file, .*--label-column 'is fraud'", labels="is fraud")
+    refused(path, "gone.npy: no such file", labels=str(tmp_path / "gone.npy"))
+
+
 def test_parts_that_do_not_go_together(tmp_path):
     (tmp_path / "a.csv").write_text("label,prob_a,prob_b\na,0.5,0.5\n")
     (tmp_path / "b.csv").write_text("label,prob_a,prob_c\na,0.5,0.5\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os.path
 import re
 import shlex
 from collections import Counter
@@ -104,6 +105,11 @@ def find_roles(
         raise UsageError(
             f"--label-column {options.label_column} and --labels {options.labels} both say where the labels "
             "are; leave one out"
+        )
+    if options.labels is not None and options.labels in columns and not os.path.exists(options.labels):
+        raise UsageError(
+            f"--labels {options.labels}: no such file, but {name} has a column of this name; "
+            f"say --label-column {shlex.quote(options.labels)}"
         )
     if options.weights is not None:
         require_column(options.weights, columns, name, "--weights")
