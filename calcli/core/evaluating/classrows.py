@@ -29,7 +29,7 @@ def class_rows(measured: Measurements, settings: Settings, test: bool = True) ->
     total = table.weight.sum(-1)
     k = predictions.n_classes
     weight = table.outcome.sum(-1)
-    rows, hits = measured.rows_and_hits
+    rows, hits = measured.rows_by_class, measured.hits_by_class
     errors = binned_error(table, "1")
     mean_prob = table.score.sum(-1) / total
     enough = np.maximum(rows, mean_prob * predictions.n_rows) >= ENOUGH_OF_CLASS

@@ -322,10 +322,15 @@ class Measurements:
         return self.once(("sums", *columns), made)
 
     @cached_property
-    def rows_and_hits(self) -> tuple[Array, Array]:
-        """(K,) rows of each class, and the weight of those that are predicted as it; of `hit` rows."""
-        rows, k = self.predictions, self.predictions.n_classes
-        return label_sums(rows.labels, None, k), label_sums(rows.labels, rows.weights, k, self.rows["hit"])
+    def rows_by_class(self) -> Array:
+        """(K,) rows of each class."""
+        return label_sums(self.predictions.labels, None, self.predictions.n_classes)
+
+    @cached_property
+    def hits_by_class(self) -> Array:
+        """(K,) weight of the rows of each class that are predicted as it; of `hit` rows."""
+        rows = self.predictions
+        return label_sums(rows.labels, rows.weights, rows.n_classes, self.rows["hit"])
 
     @cached_property
     def infinite_log_loss(self) -> InfiniteLogLoss | None:

@@ -150,13 +150,16 @@ class StoredMeasurements(Measurements):
         return self.once("sums", lambda: Sums.of_deals(deals, self._state.head.weighted))
 
     @cached_property
-    def rows_and_hits(self) -> tuple[Array, Array]:
-        """(K,) rows of each class, and the weight of those that are predicted as it."""
+    def rows_by_class(self) -> Array:
+        """(K,) rows of each class."""
         deals = self._state.body.deals
-        if deals is None:
-            return super().rows_and_hits
-        rows, hits = deals.by_class
-        return rows.astype(np.int64), hits
+        return super().rows_by_class if deals is None else deals.by_class[0].astype(np.int64)
+
+    @cached_property
+    def hits_by_class(self) -> Array:
+        """(K,) weight of the rows of each class that are predicted as it."""
+        deals = self._state.body.deals
+        return super().hits_by_class if deals is None else deals.by_class[1]
 
     @cached_property
     def infinite_log_loss(self) -> InfiniteLogLoss | None:

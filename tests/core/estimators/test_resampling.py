@@ -88,6 +88,16 @@ def test_priors_hold_in_every_resample(predict):
     assert found.estimates["accuracy"].sd == pytest.approx(expected, rel=0.15)
 
 
+def test_an_error_alone_has_the_spread_that_it_has_among_others(predict):
+    predictions = predict(*over_confident(np.random.default_rng(7)), "logits")
+    for name in ("ks", "cw_ece", "cw_ece:weights=inverse-frequency"):
+        several, alone = (
+            evaluate(predictions, Settings(metrics=names, no_intervals=True, draws=0, sd=True))
+            for names in ((name, "accuracy", "ece"), (name,))
+        )
+        assert alone.estimates[name].sd == several.estimates[name].sd > 0
+
+
 def test_infinite_losses_have_no_spread(predict):
     found = sds(predict([[1.0, 0.0], [0.2, 0.8]] * 30, [1, 1] + [0, 1] * 29))
     assert np.isnan(found["log_loss"])

@@ -316,7 +316,7 @@ def _class_wise(
         raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
     value, parts = class_wise_value(measured, estimator, call.over_classes), dict[str, float]()
     if call.over_classes == "sum":
-        parts["absent_classes"] = int(np.count_nonzero(measured.rows_and_hits[0] == 0))
+        parts["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
     if not (settings.test and settings.draws):
         return TestedError(value, parts=parts)
     null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
