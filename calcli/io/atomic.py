@@ -27,8 +27,8 @@ AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, 
 class _Waiting:
     """Outputs that are complete and not in their places: what puts them there, and what removes them."""
 
-    uploads: list[Callable[[], None]] = field(default_factory=list)
-    moves: list[Callable[[], None]] = field(default_factory=list)
+    sent: list[Callable[[], object]] = field(default_factory=list)
+    moves: list[Callable[[], object]] = field(default_factory=list)
     left: ExitStack = field(default_factory=ExitStack)
 
 
@@ -36,19 +36,20 @@ _waiting: ContextVar[_Waiting | None] = ContextVar("waiting", default=None)
 
 
 @contextmanager
-def together() -> Iterator[None]:
+def together() -> Iterator[_Waiting]:
     """Have all files and folders that are written in the block appear when it ends, or none of them.
 
-    What goes elsewhere goes first, as that is what may fail; what was sent by then stays there.
+    What goes elsewhere, or to a device or a pipe, goes first, as that is what may fail; what was sent by then
+    stays there.
     """
-    if _waiting.get() is not None:  # all of them are in a larger block
-        yield
+    if (larger := _waiting.get()) is not None:
+        yield larger
         return
     waiting = _Waiting()
     with waiting.left:
         with _kept_by(waiting):
-            yield
-        for put in (*waiting.uploads, *waiting.moves):
+            yield waiting
+        for put in (*waiting.sent, *waiting.moves):
             put()
 
 
@@ -59,17 +60,6 @@ def _kept_by(waiting: _Waiting | None) -> Iterator[None]:
         yield
     finally:
         _waiting.reset(before)
-
-
-def _at_the_end(put: Callable[[], None], left: ExitStack, *, upload: bool = False) -> None:
-    """Put a complete output in its place, and remove what is left of it; of several when all are complete."""
-    waiting = _waiting.get()
-    if waiting is None:
-        with left:
-            put()
-    else:
-        (waiting.uploads if upload else waiting.moves).append(put)
-        waiting.left.push(left)
 
 
 def refuse_folders(*paths: str | None) -> None:
@@ -106,33 +96,33 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
     """
     if isinstance(where := path_of(path), Remote):
         where.require_writable()
-        with ExitStack() as left:
-            only = Path(left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-"))) / where.name
-            yield only
-            _at_the_end(lambda: where.upload(only), left.pop_all(), upload=True)
+        with together() as waiting:
+            made = waiting.left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-"))
+            yield (only := Path(made) / where.name)
+            waiting.sent.append(lambda: where.upload(only))
         return
     path = where
-    with _told(path):
-        target, found = _followed(path)
-        sent = found is not None and (not stat.S_ISREG(found.st_mode) or not target.exists())
-        folder = None if sent else target.parent  # a folder of devices is not the place for a temporary file
-        handle, name = tempfile.mkstemp(Path(path).suffix, f".{Path(path).stem}-", folder)
-    os.close(handle)
-    temporary = Path(name)
-
-    def move() -> None:
+    with together() as waiting:
         with _told(path):
-            if sent:
-                _send(temporary, path)
-            else:
-                _allow_as(found, temporary)
-                temporary.replace(target)
-
-    with ExitStack() as left:
-        left.callback(temporary.unlink, missing_ok=True)
+            target, found = _followed(path)
+            sent = found is not None and (not stat.S_ISREG(found.st_mode) or not target.exists())
+            folder = None if sent else target.parent  # a folder of devices is no place for a temporary file
+            handle, name = tempfile.mkstemp(Path(path).suffix, f".{Path(path).stem}-", folder)
+        temporary = Path(name)
+        waiting.left.callback(temporary.unlink, missing_ok=True)
+        os.close(handle)
         with _full_told(path):
             yield temporary
-        _at_the_end(move, left.pop_all())
+
+        def put() -> None:
+            with _told(path):
+                if sent:
+                    _send(temporary, path)
+                else:
+                    _allow_as(found, temporary)
+                    temporary.replace(target)
+
+        (waiting.sent if sent else waiting.moves).append(put)
 
 
 @contextmanager
@@ -229,30 +219,25 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
         )
     if isinstance(where := path_of(path), Remote):
         where.require_writable()
-        with ExitStack() as left:
-            filled = Path(left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-")))
+        with together() as waiting:
+            filled = Path(waiting.left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-")))
             with _kept_by(None):  # it is complete when its files are
                 yield filled
-            _at_the_end(lambda: _upload(filled, where), left.pop_all(), upload=True)
+            waiting.sent.append(lambda: _upload(filled, where))
         return
     path = where
-    made = ExitStack()  # folders, which stay if all goes well
-
-    def move() -> None:
-        with _full_told(path):
-            _move(temporary, path, made)
-        made.pop_all()
-
-    with ExitStack() as left:
-        left.enter_context(made)
+    with together() as waiting:
+        made = waiting.left.enter_context(ExitStack())  # folders, which stay if all goes well
         home = Path(os.path.realpath(path))
         with _told(path, *AS_FOLDER):
             _make(home, made)
             temporary = Path(tempfile.mkdtemp(prefix=".calcli-", dir=home))
-        left.callback(shutil.rmtree, temporary)
+        waiting.left.callback(shutil.rmtree, temporary)
         with _full_told(path), _kept_by(None):
             yield temporary
-        _at_the_end(move, left.pop_all())
+        with _full_told(path):
+            _move(temporary, path, made)
+        waiting.moves.append(made.pop_all)
 
 
 def _upload(filled: Path, where: Remote) -> None:
@@ -273,12 +258,11 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _move(filled: Path, path: Path, made: ExitStack) -> None:
-    with together():  # all have a place before one of them is there
-        for file in sorted(filled.rglob("*")):
-            target = path / file.relative_to(filled)
-            if file.is_dir():
-                with _told(target, *AS_FOLDER):
-                    _make(target, made)
-            else:
-                with atomic_path(target) as temporary:
-                    shutil.move(file, temporary)
+    for file in sorted(filled.rglob("*")):
+        target = path / file.relative_to(filled)
+        if file.is_dir():
+            with _told(target, *AS_FOLDER):
+                _make(target, made)
+        else:
+            with atomic_path(target) as temporary:
+                shutil.move(file, temporary)

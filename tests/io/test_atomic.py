@@ -66,6 +66,22 @@ def test_an_upload_that_fails_leaves_nothing_here(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_nothing_is_sent_where_a_folder_cannot_be_filled(tmp_path):
+    (tmp_path / "figures" / "report.md").mkdir(parents=True)
+    uploaded = f"filecache::file://{tmp_path}/page.html"
+
+    def write_all():
+        with together():
+            write(uploaded)
+            with filled_folder(tmp_path / "figures") as filled:
+                write(filled / "report.md")
+
+    with pytest.raises(InputError, match=r"report.md is a folder"):
+        write_all()
+    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["report.md"]
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_an_interrupted_run_leaves_the_old_file(error, tmp_path):
     target = tmp_path / "report.json"
@@ -146,6 +162,16 @@ def test_a_full_device_is_told(device):
     with pytest.raises(InputError, match=r"devices/full cannot be written: No space left on device"):
         write(full)
     assert stat.S_ISCHR(full.stat().st_mode)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices are numbered otherwise")
+def test_a_full_device_among_several_outputs_leaves_none(device, tmp_path):
+    folder = tmp_path / "outputs"
+    folder.mkdir()
+    full = device("full", 7)
+    with pytest.raises(InputError, match="No space left on device"):
+        write_together(folder, full)
+    assert not list(folder.iterdir())
 
 
 def reading(path, found, size=-1):

@@ -176,14 +176,18 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
     InputError
         If there is no such column, or it has too many values to slice by.
     """
-    values, codes = np.unique(_texts(_column(predictions, column)), return_inverse=True)
+    own = _column(predictions, column)
+    values, codes = np.unique(_texts(own), return_inverse=True)
     if len(values) > MOST or len(values) == len(codes) > ENOUGH_ROWS:
         raise InputError(
             f"{predictions.provenance.path}: column {column!r} has {len(values):,} values in "
             f"{len(codes):,} rows; --by takes a column of at most {MOST:,} groups, such as country or device"
         )
     order = np.array(natural_order(values), np.intp)
-    return [Slice(column, str(value)) for value in values[order]], np.argsort(order)[codes]
+    ending = ".0" if own.dtype.kind == "f" else ""  # of whole numbers, which are called 1 in other formats
+    return [Slice(column, str(value).removesuffix(ending)) for value in values[order]], np.argsort(order)[
+        codes
+    ]
 
 
 def _column(predictions: Predictions, name: str) -> Array:

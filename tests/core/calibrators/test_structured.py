@@ -248,8 +248,24 @@ def test_mixed_temperature_is_its_formula():
     np.testing.assert_allclose(TemperatureMix().fit(logits, labels).predict_proba(logits), expected)
 
 
-@pytest.mark.parametrize("n", [1, 64, 65, 201])
-def test_an_inverse_by_halves(n):
-    table = np.random.default_rng(n).normal(size=(n, 2 * n + 3))
-    matrix = table @ table.T
-    np.testing.assert_allclose(inverse(matrix) @ matrix, np.eye(n), atol=1e-9)
+@pytest.mark.parametrize("n", [1, 64, 65, 300])
+@pytest.mark.parametrize("rank", [5, 600])
+def test_an_inverse_is_positive_definite(n, rank):
+    features = np.random.default_rng(n).normal(size=(n, rank))
+    matrix = features @ features.T
+    found, damped = inverse(matrix, 1e-9 * rank), matrix + 1e-9 * rank * np.eye(n)
+    np.testing.assert_allclose(found @ damped, np.eye(n), atol=1e-14 * n * np.linalg.cond(damped))
+    assert np.linalg.eigvalsh(found).min() > 0
+
+
+def test_an_indefinite_matrix_is_damped_more():
+    found = inverse(np.array([[1.0, 1.001], [1.001, 1.0]]), 1e-5)
+    assert np.linalg.eigvalsh(found).min() > 0
+
+
+def test_scores_that_tell_little_are_fitted_to_the_end():
+    rng = np.random.default_rng(1)
+    logits, labels = 0.01 * rng.normal(size=(400, 40)), rng.integers(40, size=400)
+    fit = StructuredScaling(form="diagonal", penalties=(1e-9,))
+    fit.fit(logits, labels)
+    assert not any("stopped" in note for note in fit.notes)
