@@ -326,7 +326,7 @@ def _join(parts: Sequence[Source]) -> Source:
 
 
 def _joined_column(parts: Sequence[Source], name: str) -> Array:
-    return np.concatenate([part.columns[name] for part in parts])
+    return np.concatenate([part.columns[name].reshape(-1) for part in parts])
 
 
 def one_hot(values: Array) -> Array | None:

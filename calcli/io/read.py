@@ -268,6 +268,8 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         raise InputError(f"{place.name} has no rows; expected at least one")
     if len(labels) != rows:
         raise InputError(_other_rows(found, labels_from, len(labels)))
+    readers = {name: partial(_by_row, found, name) for name in found.columns}
+    found = replace(found, columns=LazyColumns(readers))
     found, labels = _without(found, labels, options)
     place, rows = found.place, len(labels)
     classes = class_names(found.classes, columns, labels.seen, options, place)
@@ -319,6 +321,16 @@ def _without(
     if options.ignore_label and found.classes != WRONG_RIGHT:
         found, labels = without_labels(found, labels.held(), options.ignore_label)
     return found, labels
+
+
+def _by_row(found: Source, name: str) -> Array:
+    """Return a column, which may have been an array of any shape."""
+    values, rows = found.columns[name], found.scores.shape[0]
+    if values.size != rows:
+        raise InputError(
+            f"{found.place.name}: {name} has shape {values.shape}; expected a value for each of {rows:,} rows"
+        )
+    return values.reshape(-1)
 
 
 def _other_rows(found: Source, labels_from: str, labels: int) -> str:

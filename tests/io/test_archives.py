@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -73,3 +74,22 @@ def test_damage_of_columns(tmp_path):
     path.write_bytes(raw)
     with pytest.raises(InputError, match=r"a.npz is truncated or damaged; copy it again"):
         read(path)
+
+
+@pytest.mark.parametrize("shape", [(40,), (40, 1), (4, 10)])
+def test_an_array_of_any_shape_is_a_column(shape, tmp_path):
+    place = np.arange(40).reshape(shape)
+    np.savez(tmp_path / "a.npz", logits=SAMPLE.scores[:40], labels=SAMPLE.labels[:40], place=place)
+    np.testing.assert_array_equal(read(tmp_path / "a.npz").columns["place"], np.arange(40))
+    first = read(tmp_path / "a.npz", ReadOptions(limit=7))
+    np.testing.assert_array_equal(first.columns["place"], np.arange(7))
+
+
+@pytest.mark.parametrize("shape", [(7,), (40, 3), ()])
+def test_a_column_has_a_value_for_each_row(shape, tmp_path):
+    arrays = {"logits": SAMPLE.scores[:40], "labels": SAMPLE.labels[:40], "place": np.zeros(shape)}
+    np.savez(tmp_path / "a.npz", **arrays)
+    columns = read(tmp_path / "a.npz").columns
+    message = f"a.npz: place has shape {shape}; expected a value for each of 40 rows"
+    with pytest.raises(InputError, match=re.escape(message)):
+        columns["place"]

@@ -133,15 +133,18 @@ class Problem:
     def resampled(self, rng: np.random.Generator) -> Problem:
         """Return rows that are drawn with replacement, their outcomes from their scores.
 
-        Consistency resampling (Vaicenavicius et al. 2019, section 4.2).
+        Consistency resampling (Vaicenavicius et al. 2019, section 4.2). Rows without weight are drawn again,
+        as that is not data.
         """
         if self.rows is not None:
-            return self.rows.resampled(rng)
-        n = len(self.score)
-        drawn = np.sort(rng.integers(0, n, n))
-        score = self.score[drawn]
-        weights = None if self.weights is None else self.weights[drawn]
-        return Problem(score, rng.random(n) < score, weights)
+            drawn = self.rows.resampled(rng)
+        else:
+            n = len(self.score)
+            rows = np.sort(rng.integers(0, n, n))
+            score = self.score[rows]
+            weights = None if self.weights is None else self.weights[rows]
+            drawn = Problem(score, rng.random(n) < score, weights)
+        return drawn if drawn.total_weight else self.resampled(rng)
 
     def _at(self, rows: slice) -> Problem:
         weights = None if self.weights is None else self.weights[rows]
@@ -160,14 +163,15 @@ class Problem:
         Raises
         ------
         UsageError
-            If there is no such row; the owner, a metric or an option, is named.
+            If there is no such row, or none of weight; the owner, a metric or an option, is named.
         """
         if region == "all":
             return self
         low, high = region_ends(region)
         inside = self.within(low, high)
-        if not len(inside.score):
-            raise UsageError(f"{owner}: no row has a score from {low:g} to {high:g}")
+        if not inside.total_weight:
+            some = "row of weight" if len(inside.score) else "row"
+            raise UsageError(f"{owner}: no {some} has a score from {low:g} to {high:g}")
         return inside
 
     def as_vectors(self) -> VectorProblem:

@@ -48,6 +48,11 @@ def probabilities(rows):
     return [np.array(row) / sum(row) if any(row) else np.eye(len(row))[0] for row in rows]
 
 
+def enough(weights):
+    """Return whether a row for each of five folds has a weight."""
+    return np.count_nonzero(weights) >= 5
+
+
 @st.composite
 def problems(draw):
     """Draw log-probabilities to fit to, labels, weights or None, and log-probabilities to apply it to."""
@@ -56,7 +61,7 @@ def problems(draw):
     probs = np.array(probabilities(draw(st.lists(row, min_size=n + 5, max_size=n + 5))))
     labels = draw(st.lists(st.integers(0, classes - 1), min_size=n, max_size=n))
     weight = st.sampled_from([0.0, 1e-300, 1e-8, 1.0, 1e10])
-    weights = draw(st.none() | st.lists(weight, min_size=n, max_size=n).filter(any))
+    weights = draw(st.none() | st.lists(weight, min_size=n, max_size=n).filter(enough))
     with np.errstate(divide="ignore"):
         logs = np.log(probs)
     return logs[:n], np.array(labels), weights, logs
@@ -145,3 +150,15 @@ def test_a_row_that_every_map_gives_nothing_keeps_its_probabilities():
     fitted.parameters = {"classes": 3, **maps}
     row = np.array([[0.35, 0.33, 0.32], [0.7, 0.2, 0.1]])
     np.testing.assert_allclose(fitted.predict_proba(np.log(row)), [row[0], [1, 0, 0]], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "expression", ["pool", "structured", "structured:penalties=1:off_diagonal_penalties=10/1"]
+)
+@pytest.mark.parametrize("least", [1e-300, 1e-8])
+def test_rows_of_hardly_any_weight_do_no_harm(expression, least):
+    with np.errstate(divide="ignore"):
+        scores = np.log(np.tile(np.eye(4)[0], (16, 1)))
+    weights = np.r_[np.full(13, least), np.full(3, 1e10)]
+    fitted = make(parse_method(expression)).fit(scores, np.zeros(16, int), weights)
+    assert_distributions(fitted.apply(scores))

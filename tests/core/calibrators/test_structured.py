@@ -263,6 +263,19 @@ def test_an_indefinite_matrix_is_damped_more():
     assert np.linalg.eigvalsh(found).min() > 0
 
 
+def test_a_hessian_of_roundings_is_damped_until_it_is_definite():
+    found = inverse(np.array([[-1.0, 5.0], [5.0, 1.0]]), 1e-5)
+    assert np.linalg.eigvalsh(found).min() > 0
+
+
+@pytest.mark.parametrize("seed", [30, 48, 57])
+def test_a_step_too_long_by_far_is_taken_back(seed):
+    rng = np.random.default_rng(seed)
+    logits, labels = 700 * np.eye(2)[rng.integers(2, size=30)], rng.integers(2, size=30)
+    for fit in (BentDP(), StructuredScaling(penalties=(1e-9,))):
+        np.testing.assert_allclose(fit.fit(logits, labels).predict_proba(logits).sum(axis=1), 1)
+
+
 def test_scores_that_tell_little_are_fitted_to_the_end():
     rng = np.random.default_rng(1)
     logits, labels = 0.01 * rng.normal(size=(400, 40)), rng.integers(40, size=400)

@@ -115,3 +115,11 @@ def test_classes_average_to_the_reference_errors(golden, evaluated, name):
     squares = np.sum(table["weight"] * gap**2) / evaluation.predictions.n_rows
     assert squares == pytest.approx(golden[name]["cl_brier_ew15"], abs=1e-9)
     assert len({len(column) for column in table.values()}) == 1
+
+
+def test_rows_without_weight_are_drawn_again():
+    problem = ordered_problem(np.array([0.2, 0.4, 0.9]), np.array([False, True, True]), np.array([0, 0, 2.0]))
+    result = reliability(problem, draws=99, resampled=True)
+    null = result.ks.if_calibrated
+    assert null.mean > 0
+    assert 0 < null.p_value <= 1

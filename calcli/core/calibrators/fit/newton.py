@@ -173,7 +173,8 @@ def _backtrack(
     noise = objective.rounding * max(value, 1)
     size = 1.0
     for _ in range(MAX_HALVINGS):
-        new_value, gradient = objective.evaluate(x + size * direction)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a step too long by far
+            new_value, gradient = objective.evaluate(x + size * direction)
         if new_value <= value + ARMIJO * size * slope + noise:
             return size, new_value, gradient
         size /= 2

@@ -18,6 +18,7 @@ FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without in
 SAMPLE_ROWS = 1000  # rows, about, of the sample on which the search begins
 SAMPLE_SHARE = 20
 MAX_ITERATIONS = 100
+LOST = 4 * np.finfo(np.float64).eps  # a relative step that is lost in rounding
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def solve_scale(
             notes = [f"the scores say nothing about the labels: the temperature stays at {1 / lowest:.4g}"]
             break
         new = alpha + _step(slope, curvature, third)
-        if new == alpha:  # the step is lost in rounding
+        if abs(new - alpha) <= LOST * alpha:
             break
         if new >= high:
             new = np.sqrt(low * high)

@@ -284,7 +284,7 @@ def inverse(a: Floats, damping: float) -> Floats:
         try:
             root = _inverse_triangle(np.linalg.cholesky(a + damping * np.eye(len(a), dtype=a.dtype)))
         except np.linalg.LinAlgError:
-            if damping > len(a):  # of a diagonal of ones at most; what is left is not finite
+            if not np.isfinite(a).all():
                 raise
             damping *= 100
         else:
