@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
-from calcli.cli.places import refuse_clashes
+from calcli.work.places import refuse_clashes
 
 
 def _under(heading: str, option: Any) -> Any:

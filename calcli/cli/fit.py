@@ -108,10 +108,9 @@ def fit(
     calcli fit test.csv -m dp --cross-validated test_dp.csv
     calcli fit preds/ -m dp --engine dask -o cal.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.io.atomic import together
     from calcli.report.progress import progress
     from calcli.report.shown import render
-    from calcli.work.fit import calibrator_text, fit_file, save_fit, write_cross_validated
+    from calcli.work.fit import calibrator_text, fit_file, write_fitted
 
     with progress(shown=not paging.quiet) as watcher:
         found = fit_file(
@@ -128,13 +127,9 @@ def fit(
             raw=choosing.input == "raw",
             **fitting.given(),
         )
-    notes: tuple[str, ...] = ()
-    with together():
-        if cross_validated is not None:
-            notes = write_cross_validated(found.fit, file, cross_validated, reading.read_options())
-        paging.page(found)
-        if output not in (None, "-"):
-            save_fit(found.fit, output)
+    notes = write_fitted(
+        found, file, reading.read_options(), output, cross_validated=cross_validated, html=paging.html
+    )
     for note in () if paging.quiet else notes:
         remark(note)
     shown = render(found, format, color=output != "-" and colored(paging.no_color))

@@ -31,7 +31,7 @@ from calcli.core.recalibrating.fitting import (
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.core.recalibrating.summed import fit_parts
 from calcli.io import calibrators
-from calcli.io.atomic import refuse_folders, refuse_nowhere
+from calcli.io.atomic import refuse_folders, refuse_nowhere, together
 from calcli.io.options import ReadOptions
 from calcli.io.pieces import read_piece
 from calcli.io.read import read
@@ -218,7 +218,35 @@ def _calls(
     return calls
 
 
-def write_cross_validated(fit: Fit, file: str, target: str, options: ReadOptions) -> tuple[str, ...]:
+@together()
+def write_fitted(
+    found: FitReport,
+    file: str,
+    options: ReadOptions,
+    output: str | None,
+    *,
+    cross_validated: str | None,
+    html: str | None,
+) -> tuple[str, ...]:
+    """Write what is asked for of a fit to a file: all of it, or nothing.
+
+    Returns
+    -------
+    Sentences for the user.
+    """
+    notes: tuple[str, ...] = ()
+    if cross_validated is not None:
+        notes = _write_cross_validated(found.fit, file, cross_validated, options)
+    if html is not None:
+        from calcli.work.page import write_page  # which loads what figures need
+
+        write_page(found, html)
+    if output is not None and output != "-":
+        save_fit(found.fit, output)
+    return notes
+
+
+def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOptions) -> tuple[str, ...]:
     """Write the file of a fit with the probabilities that its rows get from fits to the other folds.
 
     Returns

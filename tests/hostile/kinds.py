@@ -127,7 +127,8 @@ def _addresses(draw: Draw, store: Store) -> Made:
     given = draw.choice(([], [], ["--labels", name], ["--costs", name], *outputs))
     draw.outputs += ["made", name]
     draw.outputs += [
-        part.removeprefix(f"{draw.folder}/") for part in (name.partition("://")[2], name.rpartition("://")[2])
+        f"{part}/".removeprefix(f"{draw.folder}/")
+        for part in (name.partition("://")[2], name.rpartition("://")[2])
     ]
     return Made(Place([name, *place.files], place.columns, place.classes), [*given, *beside], command)
 

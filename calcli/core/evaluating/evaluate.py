@@ -15,7 +15,7 @@ from calcli.core.data.priors import at_priors
 from calcli.core.data.rows import ROW_STATISTICS
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
-from calcli.core.estimators.effort import affordable_resamples
+from calcli.core.estimators.effort import CALL, CLASS, affordable_resamples
 from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
@@ -314,10 +314,14 @@ def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
 
 
 def _resamples(calls: Sequence[MetricExpression], rows: Predictions, settings: Settings) -> int:
-    """Return how many resamples of rows the standard deviations of metrics are made of."""
+    """Return how many resamples of rows the standard deviations of metrics are made of.
+
+    One pass computes them all, and costs what any metric does only once.
+    """
     scores = math.prod(rows.scores.shape)
-    each = (FAMILIES[call.entry.family].effort(call, rows, settings) for call in calls)
-    return affordable_resamples(scores + sum(each), scores)
+    any_metric = CALL + CLASS * rows.n_classes
+    own = (FAMILIES[call.entry.family].effort(call, rows, settings) - any_metric for call in calls)
+    return affordable_resamples(scores + any_metric + sum(own), scores)
 
 
 def _rows_behind(

@@ -124,9 +124,10 @@ def command(name: str, *options: str) -> str:
 
 def comparison(name: str, systems: Sequence[str], columns: Sequence[str]) -> str:
     """Return a command line that compares systems, each a column of a file; of many the first ones."""
-    pairs = list(zip(systems, columns, strict=True))[:MOST_COMMANDS]
-    each = (f"--system {shlex.quote(f'{system}={column}')}" for system, column in pairs)
-    return f"calcli compare {in_command(name)} {' '.join(each)}"
+    pairs = zip(systems, columns, strict=True)
+    each = [f"--system {shlex.quote(f'{system}={column}')}" for system, column in pairs]
+    shown = each[:MOST_COMMANDS] + ["and so on"] * (len(each) > MOST_COMMANDS)
+    return f"calcli compare {in_command(name)} {' '.join(shown)}"
 
 
 def choose(columns: Columns) -> tuple[Guess | None, list[tuple[str, str]]]:
@@ -272,7 +273,7 @@ def _by_class_names(columns: Columns) -> Guess | None:
 def _written(classes: Sequence[str]) -> str:
     """Return names as an option takes them; of many the first and the last."""
     shown = classes if len(classes) <= MOST_CLASSES else [*classes[:3], "...", classes[-1]]
-    return ",".join(shown)
+    return shlex.quote(",".join(shown))
 
 
 def _suffixed(columns: Columns, singles: Sequence[Guess]) -> Guess | None:
@@ -352,18 +353,13 @@ def _best(singles: Sequence[Guess], columns: Columns) -> Guess | None:
             f"choose the scores with --scores: {commands(columns.name, lists)}"
         )
     if len(best) > 1:
+        names = [one.scores[0] for one in best]
         raise InputError(
-            f"{columns.name} has {len(best)} columns that may be the scores, "
-            f"{listed([one.scores[0] for one in best])}; choose one with --scores: "
-            f"{commands(columns.name, best)}"
-            + (f"; or compare them as systems: {_systems(columns.name, best)}" if not lists else "")
+            f"{columns.name} has {len(best)} columns that may be the scores, {listed(names)}; "
+            f"choose one with --scores: {commands(columns.name, best)}"
+            + (f"; or compare them as systems: {comparison(columns.name, names, names)}" if not lists else "")
         )
     return best[0]
-
-
-def _systems(name: str, candidates: Sequence[Guess]) -> str:
-    columns = [one.scores[0] for one in candidates]
-    return comparison(name, columns, columns)
 
 
 def system_doubt(found: Guess, columns: Columns) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def test_an_error_alone_has_the_spread_that_it_has_among_others(predict):
     for name in ("ks", "cw_ece", "cw_ece:weights=inverse-frequency"):
         several, alone = (
             evaluate(predictions, Settings(metrics=names, no_intervals=True, draws=0, sd=True))
-            for names in ((name, "accuracy", "ece"), (name,))
+            for names in ((name, "accuracy", "ece", *(f"ece:bins={bins}" for bins in range(2, 40))), (name,))
         )
         assert alone.estimates[name].sd == several.estimates[name].sd > 0
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from calcli.core.language.errors import UsageError
+from calcli.io.remote import is_url, path_of
 
 OUTPUTS = {
     "output": "-o",
@@ -18,7 +17,6 @@ OUTPUTS = {
 }
 TRUTH = "simulate", "posteriors"  # which is written there, and read elsewhere
 INPUTS = "file", "files"  # arguments, which need not be there to be meant
-ON_DISK = re.compile(r"^(?:file|local)://(?!.*%00)", re.IGNORECASE)
 IN_PLACE = ("apply", "file"), ("merge", "files")  # what new scores, or the state of the whole, may replace
 
 
@@ -68,7 +66,7 @@ def _outputs(command: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str
 
 def _on_disk(text: str) -> str:
     """Return the path that a URL such as file://preds.csv stands for; others as they are."""
-    return unquote(ON_DISK.sub("", text)) if ON_DISK.match(text) else text
+    return str(path_of(text)) if is_url(text) else text
 
 
 def _is_device(place: str) -> bool:
