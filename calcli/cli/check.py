@@ -66,7 +66,8 @@ def check(
     from calcli.work.check import check_files, write_check
 
     if init:
-        for option, given in (("--write", write), ("--html", paging.html)):
+        of_results = {"--write": write, "--html": paging.html, "--strict": strict, "--details": details}
+        for option, given in {**of_results, "--sort": sort, "--format": format != "table"}.items():
             if given:
                 raise UsageError(f"--init writes a policy and judges nothing; leave out {option}")
         _write_first_policy(files, policy, reading, baseline, pairing, quiet=paging.quiet)

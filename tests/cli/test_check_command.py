@@ -120,6 +120,17 @@ def test_a_policy_is_not_overwritten(run, policy, old):
     assert policy.read_text() == POLICY
 
 
+@pytest.mark.parametrize(
+    "options", [["--strict"], ["--details"], ["--sort", "ece"], ["--format", "json"], ["--html", "a.html"]]
+)
+def test_a_first_policy_has_no_results_to_show(run, sample, tmp_path, options):
+    policy = tmp_path / "first.toml"
+    done = run("check", "--init", sample / "cancer_bayes_test.csv", "--policy", policy, *options)
+    assert (done.status, done.out) == (2, "")
+    assert f"--init writes a policy and judges nothing; leave out {options[0]}" in done.err
+    assert not policy.exists()
+
+
 def test_a_rule_without_baseline_does_not_pass(run, policy, old):
     done = run("check", old, "--policy", policy)
     assert done.status == 2

@@ -41,7 +41,7 @@ class Known:
         Of the outcomes, where regions are told by them.
     """
 
-    scores: Floats
+    scores: Doubles
     expected: Doubles
     weights: Floats | None
     names: tuple[str, ...] = ()
@@ -66,6 +66,11 @@ class Known:
         """Return what is known of one outcome of several: it happens and it does not."""
         score, expected = self.scores[:, k], self.expected[:, k]
         return Known(_and_not(score), _and_not(expected), self.weights)
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether there is a row that counts."""
+        return len(self.scores) > 0 if self.weights is None else bool(self.weights.any())
 
     @property
     def of_equal(self) -> Bins:
@@ -131,8 +136,8 @@ def true_error(
 
     Returns
     -------
-    The error; nan if no row is in its region, infinite if what is possible was predicted with 0 and the
-    distance is kl.
+    The error; nan if no row of weight is in its region, infinite if what is possible was predicted with 0
+    and the distance is kl.
 
     Raises
     ------
@@ -144,7 +149,7 @@ def true_error(
 
     def true(known: Known) -> float:
         inside = known.within(call.region, str(call))
-        return _true(estimator, inside.of_equal) if len(inside.scores) else np.nan
+        return _true(estimator, inside.of_equal) if inside.has_weight else np.nan
 
     if not call.is_class_wise:
         return true(known_problem(predictions, posteriors, call.lens, settings))
@@ -200,9 +205,9 @@ def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, sett
     return Known(scores, expected, weights)
 
 
-def _and_not(probs: Floats) -> Doubles:
+def _and_not(probs: Doubles) -> Doubles:
     """Return (n, 2) probabilities that something happens and that it does not."""
-    return np.stack([probs, 1 - probs], axis=1).astype(np.float64, copy=False)
+    return np.stack([probs, 1 - probs], axis=1)
 
 
 class _Expected:

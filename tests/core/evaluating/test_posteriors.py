@@ -120,6 +120,28 @@ def test_true_errors_of_regions_ranks_and_pairs(predict):
     assert np.isnan(true("ece:lens=class-1:region=0.99999..1"))
 
 
+def test_true_errors_count_rows_by_their_weights(predict):
+    """Rows in twos, of which one has all the weight, are the rows alone; without weight there is no error."""
+    rng = np.random.default_rng(2)
+    probs, truth = rng.dirichlet(np.ones(3), 200), rng.dirichlet(np.ones(3), 200)
+    weights = np.where(probs[:, 1] < 0.5, rng.integers(0, 3, 200), 0)
+    repeated = predict(np.repeat(probs, weights, axis=0), np.zeros(weights.sum(), int))
+    weighted = predict(probs, np.zeros(200, int), weights=weights.astype(float))
+    for name in (
+        "ece",
+        "ks",
+        "cw_ece",
+        "ks:lens=class-wise",
+        "expected_miscalibration",
+        "ece:lens=marginal:norm=2",
+    ):
+        call = parse_metric(name)
+        expected = true_error(call, repeated, np.repeat(truth, weights, axis=0), Settings())
+        assert true_error(call, weighted, truth, Settings()) == pytest.approx(expected), name
+    beyond = parse_metric("ece:lens=class-1:region=0.5..1")
+    assert np.isnan(true_error(beyond, weighted, truth, Settings()))
+
+
 def test_kl_is_infinite_where_what_happens_was_predicted_with_0(predict):
     predictions = predict([[1.0, 0.0], [0.5, 0.5]], [0, 1])
     call = parse_metric("expected_miscalibration:distance=kl")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.rows import RowStatistic
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.effort import CALL, CLASS, affordable_draws
@@ -18,6 +19,7 @@ from calcli.core.estimators.evidence import Evidence, Permuted, Studentized, Unt
 from calcli.core.estimators.influences import Influences, Spread, carried_by
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.permutation import Swapped, swapped_signs
+from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.language.expressions import MetricExpression
@@ -160,6 +162,11 @@ class Match:
     def rng(self) -> np.random.Generator:
         """Source of chance of the permutations, the same for every metric."""
         return generator(self.settings.seed, Stream.SWAPS)
+
+
+def losses(call: MetricExpression, rule: ScoringRule, settings: Settings) -> dict[str, RowStatistic]:
+    """Return the losses of rows by the score that a metric is about, by its name."""
+    return {call.score: rule.statistic(settings.clip)}
 
 
 def judged(spread: Spread | None, value: float, settings: Settings) -> tuple[Interval | None, str]:

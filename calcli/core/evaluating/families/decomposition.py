@@ -20,7 +20,7 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.batches import batches
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import LOG_ODDS, RowStatistic
+from calcli.core.data.rows import LOG_ODDS
 from calcli.core.estimators.cllr import find_cllr, min_cllr
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
 from calcli.core.estimators.effort import GRID
@@ -31,7 +31,7 @@ from calcli.core.estimators.rules.base import Decomposable
 from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.binnedparts import binned_parts, from_class_sums, keep_parts
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match, judged
+from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match, judged, losses
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
@@ -68,7 +68,7 @@ class DecompositionFamily(Family):
         if call.entry.name == MIN_CLLR:
             made.keep_rows(find_cllr(MIN_CLLR, made.predictions, made.settings).statistics | LOG_ODDS)
             return
-        made.keep_losses(_losses(call, made))
+        made.keep_losses(losses(call, _rule(call, made), made.settings))
         if "bins" in call.arguments:
             keep_parts(call, made)
             if _has_interval(call) and made.settings.intervals:
@@ -128,11 +128,6 @@ def _rule(call: MetricExpression, found: Pass | Measurements) -> Decomposable:
     return decomposable_rule(call.score, of_answers=found.predictions.of_answers)
 
 
-def _losses(call: MetricExpression, found: Pass | Measurements) -> dict[str, RowStatistic]:
-    """Return the losses of rows that a metric is about, by name."""
-    return {call.score: _rule(call, found).statistic(found.settings.clip)}
-
-
 def _bins(call: MetricExpression) -> int:
     return call.arguments["bins"]
 
@@ -159,7 +154,9 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
         return None
     if refined is None:
         return found.spread
-    spread = replace(found.spread, pooled=measured.pooled(_losses(call, measured)))
+    spread = replace(
+        found.spread, pooled=measured.pooled(losses(call, _rule(call, measured), measured.settings))
+    )
     share = measured.effective_rows / rows.n_rows
     return replace(spread, bias=refined.bias(share))
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import RowStatistic
 from calcli.core.estimators.effort import FIT, FIT_ROWS
 from calcli.core.estimators.expected import expected_score
 from calcli.core.estimators.influences import Influences, Spread
@@ -17,7 +16,7 @@ from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, judged
+from calcli.core.evaluating.families.base import Entrant, Family, Findings, judged, losses
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated
 from calcli.core.evaluating.results import Estimate
@@ -49,7 +48,7 @@ class RecalibrationFamily(Family):
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses of the rows."""
-        made.keep_losses(_losses(call, made))
+        made.keep_losses(losses(call, _rule(call, made), made.settings))
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -118,18 +117,13 @@ def _of_sums(
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
         found = sums.influences({str(call): of_means})
     by_labels = call.entry.name not in LABELLESS
-    moments = measured.pooled(_losses(call, measured)) if by_labels else None
+    moments = measured.pooled(losses(call, _rule(call, measured), measured.settings)) if by_labels else None
     return {name: replace(one, pooled=moments) for name, one in found.items()}
 
 
 def _rule(call: MetricExpression, found: Pass | Measurements) -> ScoringRule:
     """Return the score that a metric is about."""
     return expected_score(call.whole, found.predictions, found.settings)
-
-
-def _losses(call: MetricExpression, found: Pass | Measurements) -> dict[str, RowStatistic]:
-    """Return the losses of rows that a metric is about, by name."""
-    return {call.score: _rule(call, found).statistic(found.settings.clip)}
 
 
 def _is_frozen(call: MetricExpression, settings: Settings) -> bool:
