@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ class UnpackedTable(Table):
         """The files."""
         return self.table.place
 
-    @property
+    @cached_property
     def schema(self) -> Any:
         """Names and types of the columns as they are seen."""
         fields: list[Any] = []
@@ -108,7 +108,7 @@ class ConstantTable(Table):
         """The files."""
         return self.table.place
 
-    @property
+    @cached_property
     def schema(self) -> Any:
         """Names and types of the columns, those of one value last."""
         return pa.schema([*self.table.schema, *(pa.field(name, pa.string()) for name in self.values)])

@@ -108,8 +108,12 @@ def _sums_at(values: Doubles, ends: NDArray[np.intp]) -> Doubles:
 
 
 def _slope(share: Doubles, gap: Doubles, knots: int) -> Doubles:
-    """Return the slope of the least-squares spline through the gap, as the mean over each step."""
+    """Return the slope of the least-squares spline through the gap, as the mean over each step.
+
+    A step without weight has the slope of the one before it.
+    """
     grid, at = np.linspace(0, 1, POINTS), even_knots(knots)
     heights = np.linalg.lstsq(spline_basis(grid, at, "natural"), np.interp(grid, share, gap))[0]
-    rise = np.diff(spline_basis(share, at, "natural") @ heights) / np.diff(share)
-    return np.append(rise[0], rise).astype(np.float64, copy=False)
+    distinct, step = np.unique(share, return_inverse=True)
+    rise = np.diff(spline_basis(distinct, at, "natural") @ heights) / np.diff(distinct)
+    return np.append(rise[0], rise)[step].astype(np.float64, copy=False)

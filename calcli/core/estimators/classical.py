@@ -50,7 +50,7 @@ class Coefficient:
         outcomes
             Moments of outcome minus score, of those seen and those that the scores expect.
         """
-        number = int(np.count_nonzero(self.influences))
+        number = int(np.count_nonzero(np.square(self.influences)))  # some squares are rounded to 0
         if math.isnan(self.standard_error) or number < 2:
             return None
         whole = Influences(self.value, self.influences, number).spread

@@ -44,7 +44,9 @@ def _made(owner: str, place: int, field: Any, first: Any) -> Derived:
 
 
 def _field(place: int, kind: Any, values: Any, row: Row) -> Any:
-    found = pc.struct_field(values, [place])
+    found = values.field(place)  # pc.struct_field would make the others as well
+    if values.null_count:
+        found = pc.if_else(values.is_valid(), found, pa.scalar(None, found.type))
     return found if found.type == kind else _numbers(found, row)
 
 

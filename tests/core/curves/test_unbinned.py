@@ -200,3 +200,13 @@ def test_smoothed_frequency_finds_the_true_one():
 def test_smoothed_frequency_of_one_score_is_the_frequency():
     result = cumulative(ordered_problem(np.full(100, 0.7), np.arange(100) < 40))
     np.testing.assert_allclose(result.frequency, 0.4, atol=1e-9)
+
+
+def test_rows_without_weight_leave_the_slopes_as_they_are():
+    rng = np.random.default_rng(5)
+    score, weights = np.sort(rng.random(60)), np.where(np.arange(60) % 3 == 0, 0.0, 1.0)
+    outcome, counted = rng.random(60) < score, weights > 0
+    result = cumulative(ordered_problem(score, outcome, weights))
+    alone = cumulative(ordered_problem(score[counted], outcome[counted]))
+    np.testing.assert_allclose(result.frequency[np.append(False, counted)], alone.frequency[1:])
+    assert np.isfinite(result.frequency).all()

@@ -121,6 +121,13 @@ def test_few_events_carry_little():
     assert in_the_large(score, outcome).spread(moments).judged(0.95)[1] == "0 rows carry this figure"
 
 
+def test_influences_whose_squares_are_rounded_to_zero_have_no_spread():
+    score, outcome = np.array([1e-300, 1.0, 1e-300]), np.array([False, True, False])
+    found = in_the_large(score, outcome)
+    assert found.value == pytest.approx(-2e-300 / 3)
+    assert found.spread() is None
+
+
 @pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept, in_the_large])
 class TestClusters:
     """Standard errors of rows that depend on each other."""

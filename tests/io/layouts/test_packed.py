@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.language.errors import CalcliError
+from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, RNG, THREE, TWO, N, trip
 from tests.io.samples import refused, scores_of
@@ -187,3 +188,13 @@ def test_objects_of_no_type_or_with_endless_numbers_are_refused(cells, tmp_path)
     pq.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(CalcliError):
         scores_of(read(tmp_path / "t.parquet"))
+
+
+def test_a_row_without_its_object_has_no_scores(tmp_path):
+    """The values below an object that is missing are there all the same."""
+    missing = np.arange(N) == 7
+    objects = pa.StructArray.from_arrays(list(THREE.T), names=["a", "b", "c"], mask=pa.array(missing))
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"label": [NAMES[k][0] for k in LABELS], "probs": objects}), path)
+    refused(path, 'row 7: the score of class "a" is missing')
+    np.testing.assert_array_equal(scores_of(read(path, ReadOptions(drop_missing=True))), THREE[~missing])
