@@ -16,6 +16,7 @@ from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
+from calcli.figures.wording import decimal
 
 TICKS = {0.01: "0.01", 0.1: "0.1", 0.5: "0.5", 0.9: "0.9", 0.99: "0.99"}
 WIDE_TICKS = {1e-6: "$10^{-6}$", 0.001: "0.001", 0.5: "0.5", 0.999: "0.999", 1 - 1e-6: "$1-10^{-6}$"}
@@ -67,8 +68,10 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
     names = titles(results)
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        odds.plot(result.log_odds, result.risk, label=f"{names[name]}: {result.log_loss:.4f}", **look)
-        linear.plot(result.threshold, result.brier_risk, label=f"{names[name]}: {result.brier:.4f}", **look)
+        odds.plot(result.log_odds, result.risk, label=f"{names[name]}: {decimal(result.log_loss, 4)}", **look)
+        linear.plot(
+            result.threshold, result.brier_risk, label=f"{names[name]}: {decimal(result.brier, 4)}", **look
+        )
     widest = max(results.values(), key=lambda result: result.log_odds[-1])
     alike = all(
         np.allclose(widest.constant_brier_risk, result.constant_brier_risk) for result in results.values()

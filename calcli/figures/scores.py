@@ -16,7 +16,7 @@ from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
 from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, INK, MUTED, SERIES, new_figure, styled
-from calcli.figures.wording import metric_name
+from calcli.figures.wording import decimal, metric_name
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 SCALE = "0 is perfect, 1 (normalized) the best constant system"
@@ -98,8 +98,7 @@ def _interval(axes: Axes, estimate: Estimate, y: float) -> None:
     if estimate.interval is not None and math.isfinite(estimate.interval.high):
         axes.hlines(y, estimate.interval.low, estimate.interval.high, color=INK, linewidth=1.2)
         end = max(0, estimate.interval.high)
-    value = f"{round(estimate.value, 3) + 0.0:.3f}".replace("-", "−")
     axes.annotate(
-        value, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=6.2,
+        decimal(estimate.value, 3), (end, y), (3, 0), textcoords="offset points", va="center", fontsize=6.2,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3},
     )  # fmt: skip

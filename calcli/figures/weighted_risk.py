@@ -14,6 +14,7 @@ from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.risk import log_loss_of
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
+from calcli.figures.wording import decimal
 
 MIDDLE = 0.45  # of 1/2: risks nearer to 0 and 1 may be beyond all others
 CUT = 1.5  # times the highest risk in the middle
@@ -54,7 +55,7 @@ def weighted_risks(results: Mapping[str, WeightedRiskCurve]) -> Figure:
     names = titles(results)
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        nce, nbs = f"{result.normalized_log_loss:.3f}", f"{result.normalized_brier:.3f}"
+        nce, nbs = decimal(result.normalized_log_loss, 3), decimal(result.normalized_brier, 3)
         left.plot(result.a, result.risk, label=f"{names[name]}: NCE {nce}", **look)
         right.plot(result.a, result.beta_risk, label=f"{names[name]}: NBS {nbs}", **look)
     left.set_title("W = 1: area = log-loss", loc="left")

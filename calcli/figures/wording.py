@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import MetricExpression
 from calcli.figures.naming import short
+
+HUGE = 1e9  # has too many digits for a label
+
+
+def decimal(value: float, digits: int) -> str:
+    """Return a value with so many decimals, huge ones with an exponent, a minus as it is printed."""
+    text = f"{value:z.{digits}f}" if not HUGE <= abs(value) < math.inf else f"{value:.{digits}e}"
+    return text.replace("-", "−")
 
 
 @dataclass(frozen=True)

@@ -346,7 +346,8 @@ def _other_rows(found: Source, labels_from: str, labels: int) -> str:
     )
 
 
-LEAST_WEIGHT, MOST_WEIGHT = 1e-50, 1e50
+LEAST_WEIGHT = 1e-50
+LARGEST = 1e-12, 1e12  # the largest weight lies there: its products are numbers in single precision
 
 
 def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptions) -> Floats:
@@ -372,13 +373,14 @@ def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptio
         raise InputError(
             f"{place.row(row)} has the weight {weights[row]:g}; expected a finite number of at least 0"
         )
-    odd = (weights > 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
-    if odd.any():
-        row = int(np.argmax(odd))
-        raise InputError(
-            f"{place.row(row)} has the weight {weights[row]:g}; expected 0, or {LEAST_WEIGHT:g} to "
-            f"{MOST_WEIGHT:g}, whose squares and cubes can be summed; divide all of them by one number"
-        )
     if not weights.any():
         raise InputError(f"{place.name}: all weights are 0; expected some rows to count")
+    largest, positive = int(weights.argmax()), np.where(weights > 0, weights, np.inf)
+    for row, (low, high) in ((int(positive.argmin()), (LEAST_WEIGHT, np.inf)), (largest, LARGEST)):
+        if not low <= weights[row] <= high:
+            raise InputError(
+                f"{place.row(row)} has the weight {weights[row]:g}; expected 0, or at least "
+                f"{LEAST_WEIGHT:g}, and {LARGEST[0]:g} to {LARGEST[1]:g} of the largest; "
+                "divide all of them by one number"
+            )
     return weights

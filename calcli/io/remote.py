@@ -219,10 +219,9 @@ class Remote:
 
     def require_writable(self) -> None:
         """Raise an InputError if nothing can be written there."""
-        if self.scheme in READ_ONLY:
-            raise InputError(
-                f"{self.url} cannot be written, {self.scheme}:// is for reading; choose another place"
-            )
+        if self.scheme in READ_ONLY or "::" in self.url:
+            way = "a chain of URLs" if "::" in self.url else f"{self.scheme}://"
+            raise InputError(f"{self.url} cannot be written, {way} is for reading; choose another place")
         with self._told():
             assert self._system
 

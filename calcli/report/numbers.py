@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 DECIMALS = 4
 MOST_DECIMALS = 6
+MOST_DIGITS = 9  # before the point; larger numbers have an exponent
 FIRST = 5  # how many of many things are named
 
 
@@ -89,7 +90,9 @@ def _is_tiny(value: float) -> bool:
 
 
 def to_decimals(value: float, digits: int) -> str:
-    """Return a value with that many decimals; `inf` or `undefined` where it is not a number."""
+    """Return a value with that many decimals; with an exponent if it is huge, or in words."""
     if math.isnan(value):
         return "undefined"
+    if 10**MOST_DIGITS <= abs(value) < math.inf:
+        return f"{value:.{DECIMALS}e}"
     return f"{value:z.{digits}f}"  # z: what rounds to zero has no sign

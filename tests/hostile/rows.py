@@ -77,7 +77,7 @@ def _beside(draw: Draw, number: int, names: list[str]) -> Columns:
     rng = draw.arrays
     few = rng.integers(draw.choice((1, 2, 3, 10)), size=number)
     heavy = np.ones(number)
-    heavy[-1] = draw.choice((0, 1e-50, 1e6, 1e50))
+    heavy[-1] = draw.choice((0, 1e-50, 1e6, 1e12))
     weights = (np.ones(number), rng.exponential(size=number), heavy, rng.integers(2, size=number), few + 1.0)
     numbers = np.arange(number)
     identities = (numbers, numbers[::-1], numbers // 2, [f"id{n}" for n in numbers])

@@ -244,7 +244,18 @@ def test_weights_whose_squares_cannot_be_summed(weight, tmp_path):
     weights[7] = weight
     np.savez(tmp_path / "t.npz", scores=probs, labels=labels, w=weights)
     refused(
-        tmp_path / "t.npz", "row 7.* has the weight 1e[-+]300; expected 0, or 1e-50 to 1e[+]50", weights="w"
+        tmp_path / "t.npz",
+        "row 7.* has the weight 1e[-+]300; expected 0, or at least 1e-50, and 1e-12 to",
+        weights="w",
+    )
+
+
+@pytest.mark.parametrize("weight", [1e-13, 1e13])
+def test_weights_whose_products_are_no_numbers_in_single_precision(weight, tmp_path):
+    probs, labels = random_probs()
+    np.savez(tmp_path / "t.npz", scores=probs, labels=labels, w=np.full(40, weight))
+    refused(
+        tmp_path / "t.npz", "row 0 has the weight 1e[-+]13; .* 1e-12 to 1e[+]12 of the largest", weights="w"
     )
 
 

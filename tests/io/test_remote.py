@@ -193,6 +193,17 @@ def test_a_secret_is_in_no_message(memory, capsys):
     assert "different logins or queries" in capsys.readouterr().err
 
 
+def test_nothing_is_written_through_a_chain(tmp_path, capsys):
+    target = tmp_path / "kept.csv"
+    target.write_text("mine")
+    for option in ("--html", "-o"):
+        place = f"filecache::file://{target}"
+        assert status_of(["evaluate", "sample_data/cancer_bayes_test.csv", option, place]) == 2
+        assert "a chain of URLs is for reading; choose another place" in capsys.readouterr().err
+    assert target.read_text() == "mine"
+    assert [*tmp_path.iterdir()] == [target]
+
+
 def test_what_is_missing_is_said(memory, monkeypatch, capsys):
     for url, sentence in {
         "memory://lake/a.parquet": "memory://lake/a.parquet: no such file",

@@ -26,6 +26,8 @@ from calcli.report.numbers import counted, number, p_value, percent, points, som
         (1.0000321, "1.000032"),
         (1 - 1e-9, "1.0000"),
         (1.0, "1.0000"),
+        (123456789.0, "123456789.0000"),
+        (-2.5e224, "-2.5000e+224"),
         (math.inf, "inf"),
         (math.nan, "undefined"),
     ],

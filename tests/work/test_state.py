@@ -301,3 +301,25 @@ def test_slices_that_are_not_there_are_refused():
         calcli.State.of(sliced(np.arange(500), 900), metrics=METRICS, by="country").merge(
             calcli.State.of(sliced(np.arange(500, 900), 900), metrics=METRICS)
         )
+
+
+@pytest.mark.parametrize("n", [90, 25_000])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_ratios_of_parts_with_other_prior_odds_are_those_of_the_whole(n, mixed):
+    rng = np.random.default_rng(n)
+    probs = rng.random(n)
+    labels = (rng.random(n) < probs).astype(int)
+    order = np.argsort(rng.random(n) if mixed else labels + rng.normal(size=n), kind="stable")
+    table = np.stack([1 - probs, probs], axis=1)[order]
+    labels = labels[order]
+    parts = [
+        calcli.State.of(table[own], labels[own], metrics="cllr,log_loss", kind="probs")
+        for own in np.split(np.arange(n), 2)
+    ]
+    for found in (calcli.evaluate(parts[0].merge(parts[1])), calcli.evaluate(table, labels, metrics="cllr")):
+        balanced = np.where(labels == 1, 0.5 / labels.mean(), 0.5 / (1 - labels.mean()))
+        odds = table[:, 1] / table[:, 0] / (labels.mean() / (1 - labels.mean()))
+        costs = np.log2(1 + np.where(labels == 1, 1 / odds, odds))
+        expected = float(np.average(costs, weights=balanced))
+        value = found.results[0].metrics["cllr"].value
+        assert value == pytest.approx(expected, rel=1e-9 if n < 20_000 else 0.02)

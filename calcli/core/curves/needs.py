@@ -30,6 +30,8 @@ from calcli.core.state.vectors import VectorTable
 def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Problem:
     """Return the problem of a lens: one that the evaluation kept, else from another pass over the rows.
 
+    Rows without weight are left out, as they show nothing.
+
     Parameters
     ----------
     evaluation
@@ -44,13 +46,14 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     UsageError
         If there is no such one-dimensional lens for that number of classes, or the region holds no row.
     """
-    predictions = evaluation.predictions
-    owner = f"--region with {predictions.provenance.path}"
-    if lens in evaluation.problems:
-        return evaluation.problems[lens].in_region(region, owner)
-    problem = _pooled(evaluation) if lens == "marginal" else _induced(evaluation, lens)
-    evaluation.problems[lens] = problem  # which other figures look at as well
-    return problem.in_region(region, owner)
+    path = evaluation.predictions.provenance.path
+    if lens not in evaluation.problems:  # where other figures find it as well
+        found = _pooled(evaluation) if lens == "marginal" else _induced(evaluation, lens)
+        evaluation.problems[lens] = found
+    problem = evaluation.problems[lens]
+    if not problem.total_weight:
+        raise UsageError(f"--lens {lens}: no row of {path} is seen through it")
+    return problem.in_region(region, f"--region with {path}").with_weight()
 
 
 def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:
@@ -63,7 +66,7 @@ def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:
     """
     if lens not in evaluation.vectors:
         evaluation.vectors[lens] = _vectors(evaluation, lens)
-    return evaluation.vectors[lens]
+    return evaluation.vectors[lens].with_weight()
 
 
 def thinned_of(evaluation: Evaluation, figure: FigureKind) -> ThinnedRows:
@@ -77,6 +80,7 @@ def thinned_of(evaluation: Evaluation, figure: FigureKind) -> ThinnedRows:
 
 def _pooled(evaluation: Evaluation) -> Problem:
     vectors = evaluation.vectors.get("canonical") or _vectors(evaluation, "canonical")  # too large to keep
+    vectors = vectors.with_weight()
     return marginal_problem(vectors.probs, vectors.labels, vectors.weights)
 
 
@@ -97,10 +101,7 @@ def _induced(evaluation: Evaluation, lens: str) -> Problem:
     found = find_scalar_lens(lens, predictions.n_classes, groups)
     rows = RowTable(predictions.n_rows, found.statistics)
     sweep(predictions, [rows], evaluation.settings.precision)
-    problem = ordered_problem(*found.look(rows.columns, predictions.weights)[:3])
-    if not len(problem.score):
-        raise UsageError(f"--lens {lens}: no row of {predictions.provenance.path} is seen through it")
-    return problem
+    return ordered_problem(*found.look(rows.columns, predictions.weights)[:3])
 
 
 def usual_lens(every: Iterable[Predictions]) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Floats
 
 T = TypeVar("T", bound=np.generic)
+ROUNDING = 1e-12  # relative noise of a sum of weights
 
 
 def equal_width_edges(bins: int) -> NDArray[np.float64]:
@@ -73,7 +74,10 @@ def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -
     extra = total % bins if weights is None or not np.mod(weights, 1).any() else 0
     number = np.arange(1, bins + 1)
     targets = number * ((total - extra) / bins) + np.minimum(number, extra)
-    last = np.ceil(targets).astype(np.intp) - 1 if mass is None else np.searchsorted(mass, targets)
+    if mass is None:
+        last = np.ceil(targets).astype(np.intp) - 1
+    else:
+        last = np.searchsorted(mass, targets * (1 - ROUNDING))
     last = np.clip(last, 0, n - 1)
     return distinct(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
 

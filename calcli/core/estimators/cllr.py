@@ -6,6 +6,7 @@ A likelihood ratio is posterior odds over prior odds; both classes count alike, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,8 +19,6 @@ from calcli.core.estimators.scoring import Means, ratio
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.pav import pav
-
-COLUMNS = ("cost of ratios of the first class", "cost of ratios of the second class")
 
 
 @dataclass(frozen=True)
@@ -36,20 +35,21 @@ class Cllr:
 
     @property
     def statistics(self) -> dict[str, RowStatistic]:
-        """Costs of the rows of each class, 0 in those of the other, by name."""
-        return {
-            COLUMNS[0]: lambda block: self._costs(block, 0),
-            COLUMNS[1]: lambda block: self._costs(block, 1),
-        }
+        """Costs of the rows of each class, 0 in those of the other, by name.
 
-    def _costs(self, block: Block, k: int) -> Array:
+        The name says which odds they are under: states of parts with others have no sums in common.
+        """
+        named = "cost of ratios of class {} under prior odds of {}"
+        return {named.format(k, self.prior_odds): partial(self._costs, k) for k in (0, 1)}
+
+    def _costs(self, k: int, block: Block) -> Array:
         log_ratio = block.log_odds.astype(np.float64, copy=False) - np.log(self.prior_odds)
         bits = np.logaddexp(0, log_ratio if k == 0 else -log_ratio) / np.log(2)
         return np.where(block.labels == k, bits, 0)
 
     def value(self, means: Means) -> Doubles:
         """Return the mean over the classes of the mean costs of their rows."""
-        each = [ratio(means[name], means.priors[..., k]) for k, name in enumerate(COLUMNS)]
+        each = [ratio(means[name], means.priors[..., k]) for k, name in enumerate(self.statistics)]
         return np.asarray((each[0] + each[1]) / 2)
 
 

@@ -69,9 +69,9 @@ def pooled(values: Array, weights: Floats | None, expected: Moments) -> Pooled:
     squares = fourths = 0.0
     for rows, w in parts:
         deviations = finite(rows) - centre
+        deviations[np.abs(deviations) <= ROUNDING * abs(centre)] = 0
         if w is not None:
             deviations *= w
-        deviations[np.abs(deviations) <= ROUNDING * abs(centre)] = 0
         np.square(deviations, out=deviations)
         squares += float(deviations.sum())
         fourths += float(deviations @ deviations)

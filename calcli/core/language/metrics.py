@@ -107,7 +107,7 @@ def _scores() -> list[Metric]:
         ),
         Metric(
             name="normalized_bayes_risk", title="Bayes risk, normalized",
-            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            family=SCORE, direction="lower", range="0 to inf, below 0 with gains", unit="ratio",
             meaning="Bayes risk over that of the best constant decision: above 1, ignore the classifier",
             formula="bayes_risk / min_d sum_k P_k C[k, d]", source=ferrer + ", section 3.1",
             arguments={"costs": Argument("zero-one")},
@@ -123,7 +123,7 @@ def _scores() -> list[Metric]:
         ),
         Metric(
             name="normalized_expected_cost", title="Expected cost, normalized",
-            family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            family=SCORE, direction="lower", range="0 to inf, below 0 with gains", unit="ratio",
             meaning="the same over that of the best constant decision: above 1, ignore the decisions",
             formula="expected_cost / min_d sum_k P_k C[k, d]", source=ferrer + ", section 2.3.1",
             misses="needs --decision-column",

@@ -146,11 +146,17 @@ class Problem:
             drawn = Problem(score, rng.random(n) < score, weights)
         return drawn if drawn.total_weight else self.resampled(rng)
 
-    def _at(self, rows: slice) -> Problem:
+    def _at(self, rows: slice | NDArray[np.bool_]) -> Problem:
         weights = None if self.weights is None else self.weights[rows]
         counts = None if self.counts is None else self.counts[rows]
         squares = None if self.squares is None else self.squares[rows]
         return Problem(self.score[rows], self.outcome[rows], weights, None, counts, squares)
+
+    def with_weight(self) -> Problem:
+        """Return the rows that count, without those of weight 0; pairs that are drawn together stay."""
+        if self.weights is None or self.rows is not None or self.weights.all():
+            return self
+        return self._at(self.weights > 0)
 
     def of_other_class(self) -> Problem:
         """Return the problem of the first of two classes, if this is that of the second."""

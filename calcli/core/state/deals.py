@@ -171,7 +171,11 @@ class Deals:
             None if self.squares is None or other.squares is None else both(self.squares, other.squares),
             both(self.classes, other.classes),
             self.by_class + other.by_class,
-            {name: own.merged(other.statistics[name], offset) for name, own in self.statistics.items()},
+            {
+                name: own.merged(other.statistics[name], offset)
+                for name, own in self.statistics.items()
+                if name in other.statistics
+            },
         )
 
     def total(self, name: str) -> float:

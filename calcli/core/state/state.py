@@ -153,8 +153,11 @@ class Body:
 
     def _keep(self, rows: MeasuredRows) -> None:
         columns, labels, weights, hashes, first = rows
-        before = self.columns or {name: values[:0] for name, values in columns.items()}
-        self.columns = {name: np.concatenate([before[name], own]) for name, own in columns.items()}
+        if len(self.labels):
+            both = [name for name in self.columns if name in columns]
+            self.columns = {name: np.concatenate([self.columns[name], columns[name]]) for name in both}
+        else:
+            self.columns = dict(columns)
         self.labels = np.concatenate([self.labels, labels])
         self.numbers = np.concatenate([self.numbers, np.arange(first, first + len(labels))])
         if self.weights is not None and weights is not None:

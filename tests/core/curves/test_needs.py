@@ -156,3 +156,20 @@ def test_any_number_of_epochs_but_few_panels():
         refuse_more_systems(find_figures(["epochs", "reliability"]), 13)
     with pytest.raises(UsageError, match="slices shows at most 4 systems, not 5"):
         refuse_more_systems(find_figures(["slices"]), 5)
+
+
+@pytest.mark.parametrize("lens", ["class-1", "marginal", "top-2"])
+def test_rows_without_weight_show_nothing(lens):
+    weights = np.where(np.arange(300) % 3 == 0, 0.0, 2.0)
+    weighted = replace(some_predictions(), weights=weights)
+    own = weights > 0
+    probs, labels = weighted.scores.array[own], weighted.labels[own]
+    alone = replace(weighted, scores=ArrayScores(probs, "probs"), labels=labels, weights=weights[own])
+    asked = Settings(("accuracy",), draws=0, no_intervals=True)
+    found, expected = (problem_of(evaluate(rows, asked), lens) for rows in (weighted, alone))
+    np.testing.assert_array_equal(found.score, expected.score)
+    np.testing.assert_array_equal(found.outcome, expected.outcome)
+    never = replace(weighted, weights=np.where(np.arange(300) == 0, 1.0, 0.0))
+    unseen = int(np.argsort(never.scores.array[0])[0])
+    with pytest.raises(UsageError, match=f"--lens predicted-{unseen}: no row of arrays is seen through it"):
+        problem_of(evaluate(never, asked), f"predicted-{unseen}")

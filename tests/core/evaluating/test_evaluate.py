@@ -136,6 +136,25 @@ def test_a_weight_is_a_row_repeated(rows):
     same(values(build(repeated), EVERYTHING), values(build(rows, weights), EVERYTHING))
 
 
+@pytest.mark.parametrize("factor", [1e-12, 1e-3, 1e12])
+@pytest.mark.parametrize("k", [2, 4])
+def test_weights_may_be_multiplied_by_a_number(k, factor, predict):
+    logits, labels = sample(k, 60)
+    metrics = ("log_loss", "brier", "ece", "ace", "cw_ece", "ks", "skce", "binned_refinement_loss", "auroc")
+    asked = Settings(metrics=metrics, draws=99, test=True)
+    one, other = (
+        evaluate(predict(logits, labels, "logits", weights=np.full(60, weight)), asked).estimates
+        for weight in (1.0, factor)
+    )
+    for name, found in other.items():
+        assert found.value == pytest.approx(one[name].value, rel=1e-5), name
+        assert (found.interval is None) == (one[name].interval is None), name
+        if found.interval is not None:
+            assert found.interval.low == pytest.approx(one[name].interval.low, rel=1e-6), name
+        if found.if_calibrated is not None:
+            assert found.if_calibrated.p_value == pytest.approx(one[name].if_calibrated.p_value), name
+
+
 @pytest.mark.parametrize("k", [2, 5, 300])
 def test_a_constant_added_to_the_logits_changes_nothing(k, predict):
     logits, labels = sample(k, 200)
