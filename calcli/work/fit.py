@@ -146,7 +146,7 @@ def fit_to(
     if rows.of_answers and not candidates:
         calls = [call for call in calls if method != AUTO or not call.entry.needs_classes]
     chosen = with_folds(chosen, rows)
-    return fit_predictions(rows, calls, chosen, watcher("fits", fits(calls, chosen, rows.n_rows)))
+    return fit_predictions(rows, calls, chosen, watcher("fits", fits(calls, chosen, rows)))
 
 
 def _as_in(preset: str, method: str, candidates: Sequence[str] | None) -> tuple[str, Sequence[str] | None]:

@@ -253,6 +253,25 @@ def _sliced(draw: Draw, columns: Columns) -> Made:
     return _two(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="slices")
 
 
+def _weighed(draw: Draw, columns: Columns) -> Made:
+    """Return weights beside many times as much, or rows beside them and others without weight."""
+    weights = draw.arrays.choice([0.5, 1.0, 3.0], len(columns[0][1]))
+    columns = [(name, weights if name == "weight" else np.asarray(values)) for name, values in columns]
+    _put(draw, columns, "parquet", "a")
+    if draw.chance(0.5):
+        factor = draw.choice((1e-9, 0.1, 7.0, 1e9))
+        other = [(name, values * factor if name == "weight" else values) for name, values in columns]
+    else:
+        place, beside = draw.randrange(len(weights) + 1), dict(rows.another(draw, columns))
+        beside["weight"] = np.zeros(len(beside["weight"]))
+        other = [
+            (name, np.concatenate([values[:place], beside[name], values[place:]])) for name, values in columns
+        ]
+    _put(draw, other, "parquet", "b")
+    asked = ["--metrics", _metrics(draw, UNFITTED), "--weights", "weight", "--format", "json", "-q"]
+    return _two(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="values")
+
+
 ORDERLESS = (
     "log_loss", "brier", "accuracy", "normalized_log_loss", "normalized_brier", "auroc", "ece", "mce",
     "cw_ece", "ks", "mean_confidence", "mean_gap", "ece:binning=equal-mass", "ece:lens=class-1:norm=2",
@@ -260,7 +279,7 @@ ORDERLESS = (
 )  # fmt: skip
 WAYS: tuple[Callable[[Draw, Columns], Made], ...] = (
     _forms, _beside_another, _folder, _limited, _state, _merged, _compared, _once_more,
-    _in_another_order, _sliced,
+    _in_another_order, _sliced, _weighed,
 )  # fmt: skip
 
 

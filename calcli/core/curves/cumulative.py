@@ -110,7 +110,7 @@ def _sums_at(values: Doubles, ends: NDArray[np.intp]) -> Doubles:
 def _slope(share: Doubles, gap: Doubles, knots: int) -> Doubles:
     """Return the slope of the least-squares spline through the gap, as the mean over each step.
 
-    A step without weight has the slope of the one before it.
+    A step whose weight is lost in rounding has the slope of the one before it.
     """
     grid, at = np.linspace(0, 1, POINTS), even_knots(knots)
     heights = np.linalg.lstsq(spline_basis(grid, at, "natural"), np.interp(grid, share, gap))[0]

@@ -30,8 +30,6 @@ from calcli.core.state.vectors import VectorTable
 def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Problem:
     """Return the problem of a lens: one that the evaluation kept, else from another pass over the rows.
 
-    Rows without weight are left out, as they show nothing.
-
     Parameters
     ----------
     evaluation
@@ -53,7 +51,7 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     problem = evaluation.problems[lens]
     if not problem.total_weight:
         raise UsageError(f"--lens {lens}: no row of {path} is seen through it")
-    return problem.in_region(region, f"--region with {path}").with_weight()
+    return problem.in_region(region, f"--region with {path}")
 
 
 def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:
@@ -80,7 +78,6 @@ def thinned_of(evaluation: Evaluation, figure: FigureKind) -> ThinnedRows:
 
 def _pooled(evaluation: Evaluation) -> Problem:
     vectors = evaluation.vectors.get("canonical") or _vectors(evaluation, "canonical")  # too large to keep
-    vectors = vectors.with_weight()
     return marginal_problem(vectors.probs, vectors.labels, vectors.weights)
 
 

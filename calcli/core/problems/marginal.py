@@ -63,7 +63,7 @@ class PooledRows:
 
 
 def marginal_problem(probs: Floats, labels: Array, weights: Floats | None = None) -> Problem:
-    """Return the problem of all pairs of a probability and whether the row is of that class.
+    """Return the problem of all pairs of a probability, in a row of weight, and whether that is the class.
 
     Parameters
     ----------
@@ -74,6 +74,9 @@ def marginal_problem(probs: Floats, labels: Array, weights: Floats | None = None
     weights
         (n,) row weights, or None.
     """
+    if weights is not None and not weights.all():
+        counted = weights > 0
+        probs, labels, weights = probs[counted], labels[counted], weights[counted]
     n, k = probs.shape
     scores = probs.T.ravel()
     outcome = np.equal.outer(np.arange(k), labels).ravel()

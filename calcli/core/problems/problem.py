@@ -146,17 +146,11 @@ class Problem:
             drawn = Problem(score, rng.random(n) < score, weights)
         return drawn if drawn.total_weight else self.resampled(rng)
 
-    def _at(self, rows: slice | NDArray[np.bool_]) -> Problem:
+    def _at(self, rows: slice) -> Problem:
         weights = None if self.weights is None else self.weights[rows]
         counts = None if self.counts is None else self.counts[rows]
         squares = None if self.squares is None else self.squares[rows]
         return Problem(self.score[rows], self.outcome[rows], weights, None, counts, squares)
-
-    def with_weight(self) -> Problem:
-        """Return the rows that count, without those of weight 0; pairs that are drawn together stay."""
-        if self.weights is None or self.rows is not None or self.weights.all():
-            return self
-        return self._at(self.weights > 0)
 
     def of_other_class(self) -> Problem:
         """Return the problem of the first of two classes, if this is that of the second."""
@@ -264,13 +258,15 @@ def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def ordered_problem(score: Floats, outcome: Array, weights: Floats | None = None) -> Problem:
-    """Sort an induced problem by its score.
+    """Sort an induced problem by its score; rows of weight 0 are left out.
 
     Without weights the outcome is packed below the bits of the score, so that one plain sort of integers
     does it; non-negative floats sort like their bits.
     """
     if weights is not None:
         order = np.argsort(score, kind="stable")
+        if not weights.all():
+            order = order[weights[order] > 0]
         return Problem(score[order], outcome[order].astype(bool), weights[order])
     keys = keys_of(score, outcome)
     keys.sort()

@@ -24,12 +24,15 @@ from calcli.core.recalibrating.trials import HeldOut, MetricValues, Trials
 FEW_ROWS = 1000  # below, the folds are dealt several times
 REPEATED_ROWS = 2000  # so that about as many rows are judged,
 MOST_REPEATS = 10  # at most
+REPEATED_CLASSES = 3000  # fitted one by one, as some methods do, where they are very many
 RESAMPLES = 200  # of the rows, to see how sure the choice is
 
 
-def repeats(rows: int) -> int:
-    """Return how often the folds are dealt for so many rows."""
-    return 1 if rows >= FEW_ROWS else min(MOST_REPEATS, -(-REPEATED_ROWS // rows))
+def repeats(rows: int, classes: int) -> int:
+    """Return how often the folds are dealt for so many rows of so many classes."""
+    if rows >= FEW_ROWS:
+        return 1
+    return min(MOST_REPEATS, -(-REPEATED_ROWS // rows), max(1, REPEATED_CLASSES // classes))
 
 
 @dataclass(frozen=True)

@@ -271,17 +271,17 @@ def with_folds(settings: FitSettings, predictions: Predictions) -> FitSettings:
     return replace(settings, folds=int(column_folds(predictions, settings.fold_column).max()) + 1)
 
 
-def fits(calls: Sequence[MethodExpression], settings: FitSettings, rows: int) -> int:
+def fits(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
     """Return how many fits there will be."""
     if len(calls) == 1:
         return settings.folds + 1
-    dealt = 1 if settings.fold_column is not None else repeats(rows)
+    dealt = 1 if settings.fold_column is not None else repeats(*rows.scores.shape)
     return sum(str(call) != POOL for call in calls) * settings.folds * dealt + 1
 
 
 def processes_of(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
     """Return how many processes choose among methods, or fit the only one to all rows and outside folds."""
-    held, jobs = math.prod(rows.scores.shape), fits(calls, settings, rows.n_rows)
+    held, jobs = math.prod(rows.scores.shape), fits(calls, settings, rows)
     if len(calls) > 1:
         scores = held * (settings.folds - 1) * len(calls)
         return processes_for(scores, jobs, settings.workers, held)
@@ -353,7 +353,7 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
         return [column_folds(predictions, settings.fold_column)]
     number = checked_folds(settings.folds, len(rows.labels))
     rng = generator(settings.seed, Stream.FITS)
-    return [stratified_folds(rows.labels, number, rng) for _ in range(repeats(len(rows.labels)))]
+    return [stratified_folds(rows.labels, number, rng) for _ in range(repeats(*rows.scores.shape))]
 
 
 def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:

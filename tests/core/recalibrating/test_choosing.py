@@ -133,7 +133,8 @@ def test_choice_by_chance_is_told():
 
 
 def test_few_rows_are_dealt_several_times():
-    assert [repeats(n) for n in (100, 999, 1000)] == [10, 3, 1]
+    assert [repeats(n, 10) for n in (100, 999, 1000)] == [10, 3, 1]
+    assert [repeats(100, k) for k in (2, 300, 1000, 5000)] == [10, 10, 3, 1]
 
 
 def test_candidates_stand_in_the_order_of_their_freedom():

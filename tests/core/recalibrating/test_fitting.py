@@ -165,7 +165,7 @@ def test_every_fit_is_counted(predict):
     predictions = predict(rng.normal(size=(50, 3)), rng.integers(3, size=50), kind="logits")
     calls, settings, done = parse_methods(["temperature", "bias"]), FitSettings(folds=3), []
     fit(predictions, calls, settings, done.append)
-    assert done == list(range(1, fits(calls, settings, 50) + 1))
+    assert done == list(range(1, fits(calls, settings, predictions) + 1))
 
 
 def test_the_record_tells_the_origin(predict):
