@@ -332,4 +332,10 @@ def _join(parts: Sequence[Table]) -> Table:
             f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different "
             f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
         ) from error
-    return JoinedTable(tuple(parts), schema)
+    return JoinedTable(tuple(parts), pa.schema([_joined(field, parts) for field in schema]))
+
+
+def _joined(field: Any, parts: Sequence[Table]) -> Any:
+    """Return a field of several tables; decimals of no common precision are numbers."""
+    same = all(part.schema.field(field.name).type == field.type for part in parts)
+    return field if same or not pa.types.is_decimal(field.type) else field.with_type(pa.float64())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from calcli.io.options import ReadOptions
@@ -106,6 +108,16 @@ def test_folders_named_by_a_value(tmp_path):
         "split=val/part-0.parquet",
     ]
     assert read(tmp_path / "o").column("split").tolist() == ["test"] * 40 + ["val"] * (N - 40)
+
+
+def test_parts_with_decimals_that_have_no_common_precision(tmp_path):
+    wide = pa.array([Decimal(f"{k}.{'0' * 28}") for k in LABELS], pa.decimal128(29, 28))
+    for name, labels in (("0", pa.array(LABELS)), ("1", wide)):
+        scores = {f"prob_{k}": THREE[:, k] for k in range(3)}
+        pq.write_table(pa.table({"label": labels, "site": labels, **scores}), tmp_path / f"{name}.parquet")
+    predictions = read(tmp_path, ReadOptions(concat=True))
+    np.testing.assert_array_equal(predictions.labels, np.tile(LABELS, 2))
+    np.testing.assert_array_equal(predictions.column("site").astype(float), np.tile(LABELS, 2))
 
 
 def test_data_sets_of_hugging_face(tmp_path):
