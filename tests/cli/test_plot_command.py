@@ -250,7 +250,7 @@ def test_a_region_where_no_row_has_weight_is_refused(run, tmp_path, options):
     region = ["--region", "0..0.25", "--weights", "w", "--figure", "reliability", *options]
     result = run("plot", path, "-o", tmp_path / "new", *region)
     assert (result.status, result.out) == (2, "")
-    assert "no row of weight has a score from 0 to 0.25" in result.err
+    assert "no row has a score from 0 to 0.25" in result.err
     assert not (tmp_path / "new").exists()
 
 

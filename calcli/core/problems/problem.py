@@ -133,8 +133,8 @@ class Problem:
     def resampled(self, rng: np.random.Generator) -> Problem:
         """Return rows that are drawn with replacement, their outcomes from their scores.
 
-        Consistency resampling (Vaicenavicius et al. 2019, section 4.2). Rows without weight are drawn again,
-        as that is not data.
+        Consistency resampling (Vaicenavicius et al. 2019, section 4.2); again if none has weight, or
+        none is in the region, as that is not data.
         """
         if self.rows is not None:
             drawn = self.rows.resampled(rng)
@@ -163,15 +163,14 @@ class Problem:
         Raises
         ------
         UsageError
-            If there is no such row, or none of weight; the owner, a metric or an option, is named.
+            If there is no such row of weight; the owner, a metric or an option, is named.
         """
         if region == "all":
             return self
         low, high = region_ends(region)
         inside = self.within(low, high)
         if not inside.total_weight:
-            some = "row of weight" if len(inside.score) else "row"
-            raise UsageError(f"{owner}: no {some} has a score from {low:g} to {high:g}")
+            raise UsageError(f"{owner}: no row has a score from {low:g} to {high:g}")
         return inside
 
     def as_vectors(self) -> VectorProblem:
