@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -32,6 +32,8 @@ CAPTION = (
 THIN, HEAVY = 0.7, 1.8  # lines of runs, and of their mean
 LETTERS = 17  # of 7 points in an inch
 KEYS, LINE = 4, 0.15  # keys of the legend in a line, and its height in inches
+MARGIN = 5  # letters that a title has less
+BESIDE = 18  # letters that take as much as the axis and the key beside the name of a metric
 RING: Look = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "markeredgewidth": 1.4}
 STAR: Look = {"marker": "*", "markersize": 9, "markeredgecolor": "white", "markeredgewidth": 0.5}
 
@@ -98,6 +100,9 @@ def epochs(
 
 def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> None:
     """Draw one metric, a color a series; or several, a color a metric and a dash a series."""
+    room = int(LETTERS * inches)
+    labels = [_name(several[0]).replace("\n", ", ") for several in metrics]
+    shown = titles(labels, room - BESIDE)
     for m, several in enumerate(metrics):
         names = list(dict.fromkeys(course.series for course in several))
         for course in several:
@@ -106,7 +111,7 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> No
             number, value = course.number, course.value
             if course.line is not value:
                 axes.scatter(number, value, s=3, color=color, alpha=0.35)
-            label = _name(course).replace("\n", ", ") if len(metrics) > 1 and course is several[0] else None
+            label = shown[labels[m]] if len(metrics) > 1 and course is several[0] else None
             width = THIN if course.run else None
             dashes = DASHES[s % len(DASHES)]
             axes.plot(number, course.line, color=color, linestyle=dashes, linewidth=width, label=label)
@@ -126,10 +131,11 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> No
     if len(metrics) > 1:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
         return
-    axes.set_title(_name(metrics[0][0]), loc="left", fontsize=7.5, pad=13)
+    fill = partial(textwrap.fill, width=room - MARGIN, max_lines=2, placeholder="…")
+    axes.set_title("\n".join(map(fill, _name(metrics[0][0]).split("\n"))), loc="left", fontsize=7.5, pad=13)
     if metrics[0][0].best is None:
         axes.set_ylim(-0.03, 1.03)
-    elif words := _marks(metrics[0], LETTERS * inches):
+    elif words := _marks(metrics[0], room):
         axes.annotate(words, (0, 1), (0, 4), "axes fraction", textcoords="offset points", fontsize=6.5)
 
 

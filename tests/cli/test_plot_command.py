@@ -164,6 +164,16 @@ def test_epochs_over_a_series(run, sample, tmp_path):
     assert np.argmin(losses) == 3  # as the notes on the sample data say
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("metrics", ["--panel", "--metrics"])
+def test_long_names_of_metrics_leave_room_for_their_lines(run, sample, tmp_path, metrics):
+    files = sorted((sample / "epochs").iterdir())[:3]
+    long = "unexplained:training=test:score=error_rate:recalibrator=vector-histogram"
+    named = f"{long},mean_confidence,expected_miscalibration:binning=equal-width:lens=canonical:bins=2"
+    done = run("plot", *files, "--figure", "epochs", metrics, named, "-o", tmp_path)
+    assert (done.status, (tmp_path / "epochs.png").exists()) == (0, True)
+
+
 def test_each_folder_is_a_series_of_epochs(run, sample, tmp_path):
     for folder in ("train", "test"):
         tmp_path.joinpath(folder).mkdir()
