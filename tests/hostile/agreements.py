@@ -101,9 +101,9 @@ UNTIED = {name: one for name, one in UNFITTED.items() if one.family not in (ERRO
 
 
 def _told_by_sample(columns: Columns) -> Mapping[str, Metric]:
-    """Return metrics that a sample tells: those that nearly equal scores do not upset if there are such."""
+    """Return metrics that a sample tells: where scores are nearly equal, those that this does not upset."""
     scores = [np.asarray(values) for name, values in columns if name.startswith("prob_")]
-    apart = all(len(np.unique(one)) == len(np.unique(one.astype(np.float32))) for one in scores)
+    apart = all(len(np.unique(one.astype(np.float32))) == len(one) for one in scores)
     return UNFITTED if apart else UNTIED
 
 
