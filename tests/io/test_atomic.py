@@ -58,26 +58,31 @@ def test_several_outputs_of_an_interrupted_run_vanish(error, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_upload_that_fails_leaves_nothing_here(tmp_path):
-    pytest.importorskip("fsspec")
-    missing = f"filecache::file://{tmp_path}/missing/page.html"
+def test_an_upload_that_fails_leaves_nothing_here(tmp_path, monkeypatch):
+    system = pytest.importorskip("fsspec").filesystem("memory")
+
+    def fail(*_):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(type(system), "put_file", fail)
     with pytest.raises(InputError, match=r"page.html: no such file"):
-        write_together(tmp_path, missing)
+        write_together(tmp_path, "memory://lake/page.html")
     assert not list(tmp_path.iterdir())
 
 
 def test_nothing_is_sent_where_a_folder_cannot_be_filled(tmp_path):
+    system = pytest.importorskip("fsspec").filesystem("memory")
     (tmp_path / "figures" / "report.md").mkdir(parents=True)
-    uploaded = f"filecache::file://{tmp_path}/page.html"
 
     def write_all():
         with together():
-            write(uploaded)
+            write("memory://lake/page.html")
             with filled_folder(tmp_path / "figures") as filled:
                 write(filled / "report.md")
 
     with pytest.raises(InputError, match=r"report.md is a folder"):
         write_all()
+    assert not system.exists("/lake/page.html")
     assert [path.name for path in tmp_path.iterdir()] == ["figures"]
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["report.md"]
 
