@@ -63,7 +63,7 @@ def read_header(file: IO[bytes], name: str) -> Header:
             raise ValueError(f"the version {version}")
         read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
         shape, fortran_order, dtype = read(file)
-        if any(isinstance(size, bool) for size in shape):  # for numpy integers here, and not later
+        if any(isinstance(size, bool) or size < 0 for size in shape):  # numpy takes truth for a number here
             raise ValueError(f"the shape {shape}")
     except DAMAGE as error:
         raise InputError(f"{name}: the head of this .npy file is damaged; save it again") from error

@@ -232,3 +232,16 @@ def test_arrays_load_neither_pyarrow_nor_pandas(tmp_path):
     run = [sys.executable, "-c", code, path]
     done = subprocess.run(run, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("columns", [-3, -(2**63)])
+@pytest.mark.parametrize("drop", [False, True])
+def test_an_array_of_less_than_no_columns_is_damaged(columns, drop, tmp_path):
+    path = tmp_path / "t.npy"
+    with path.open("wb") as file:
+        head = {"descr": "<f4", "fortran_order": False, "shape": (60, columns)}
+        np.lib.format.write_array_header_1_0(file, head)
+        file.write(bytes(400))
+    np.save(tmp_path / "t_labels.npy", np.zeros(60, int))
+    with pytest.raises(InputError, match=r"t.npy: the head of this .npy file is damaged; save it again"):
+        read(path, ReadOptions(drop_missing=drop))
