@@ -15,7 +15,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.heads import native
-from calcli.io.labels import Labels, join_labels, labels_from_array
+from calcli.io.labels import Labels, join_labels, labels_from_array, one_hot
 from calcli.io.labelstreams import MANY_ROWS, LabelColumn, integer_labels
 from calcli.io.layouts import ANSWERS, ARRAYS
 from calcli.io.layouts.answers import Answers, find_answers, refuse_missing, rights_of
@@ -23,7 +23,16 @@ from calcli.io.layouts.candidates import command
 from calcli.io.layouts.names import ALONE, kind_by_name, label_names, score_names
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
-from calcli.io.source import Contents, HeldScores, JoinedScores, LazyColumns, Source, StoredScores
+from calcli.io.source import (
+    Contents,
+    HeldScores,
+    JoinedScores,
+    LazyColumns,
+    Source,
+    StoredScores,
+    column_of,
+    require_label_each,
+)
 from calcli.io.storedarrays import OrderedScores, StoredArray
 
 LEAVE_OUT = "leave them out with --drop-missing"
@@ -154,12 +163,16 @@ class Archive(Arrays):
         )
         if not answers.correct:
             return _by_row(found)
-        return found if options.weights is None else replace(found, weights=self._weights(options.weights))
+        return (
+            found
+            if options.weights is None
+            else replace(found, weights=self._weights(found, options.weights))
+        )
 
-    def _weights(self, name: str) -> Array:
+    def _weights(self, found: Source, name: str) -> Array:
         if name not in self.names:
             raise UsageError(f'--weights: {self.name} has no array "{name}"; it has {listed(self.names)}')
-        return self.load(name).reshape(-1)
+        return column_of(found, name)
 
     def _shape_of_labels(self, options: ReadOptions) -> tuple[int, ...] | None:
         """Return the shape of the labels if they are here, without those of the one array that is meant."""
@@ -169,7 +182,7 @@ class Archive(Arrays):
     def _with_labels(self, found: Source, names: tuple[str, ...], options: ReadOptions) -> Source:
         columns = dict(found.columns.readers)
         if options.weights is not None:
-            found = replace(found, weights=self._weights(options.weights))
+            found = replace(found, weights=self._weights(found, options.weights))
         if options.labels is None or options.labels in names:
             label = self._choose(names, options.labels, "--labels", label_names)
             labels = stored_labels(
@@ -299,7 +312,9 @@ def _join(parts: Sequence[Source]) -> Source:
     first = parts[0]
     if len(parts) == 1:
         return first
-    for part in parts[1:]:
+    for part in parts:
+        if part.labels is not None:  # one may have too many where another lacks some
+            require_label_each(part, len(part.labels), part.labels_from)
         for what, ours, theirs in (
             ("scores in a row", first.scores.shape[1], part.scores.shape[1]),
             ("classes", first.classes, part.classes),
@@ -326,16 +341,7 @@ def _join(parts: Sequence[Source]) -> Source:
 
 
 def _joined_column(parts: Sequence[Source], name: str) -> Array:
-    return np.concatenate([part.columns[name].reshape(-1) for part in parts])
-
-
-def one_hot(values: Array) -> Array | None:
-    """Return the place of the one 1 in each row of zeros; None if rows are otherwise."""
-    if values.dtype.kind not in "iufb":
-        return None
-    ones = values == 1
-    sound = bool((ones | (values == 0)).all() and (ones.sum(axis=-1) == 1).all())
-    return ones.argmax(axis=-1).reshape(-1) if sound else None
+    return np.concatenate([column_of(part, name) for part in parts])
 
 
 def stored_labels(

@@ -378,3 +378,12 @@ def _with_other(others: tuple[str, ...], second: str, place: Place) -> tuple[str
         f'{place.name} has one score per row, that of class "{second}", but {len(others)} other labels '
         f"({listed(others)}); expected one other; choose with --positive, or save the scores of all classes"
     )
+
+
+def one_hot(values: Array) -> Array | None:
+    """Return the place of the one 1 in each row of zeros; None if rows are otherwise."""
+    if values.dtype.kind not in "iufb":
+        return None
+    ones = values == 1
+    sound = bool((ones | (values == 0)).all() and (ones.sum(axis=-1) == 1).all())
+    return ones.argmax(axis=-1).reshape(-1) if sound else None

@@ -39,7 +39,15 @@ from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath, parts_of_pattern, path_of
 from calcli.io.scorekinds import judge_kind
 from calcli.io.secrets import without_secrets
-from calcli.io.source import HeldScores, JoinedScores, LazyColumns, Source, rows_and_columns
+from calcli.io.source import (
+    HeldScores,
+    JoinedScores,
+    LazyColumns,
+    Source,
+    column_of,
+    require_label_each,
+    rows_and_columns,
+)
 from calcli.io.states import is_state, load_state
 from calcli.io.systems import refuse_systems
 
@@ -266,9 +274,8 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     rows, columns = found.scores.shape
     if rows == 0:
         raise InputError(f"{place.name} has no rows; expected at least one")
-    if len(labels) != rows:
-        raise InputError(_other_rows(found, labels_from, len(labels)))
-    readers = {name: partial(_by_row, found, name) for name in found.columns}
+    require_label_each(found, len(labels), labels_from)
+    readers = {name: partial(column_of, found, name) for name in found.columns}
     found = replace(found, columns=LazyColumns(readers))
     found, labels = _without(found, labels, options)
     place, rows = found.place, len(labels)
@@ -321,29 +328,6 @@ def _without(
     if options.ignore_label and found.classes != WRONG_RIGHT:
         found, labels = without_labels(found, labels.held(), options.ignore_label)
     return found, labels
-
-
-def _by_row(found: Source, name: str) -> Array:
-    """Return a column, which may have been an array of any shape."""
-    values, rows = found.columns[name], found.scores.shape[0]
-    if values.size != rows:
-        raise InputError(
-            f"{found.place.name}: {name} has shape {values.shape}; expected a value for each of {rows:,} rows"
-        )
-    return values.reshape(-1)
-
-
-def _other_rows(found: Source, labels_from: str, labels: int) -> str:
-    """Say that there is not one label for each row of scores."""
-    rows, columns = found.scores.shape
-    mend = "name the right labels with --labels"
-    scores_a_label, rest = divmod(rows * columns, labels or 1)
-    if labels and scores_a_label > 1 and not rest:
-        mend = f"if {scores_a_label} are the classes, say which axis has them with --class-axis; else {mend}"
-    return (
-        f"{found.place.name} has {rows} rows of {columns} scores, but {labels_from} has {labels} labels; "
-        f"expected one label per row; {mend}"
-    )
 
 
 LEAST_WEIGHT = 1e-50

@@ -253,3 +253,28 @@ def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
             f"{name} has no scores in its rows, its shape is {shape}; expected a score for each class"
         )
     return rows, columns
+
+
+def require_label_each(found: Source, labels: int, labels_from: str) -> None:
+    """Raise an InputError unless there is one label for each row of scores."""
+    rows, columns = found.scores.shape
+    if labels == rows:
+        return
+    mend = "name the right labels with --labels"
+    scores_a_label, rest = divmod(rows * columns, labels or 1)
+    if labels and scores_a_label > 1 and not rest:
+        mend = f"if {scores_a_label} are the classes, say which axis has them with --class-axis; else {mend}"
+    raise InputError(
+        f"{found.place.name} has {rows} rows of {columns} scores, but {labels_from} has {labels} labels; "
+        f"expected one label per row; {mend}"
+    )
+
+
+def column_of(found: Source, name: str) -> Array:
+    """Return a column, which may have been an array of any shape, if it has a value for each row."""
+    values, rows = found.columns[name], found.scores.shape[0]
+    if values.size != rows:
+        raise InputError(
+            f"{found.place.name}: {name} has shape {values.shape}; expected a value for each of {rows:,} rows"
+        )
+    return values.reshape(-1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 NETWORK, CLASSES = "digits_network_test.npy", 10
@@ -166,3 +168,20 @@ def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path, monkeypat
     for wrong in (("--first-row", "5"), ("--run", "a", "--key", "label")):
         assert run("evaluate", file, *wrong, "--save-state", crossing).status == 2
     assert "--run a is for the rows" in run("evaluate", file, "--run", "a").err
+
+
+def test_ratios_of_slices_do_not_depend_on_the_order_in_which_weights_are_added(run, tmp_path):
+    rng = np.random.default_rng(0)
+    probs = rng.random(200)
+    rows = {"label": (rng.random(200) < probs).astype(int), "prob_0": 1 - probs, "prob_1": probs}
+    beside = {"w": rng.exponential(size=200), "id": rng.permutation(200), "site": np.arange(200) % 2}
+    path = tmp_path / "a.parquet"
+    pd.DataFrame(rows | beside).to_parquet(path)
+    asked = ["--metrics", "cllr", "--by", "site", "--format", "json", "-q"]
+    state = ["--key", "id", "--save-state", tmp_path / "a.calcli"]
+    values = [
+        [one["metrics"]["cllr"]["value"] for one in json.loads(run("evaluate", *call, *asked).out)["results"]]
+        for call in ([path, "--weights", "w", *state], [tmp_path / "a.calcli"])
+    ]
+    assert len(values[0]) == 3
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-9)

@@ -93,3 +93,27 @@ def test_a_column_has_a_value_for_each_row(shape, tmp_path):
     message = f"a.npz: place has shape {shape}; expected a value for each of 40 rows"
     with pytest.raises(InputError, match=re.escape(message)):
         columns["place"]
+
+
+@pytest.mark.parametrize("array", ["labels", "w", "site"])
+def test_each_part_has_a_value_for_each_row(array, tmp_path):
+    """Too many in one part do not stand in for those that another lacks."""
+    for name, number in (("0", 35), ("1", 25)):
+        arrays = {"labels": SAMPLE.labels[:30], "w": np.ones(30), "site": np.zeros(30)}
+        arrays[array] = np.resize(arrays[array], number)
+        np.savez(tmp_path / f"{name}.npz", logits=SAMPLE.scores[:30], **arrays)
+    told = f"0.npz: {array} has shape (35,); expected a value for each of 30 rows"
+    if array == "labels":
+        told = 'scores, but array "labels" has 35 labels; expected one label per row'
+    with pytest.raises(InputError, match=re.escape(told)):
+        read(tmp_path, ReadOptions(concat=True, weights="w")).column("site")
+
+
+def test_labels_beside_each_part_are_those_of_its_rows(tmp_path):
+    for name, number in (("0", 35), ("1", 25)):
+        np.save(tmp_path / f"{name}.npy", SAMPLE.scores[:30])
+        np.save(tmp_path / f"{name}_labels.npy", SAMPLE.labels[:number])
+    with pytest.raises(
+        InputError, match=r"0.npy has 30 rows of \d+ scores, but .*0_labels.npy has 35 labels"
+    ):
+        read(tmp_path, ReadOptions(concat=True))

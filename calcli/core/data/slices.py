@@ -185,9 +185,8 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
         )
     order = np.array(natural_order(values), np.intp)
     ending = ".0" if own.dtype.kind == "f" else ""  # of whole numbers, which are called 1 in other formats
-    return [Slice(column, str(value).removesuffix(ending)) for value in values[order]], np.argsort(order)[
-        codes
-    ]
+    slices = [Slice(column, str(value).removesuffix(ending)) for value in values[order]]
+    return slices, np.argsort(order)[codes]
 
 
 def _column(predictions: Predictions, name: str) -> Array:

@@ -39,7 +39,7 @@ class Cllr:
 
         The name says which odds they are under: states of parts with others have no sums in common.
         """
-        named = "cost of ratios of class {} under prior odds of {}"
+        named = "cost of ratios of class {} under prior odds of {:.9g}"
         return {named.format(k, self.prior_odds): partial(self._costs, k) for k in (0, 1)}
 
     def _costs(self, k: int, block: Block) -> Array:
