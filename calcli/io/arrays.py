@@ -32,6 +32,7 @@ from calcli.io.source import (
     StoredScores,
     column_of,
     require_label_each,
+    value_each,
 )
 from calcli.io.storedarrays import OrderedScores, StoredArray
 
@@ -172,7 +173,7 @@ class Archive(Arrays):
     def _weights(self, found: Source, name: str) -> Array:
         if name not in self.names:
             raise UsageError(f'--weights: {self.name} has no array "{name}"; it has {listed(self.names)}')
-        return column_of(found, name)
+        return value_each(found, name, self.load(name))
 
     def _shape_of_labels(self, options: ReadOptions) -> tuple[int, ...] | None:
         """Return the shape of the labels if they are here, without those of the one array that is meant."""

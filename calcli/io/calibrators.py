@@ -26,6 +26,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.methods import METHODS
+from calcli.core.language.plain import plain_json
 from calcli.core.language.version import __version__
 from calcli.io.archives import ARCHIVE_DAMAGE, refuse_bomb
 from calcli.io.atomic import atomic_path
@@ -235,7 +236,7 @@ def _pretty(document: Mapping[str, Any]) -> str:
             lines.append(f"  {json.dumps(key)}: {{\n{inner}\n  }}")
         else:
             lines.append(f"  {json.dumps(key)}: {_compact(value)}")
-    return "{\n" + ",\n".join(lines) + "\n}"
+    return plain_json("{\n" + ",\n".join(lines) + "\n}")
 
 
 def _compact(value: Any) -> str:

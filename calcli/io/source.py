@@ -271,8 +271,13 @@ def require_label_each(found: Source, labels: int, labels_from: str) -> None:
 
 
 def column_of(found: Source, name: str) -> Array:
-    """Return a column, which may have been an array of any shape, if it has a value for each row."""
-    values, rows = found.columns[name], found.scores.shape[0]
+    """Return a column, if it has a value for each row."""
+    return value_each(found, name, found.columns[name])
+
+
+def value_each(found: Source, name: str, values: Array) -> Array:
+    """Return an array of any shape as a column, if it has a value for each row."""
+    rows = found.scores.shape[0]
     if values.size != rows:
         raise InputError(
             f"{found.place.name}: {name} has shape {values.shape}; expected a value for each of {rows:,} rows"

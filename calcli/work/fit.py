@@ -262,11 +262,11 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
     """
     from calcli.io.recalibrating import recalibrate_file  # which loads what tables need
 
-    part = options.limit is not None or options.against_rest is not None or options.drop_missing
-    if file == "-" or path_of(file).is_dir() or part:
+    part = options.limit is not None or options.against_rest is not None
+    if file == "-" or path_of(file).is_dir() or part or options.drop_missing or options.ignore_label:
         raise UsageError(
-            "--cross-validated writes one whole file anew; fit to a file, without --limit, --against-rest "
-            "and --drop-missing"
+            "--cross-validated writes one whole file anew; fit to a file, without --limit, --against-rest, "
+            "--drop-missing and --ignore-label"
         )
     if not fit.settings.folds:
         raise UsageError("--cross-validated needs --folds of 2 or more")

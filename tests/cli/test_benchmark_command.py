@@ -139,7 +139,11 @@ def test_what_is_cross_validated_can_be_written(run, bayes, tmp_path):
 
 
 def test_cross_validated_rows_are_those_of_one_file_with_folds(run, bayes, tmp_path):
-    for options, said in ((("--folds", 0), "--folds of 2 or more"), (("--limit", 50), "without --limit")):
+    for options, said in (
+        (("--folds", 0), "--folds of 2 or more"),
+        (("--limit", 50), "without --limit"),
+        (("--ignore-label", "void"), "--ignore-label"),
+    ):
         done = run("fit", bayes[1], "-m", "dp", "--cross-validated", tmp_path / "x.csv", *options)
         assert (done.status, said in done.err) == (2, True)
     assert not (tmp_path / "x.csv").exists()

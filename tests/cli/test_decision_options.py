@@ -398,3 +398,47 @@ def test_both_probabilities_are_refused_where_there_are_none(run, sample, tmp_pa
     done = run("apply", made, file, "--p0-p1", "-o", tmp_path / "both.npy")
     assert done.status == 2
     assert "--p0-p1 writes columns; expected a table after -o, not npy" in done.err
+
+
+def of_two_classes(folder, weights):
+    """Write predictions, and the same with the classes the other way round."""
+    rng = np.random.default_rng(5)
+    labels = (rng.random(200) < 0.3).astype(int)
+    prob = 1 / (1 + np.exp(rng.normal(size=200) + 1 - 2 * labels))
+    table = pd.DataFrame(
+        {"label": np.array(["no", "yes"])[labels], "prob_no": 1 - prob, "prob_yes": prob, "weight": weights}
+    )
+    table["by"] = np.where(prob > 0.35, "yes", "no")
+    table.to_csv(folder / "a.csv", index=False)
+    table[["label", "prob_yes", "prob_no", "weight", "by"]].to_csv(folder / "b.csv", index=False)
+    return table
+
+
+@pytest.mark.parametrize("weights", [1.0, np.arange(200) % 3 + 0.5])
+@pytest.mark.parametrize("metric", ["normalized_bayes_risk", "normalized_expected_cost"])
+def test_constants_under_balanced_costs_are_known(run, metric, weights, tmp_path):
+    """No decision is worth more than another: the interval is that of the risk, over 1 - 1 / K."""
+    of_two_classes(tmp_path, weights)
+    risk = metric.removeprefix("normalized_")
+    asked = ("--metrics", f"{metric}:costs=balanced,{risk}:costs=balanced", "--decision-column", "by")
+    options = (*asked, "--weights", "weight", "--format", "json")
+    first, again = (
+        json.loads(run("evaluate", tmp_path / name, *options).out)["results"][0]["metrics"].values()
+        for name in ("a.csv", "b.csv")
+    )
+    for (normalized, plain), (other, _) in ((first, again), (again, first)):
+        for key in ("value", "low", "high"):
+            assert normalized[key] == pytest.approx(2 * plain[key])
+            assert normalized[key] == pytest.approx(other[key])
+
+
+def test_balanced_costs_of_decisions_spread_as_means_of_classes(run, tmp_path):
+    """The variance of stratified sampling, as of recalls."""
+    table = of_two_classes(tmp_path, 1.0)
+    asked = ("--metrics", "expected_cost:costs=balanced", "--decision-column", "by", "--draws", 0)
+    done = run("evaluate", tmp_path / "a.csv", *asked, "--format", "json")
+    (found,) = json.loads(done.out)["results"][0]["metrics"].values()
+    wrong = (table["by"] != table["label"]).groupby(table["label"])
+    assert found["value"] == pytest.approx(wrong.mean().mean())
+    error = math.sqrt((wrong.var(ddof=0) / wrong.size()).sum()) / 2
+    assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * error, rel=0.05)

@@ -117,3 +117,11 @@ def test_labels_beside_each_part_are_those_of_its_rows(tmp_path):
         InputError, match=r"0.npy has 30 rows of \d+ scores, but .*0_labels.npy has 35 labels"
     ):
         read(tmp_path, ReadOptions(concat=True))
+
+
+@pytest.mark.parametrize("array", ["logits", "w"])
+def test_weights_are_one_for_each_row(array, tmp_path):
+    np.savez(tmp_path / "a.npz", logits=SAMPLE.scores[:30], labels=SAMPLE.labels[:30], w=np.ones(29))
+    told = rf"a.npz: {array} has shape \(.*\); expected a value for each of 30 rows"
+    with pytest.raises(InputError, match=told):
+        read(tmp_path / "a.npz", ReadOptions(weights=array))

@@ -336,3 +336,11 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
         save_calibrator(record_of(fitted, fitted_on={"rows": {1}}), path)
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["cal.json"]
+
+
+def test_control_characters_are_escapes(tmp_path):
+    classes = ("a\u202eb", "c\x85", "ü, 3")
+    save_calibrator(record_of(Temperature().fit(SCORES, LABELS), classes=classes), tmp_path / "cal.json")
+    text = (tmp_path / "cal.json").read_text(encoding="utf-8")
+    assert r'["a\u202eb", "c\u0085", "ü, 3"]' in text
+    assert load_calibrator(tmp_path / "cal.json").classes == classes

@@ -230,7 +230,9 @@ def spiegelhalter_test(score: Floats, outcome: Array, weights: Floats | None = N
         (N,) row weights.
     """
     p = score.astype(np.float64, copy=False)
-    lean = 1 - 2 * p if weights is None else weights * (1 - 2 * p)
+    lean = 1 - 2 * p
+    if weights is not None:
+        lean *= weights / weights.max()  # squares of small ones would be 0
     variance = float(np.square(lean) @ (p * (1 - p)))
     if variance == 0:
         return ZTest(math.nan, math.nan)

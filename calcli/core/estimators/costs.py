@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
@@ -37,11 +37,14 @@ class CostMatrix:
         D names.
     cost
         (K, D) finite costs, rows true classes.
+    balanced
+        Whether they are over the class frequencies, so that risks are means over the classes.
     """
 
     name: str
     decisions: tuple[str, ...]
     cost: NDArray[np.float64]
+    balanced: bool = field(default=False, kw_only=True)
 
     @property
     def title(self) -> str:
@@ -152,7 +155,8 @@ def decided(costs: CostMatrix, predictions: Predictions, column: str) -> Decided
                 f"{name!r}; the decisions of the costs {costs.name} are {_some(costs.decisions)}"
             )
     numbers = np.array([known[name] for name in names.tolist()], np.intp)
-    return Decided(costs.name, costs.decisions, costs.cost, column, numbers[place.reshape(-1)])
+    given = numbers[place.reshape(-1)]
+    return Decided(costs.name, costs.decisions, costs.cost, column, given, balanced=costs.balanced)
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,7 @@ class CostWord:
         if self.word == "abstain":
             cost = np.column_stack([cost, np.full(len(classes), self.amount)])
             decisions = (*decisions, ABSTAIN)
-        return CostMatrix(self.name, decisions, cost)
+        return CostMatrix(self.name, decisions, cost, balanced=self.word == "balanced")
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
     if "costs" in call.arguments:
         matrix = _costs(call, predictions, settings)
         normalized = name.startswith(NORMALIZED)
-        is_share = not normalized and bool(np.isin(matrix.cost, (0, 1)).all())
+        is_share = not (normalized or matrix.balanced) and bool(np.isin(matrix.cost, (0, 1)).all())
         value = scoring.normalized_risk if normalized else scoring.risk
         constant = None if normalized else partial(scoring.constant_risk, costs=matrix)
         parts = {} if normalized or matrix.threshold is None else {"threshold": matrix.threshold}

@@ -94,7 +94,7 @@ def integral_of_risks(means: Means, score: IntegralOfRisks) -> Doubles:
 def constant_risk(means: Means, costs: CostMatrix, decision: int | None = None) -> Doubles:
     """Mean cost of a constant decision, if none is named of the one that is best in the sample."""
     chosen = (means.of_sample @ costs.cost).argmin() if decision is None else decision
-    return means.priors @ costs.cost[:, chosen]
+    return (means.of_sample if costs.balanced else means.priors) @ costs.cost[:, chosen]
 
 
 def constant_error_rate(means: Means, decision: int | None = None) -> Doubles:

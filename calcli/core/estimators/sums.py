@@ -8,7 +8,7 @@ the score is biased, and no row is read again (Efron & Stein 1981).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +40,9 @@ class Sums:
         (K,) class priors that the weights bring about, whatever rows are left out.
     units
         Rows that are left out together; None if each is by itself.
+    of_classes
+        Those statistics that are over the frequency of the class, so that their means are means over the
+        classes, whatever rows are left out.
 
     Attributes
     ----------
@@ -55,6 +58,7 @@ class Sums:
         weights: Floats | None = None,
         priors: Floats | None = None,
         units: Units | None = None,
+        of_classes: Collection[str] = (),
     ) -> None:
         whole = units or Units.of(len(labels))
         self.units = units = whole.dealt_if_many()
@@ -69,7 +73,7 @@ class Sums:
                 values = np.where(infinite, 0, values)
                 if weights is None or weights[infinite].any():
                     self._infinite.add(name)
-            if priors is not None and weights is not None:
+            if priors is not None or name in of_classes:
                 values = _centred(values, labels, weights, n_classes)
             self._sums[name] = units.sums(values, weights)
 
@@ -154,14 +158,14 @@ class Sums:
         return Means({**columns, **infinite}, priors, self._classes.sample)
 
 
-def _centred(values: Array, labels: Array, weights: Floats, n_classes: int) -> NDArray[np.float64]:
+def _centred(values: Array, labels: Array, weights: Floats | None, n_classes: int) -> NDArray[np.float64]:
     """Move the mean of every class to the mean of all rows.
 
     The overall mean stays. Without a unit the classes do not have their priors; with these values that does
     not matter: their mean is, to first order, the one with the classes weighted back to their priors.
     """
-    weight = np.bincount(labels, weights, n_classes)
-    sums = np.bincount(labels, weights * values, n_classes)
+    weight = label_sums(labels, weights, n_classes)
+    sums = np.bincount(labels, values if weights is None else weights * values, n_classes)
     means = np.divide(sums, weight, out=np.zeros(n_classes), where=weight > 0)
     return values - means[labels] + sums.sum() / weight.sum()
 

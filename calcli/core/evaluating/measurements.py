@@ -312,12 +312,13 @@ class Measurements:
             rows, self.companions, settings.seed, settings.clip, self.units, given, settings.folds
         )
 
-    def sums(self, names: Iterable[str]) -> Sums:
-        """Return the sums of statistics of rows."""
+    def sums(self, names: Iterable[str], of_classes: Iterable[str] = ()) -> Sums:
+        """Return the sums of statistics of rows, of which some are means over the classes."""
         rows, columns = self.predictions, {name: self.rows[name] for name in names}
 
         def made() -> Sums:
-            return Sums(columns, rows.labels, rows.n_classes, rows.weights, rows.priors, self.units)
+            own = frozenset(of_classes)
+            return Sums(columns, rows.labels, rows.n_classes, rows.weights, rows.priors, self.units, own)
 
         return self.once(("sums", *columns), made)
 

@@ -140,11 +140,11 @@ class StoredMeasurements(Measurements):
             raise NeedsRows(f"the state has sums over {known} bins of each class; {ONLY_SUMS}")
         return self._state.bins[bins]
 
-    def sums(self, names: Iterable[str]) -> Sums:
+    def sums(self, names: Iterable[str], of_classes: Iterable[str] = ()) -> Sums:
         """Return the sums of statistics, or all that there are."""
         deals = self._state.body.deals
         if deals is None:
-            return super().sums(names)
+            return super().sums(names, of_classes)
         if not set(names) <= set(deals.statistics):
             raise NeedsRows(ONLY_SUMS)
         return self.once("sums", lambda: Sums.of_deals(deals, self._state.head.weighted))

@@ -227,6 +227,11 @@ class TestSpiegelhalter:
         assert found.z == pytest.approx((brier - expected) / np.sqrt(variance))
         assert found.p_value == pytest.approx(2 * norm.sf(abs(found.z)))
 
+    def test_of_weights_only_ratios_count(self):
+        p, outcome, weights = np.array([5e-324, 5e-324]), np.array([True, False]), np.ones(2)
+        found = [spiegelhalter_test(p, outcome, factor * weights).z for factor in (1, 1e-9, 1e9)]
+        assert found == [pytest.approx(1 / np.sqrt(2 * 5e-324))] * 3
+
     def test_arithmetic(self):
         # lean 0.6 each: 0.6 (0.8 - 0.2) over sqrt(2 x 0.36 x 0.16)
         found = spiegelhalter_test(np.array([0.2, 0.2]), np.array([True, False]))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
-from calcli.core.estimators.costs import CostMatrix
+from calcli.core.estimators.costs import CostMatrix, Decided
 from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
 from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.interval import Interval
@@ -109,7 +109,10 @@ def _score(call: MetricExpression, found: Pass | Measurements) -> Score:
 
 def _sums(measured: Measurements, scores: Iterable[Score]) -> Sums:
     """Return the sums that every score is a function of."""
-    return measured.sums([name for score in scores for name in score.statistics])
+    scores = list(scores)
+    costs = [score.costs for score in scores if isinstance(score.costs, Decided)]
+    of_classes = [one.column for one in costs if one.balanced]  # other decisions turn with the frequencies
+    return measured.sums([name for score in scores for name in score.statistics], of_classes)
 
 
 def _influences(scores: Mapping[str, Score], measured: Measurements) -> dict[str, Influences]:
@@ -128,11 +131,12 @@ def _influences(scores: Mapping[str, Score], measured: Measurements) -> dict[str
 def _widened(interval: Interval, score: Score, measured: Measurements) -> Interval:
     """Return the interval of a normalized risk down to that over any decision that may be the best one."""
     assert score.over is not None
-    priors = measured.sums(list(score.statistics)).means().priors
+    sums = _sums(measured, [score])
+    priors = sums.means().priors
     cost = 1 - np.eye(len(priors)) if score.costs is None else score.costs.cost
     reach = NORMAL.inv_cdf((1 + interval.level) / 2)
     decision = rival(priors, cost, reach / math.sqrt(measured.effective_rows))
-    other = measured.sums(list(score.statistics)).influences({"other": score.over(decision)})
+    other = sums.influences({"other": score.over(decision)})
     low = other["other"].spread.interval(interval.level).low if other else interval.low
     return replace(interval, low=min(interval.low, low))
 
