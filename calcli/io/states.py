@@ -19,6 +19,7 @@ from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, Statistic
+from calcli.core.state.expectedmoments import Moments
 from calcli.core.state.runs import Part, numbers
 from calcli.core.state.sample import ALL, Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, State
@@ -171,6 +172,8 @@ def _arrays(state: State) -> Iterator[tuple[str, Array]]:
     if body.sample is not None:
         rows = body.sample.rows._asdict().items()
         yield from ((f"sample/{name}", values) for name, values in rows if values is not None)
+    for name, own in body.moments.items():
+        yield f"moments/{name}", np.concatenate([[own.start], own.second, own.fourth])
     yield from _of_rows(body) if body.deals is None else _of_deals(body, body.deals)
 
 
@@ -230,6 +233,8 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
             body.swaps[lens] = Swaps.of_arrays(
                 {name: _wide(_shaped(own, *shape)) for name, own in swaps.items()}
             )
+    moments = {name: _shaped(own, 9) for name, own in _under("moments/", arrays).items()}
+    body.moments = {name: Moments(own[1:4], own[4:], float(own[0])) for name, own in moments.items()}
     bins = {}
     for m in told["bins"]:
         count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)

@@ -275,6 +275,29 @@ def test_slices_tell_what_the_rows_of_each_value_do(n):
 
 
 @pytest.mark.parametrize("n", [900, 75_000])
+@pytest.mark.parametrize("scale", [1.0, 12.0, 2000.0])
+def test_slices_tell_where_few_rows_carry_a_figure(n, scale):
+    names = "log_loss,normalized_brier,accuracy,mean_confidence,mean_gap"
+    rng = np.random.default_rng(7)
+    sharp = np.round(scale * rng.normal(size=(n, 3)), 2)
+    columns = {"country": np.where(np.arange(n) % 9, "de", "at")}
+    weights = rng.choice([0.0, 0.5, 3.0], n)
+
+    def part(rows):
+        own = {name: values[rows] for name, values in columns.items()}
+        return from_arrays(sharp[rows], sharp[rows].argmax(1), columns=own, weights=weights[rows])
+
+    parts = [calcli.State.of(part(own), metrics=names, by="country") for own in np.split(np.arange(n), 3)]
+    whole = calcli.State.from_bytes(parts[0].merge(*parts[1:]).to_bytes())
+    found = calcli.evaluate(whole, by="country").results[1:]
+    expected = calcli.evaluate(part(np.arange(n)), by="country", metrics=names).results[1:]
+    for own, other in zip(found, expected, strict=True):
+        reasons = [{name: one.no_interval for name, one in of.metrics.items()} for of in (own, other)]
+        assert reasons[0] == reasons[1]
+        assert scale < 2000 or reasons[0]["log_loss"].endswith("this figure")
+
+
+@pytest.mark.parametrize("n", [900, 75_000])
 def test_slices_of_states_are_compared(n):
     rows = np.arange(n)
     systems = [sliced(rows, n), sliced(rows[::-1], n, 3.0)]

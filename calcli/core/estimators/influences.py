@@ -75,11 +75,21 @@ def pooled(values: Array, weights: Floats | None, expected: Moments) -> Pooled:
         np.square(deviations, out=deviations)
         squares += float(deviations.sum())
         fourths += float(deviations @ deviations)
-    second, fourth = expected.about(centre)
-    least = ROUNDING * centre
-    if second <= least * least * expected.second[0]:
-        second, fourth = 0.0, 0.0
+    second, fourth = _apart(expected, centre)
     return (squares + second) / 2 / total**2, (fourths + fourth) / 2 / total**4
+
+
+def pooled_moments(both: Moments, centre: float, total: float) -> Pooled:
+    """Return the same of the moments of labels seen and expected together, about the mean of those seen."""
+    second, fourth = _apart(both, centre)
+    return second / 2 / total**2, fourth / 2 / total**4
+
+
+def _apart(moments: Moments, centre: float) -> tuple[float, float]:
+    """Return the moments about a centre, 0 if all there is is rounding."""
+    least = ROUNDING * centre
+    second, fourth = moments.about(centre)
+    return (second, fourth) if second > least * least * moments.second[0] else (0.0, 0.0)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ class Sums:
     ----------
     units
         Rows that are left out together, or deals of them.
+    weight
+        Of all rows.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Sums:
         whole = units or Units.of(len(labels))
         self.units = units = whole.dealt_if_many()
         self._unit_weight = units.weights(weights)
-        self._weight = float(self._unit_weight.sum())
+        self.weight = float(self._unit_weight.sum())
         self._classes = _Classes(labels, n_classes, weights, priors, units)
         self._infinite: set[str] = set()
         self._sums: dict[str, Doubles] = {}
@@ -83,7 +85,7 @@ class Sums:
         found = cls.__new__(cls)
         found.units = Units(deals.rows, len(deals.count))
         found._unit_weight = (deals.count if deals.weight is None else deals.weight).astype(np.float64)
-        found._weight = float(found._unit_weight.sum())
+        found.weight = float(found._unit_weight.sum())
         found._classes = _Classes.of_table(deals.classes, weighted)
         found._infinite = {name for name, own in deals.statistics.items() if own.infinite.any()}
         found._sums = {name: own.sums / own.scale for name, own in deals.statistics.items()}
@@ -91,7 +93,7 @@ class Sums:
 
     def means(self) -> Means:
         """Return the means of all rows."""
-        columns = {name: sums.sum() / self._weight for name, sums in self._sums.items()}
+        columns = {name: sums.sum() / self.weight for name, sums in self._sums.items()}
         return self._means(columns, self._classes.sample)
 
     def influences(self, scores: Mapping[str, OfMeans]) -> dict[str, Influences]:
@@ -104,7 +106,7 @@ class Sums:
         means = self.means()
         values = {name: float(of(means)) for name, of in scores.items()}
         finite = {name: value for name, value in values.items() if np.isfinite(value)}
-        share = self._unit_weight / self._weight
+        share = self._unit_weight / self.weight
         number = int(np.count_nonzero(share))
         if number < 2:
             return {}
@@ -126,12 +128,12 @@ class Sums:
     def _curvature(self, of: OfMeans, value: float, own: Doubles, means: Means) -> float:
         """Return half the second derivative of a score in the direction in which its influences point."""
         squares = float((own * own).sum())
-        if not squares:
+        if not 0 < squares < math.inf:
             return 0.0
         drift = float((own * self._unit_weight).sum())
 
         def moved(way: float) -> float:
-            rate = way / (squares * self._weight)
+            rate = way / (squares * self.weight)
             columns = {
                 name: means[name] + rate * (float((own * sums).sum()) - means[name] * drift)
                 for name, sums in self._sums.items()
@@ -148,7 +150,7 @@ class Sums:
 
     def _left(self, batch: slice) -> Means:
         """Return the means without each of some units."""
-        weight = self._weight - self._unit_weight[batch]
+        weight = self.weight - self._unit_weight[batch]
         weight[weight <= 0] = np.nan
         columns = {name: (sums.sum() - sums[batch]) / weight for name, sums in self._sums.items()}
         return self._means(columns, self._classes.without(batch, weight))
@@ -177,7 +179,7 @@ class _Classes:
         self, labels: Array, n_classes: int, weights: Floats | None, priors: Floats | None, units: Units
     ) -> None:
         self.number = n_classes
-        self._labels, self._weights, self.given = labels, weights, priors is not None
+        self._labels, self.weights, self.given = labels, weights, priors is not None
         self._total = label_sums(labels, weights, n_classes).astype(np.float64)
         self.sample = self._total / self._total.sum() if priors is None else priors.astype(np.float64)
         self._units = units
@@ -199,14 +201,14 @@ class _Classes:
             return None
         cells = self._units.cells(self.number)
         cells += self._labels
-        table = np.bincount(cells, self._weights, self._units.number * self.number)
-        return _narrow(table.reshape(-1, self.number), self._weights is not None)
+        table = np.bincount(cells, self.weights, self._units.number * self.number)
+        return _narrow(table.reshape(-1, self.number), self.weights is not None)
 
     def tilted(self, own: Doubles) -> Doubles:
         """Return (K,) sums of the class weights of units times (units,) values."""
         if self._table is not None:
             return own @ self._table
-        weighted = own if self._weights is None else own * self._weights
+        weighted = own if self.weights is None else own * self.weights
         return np.bincount(self._labels, weighted, self.number).astype(np.float64, copy=False)
 
     def without(self, batch: slice, weight: Doubles) -> Doubles:
@@ -218,7 +220,7 @@ class _Classes:
         else:
             left = np.tile(self._total, (len(weight), 1))
             own = np.arange(len(weight)), self._labels[batch]
-            left[own] -= 1 if self._weights is None else self._weights[batch]
+            left[own] -= 1 if self.weights is None else self.weights[batch]
         return np.maximum(left, 0) / weight[:, None]
 
 

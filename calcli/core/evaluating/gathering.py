@@ -31,6 +31,7 @@ from calcli.core.language.progress import Watch
 from calcli.core.language.settings import NUMBERED, Precision, Settings, StateSettings
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.collectors import ClassBins, InputFacts
+from calcli.core.state.expectedmoments import ExpectedMoments
 from calcli.core.state.hashing import Hashes, of_keys, of_numbers
 from calcli.core.state.runs import Part
 from calcli.core.state.state import Body, Facts, Head, MeasuredRows, State
@@ -82,7 +83,7 @@ def _slices(
     names = settings.metrics or default_metrics(predictions, settings)[0]
     calls = [call for call in parse_metrics(names, settings.defaults)]
     told = tuple(call.asked for call in calls if not needs_rows(call, predictions, settings))
-    own = replace(settings, metrics=told, precision=precision)
+    own = replace(settings, metrics=told, precision=precision, no_intervals=False)  # asked for later
     slices, numbers = slice_numbers(predictions, column)
     found = {}
     for part, rows in zip(slices, select_each(predictions, numbers), strict=True):
@@ -173,6 +174,7 @@ class _Gathering:
             if not told_by_lenses(rows.n_classes, bins)
         }
         self._body = Body(self._head, in_run=in_run, sampled=sampled)
+        self._moments = ExpectedMoments({} if in_run or sampled else made.losses, seen=True)
         self._keys = rows.column(known.key) if known.key else None
         self._pending: list[tuple[dict[str, Array], Array, Floats | None, Hashes]] = []
         self._waiting = 0
@@ -185,6 +187,9 @@ class _Gathering:
             own = self._of(block)
             with turn("facts"):
                 self._facts.add(block)
+            self._moments.look(block)
+            with turn("moments"):
+                self._moments.add(block)
             for bins, table in self._bins.items():
                 table.look(block)
                 with turn(("bins", bins)):
@@ -205,6 +210,7 @@ class _Gathering:
             self._body.add(self._joined())
         if self._head.key:
             self._require_unlike_keys()
+        self._body.moments = self._moments.moments
         facts = Facts(self._facts.worst_row_sum, self._facts.zeros, self._facts.ones, self._facts.tied_rows)
         bins = {m: table.bins() for m, table in self._bins.items()}
         state = State(self._head, (), facts, bins, self._body)

@@ -79,7 +79,7 @@ class Pass:
         self.collectors: dict[Hashable, Collector] = {}
         self.odds: OddsCells | None = None
         self.statistics: dict[str, RowStatistic] = {}
-        self._losses: dict[str, RowStatistic] = {}
+        self.losses: dict[str, RowStatistic] = {}
         self.bins: set[int] = set()
         self._units_for = units_for
         self.looks = looks
@@ -99,7 +99,7 @@ class Pass:
         """Keep the same, and how they would vary by the predictions, where intervals are made of them."""
         self.keep_rows(statistics)
         if self.settings.intervals:
-            self._losses |= statistics
+            self.losses |= statistics
 
     def keep_lens(self, name: str) -> None:
         """Keep scores and outcomes of a lens.
@@ -147,7 +147,7 @@ class Pass:
     def run(self, watch: Watch | None = None) -> Measurements:
         """Read the rows once; `watch` is called with the number of rows done."""
         facts, rows = InputFacts(self.predictions), RowTable(self.predictions.n_rows, self.statistics)
-        expected = ExpectedMoments(self._losses)
+        expected = ExpectedMoments(self.losses)
         watched = [] if watch is None else [_Watched(watch)]
         collectors: list[Collector] = [facts, rows, expected, *self.collectors.values(), *watched]
         sweep(self.predictions, collectors, self.settings.precision, self.workers)
@@ -218,8 +218,7 @@ class Measurements:
 
     def pooled(self, statistics: Mapping[str, RowStatistic]) -> Pooled | None:
         """Return the moments of the loss that is carried by the fewest rows, seen and expected alike."""
-        found = [self._pooled(name) for name in statistics if name in self._expected]
-        return min(found, key=_carriers, default=None)
+        return fewest(self._pooled(name) for name in statistics if name in self._expected)
 
     def _pooled(self, name: str) -> Pooled:
         return self.once(
@@ -379,8 +378,9 @@ class Measurements:
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
 
 
-def _carriers(found: Pooled) -> float:
-    return carriers(*found) if found[1] else math.inf
+def fewest(found: Iterable[Pooled]) -> Pooled | None:
+    """Return the moments that the fewest rows carry, if there are any."""
+    return min(found, key=lambda one: carriers(*one) if one[1] else math.inf, default=None)
 
 
 class _Watched:

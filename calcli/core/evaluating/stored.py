@@ -13,10 +13,10 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.rows import RowStatistic
-from calcli.core.estimators.influences import Pooled
+from calcli.core.estimators.influences import Pooled, pooled_moments
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.looks import Looks
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Measurements, Pass, fewest
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.settings import Settings
@@ -96,11 +96,16 @@ class StoredMeasurements(Measurements):
         return float(deals.weight.sum() ** 2 / deals.squares.sum())
 
     def pooled(self, statistics: Mapping[str, RowStatistic]) -> Pooled | None:
-        """Return the moments of the sample, as those of so many rows; None without a sample."""
+        """Return the moments of the sample, as those of so many rows, or those that slices keep."""
         sample = self.sample
         if sample is None:
-            return None
+            return self._of_moments(statistics)
         return self.once(("pooled", *statistics), lambda: self._of_sample(sample, statistics))
+
+    def _of_moments(self, statistics: Mapping[str, RowStatistic]) -> Pooled | None:
+        known, sums = self._state.body.moments, self.sums(statistics)
+        centres = {name: float(sums.means()[name]) for name in statistics if name in known}
+        return fewest(pooled_moments(known[name], of, sums.weight) for name, of in centres.items())
 
     def _of_sample(self, sample: Sample, statistics: Mapping[str, RowStatistic]) -> Pooled | None:
         made = Pass(sample.of(self.predictions), replace(self.settings, precision="double"))

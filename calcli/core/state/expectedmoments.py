@@ -36,6 +36,13 @@ class Moments:
     fourth: Doubles
     start: float = 0.0
 
+    def merged(self, other: Moments) -> Moments:
+        """Return the sums over the rows of both."""
+        shift = other.start - self.start
+        return Moments(
+            self.second + _moved(other.second, shift), self.fourth + _moved(other.fourth, shift), self.start
+        )
+
     def about(self, centre: float) -> tuple[float, float]:
         """Return the sums of w^2 E[(x - centre)^2] and of w^4 E[(x - centre)^4]."""
         return _about(self.second, centre - self.start), _about(self.fourth, centre - self.start)
@@ -43,9 +50,17 @@ class Moments:
 
 def _about(raw: Doubles, centre: float) -> float:
     """Return a central moment from the raw ones up to it."""
-    power = len(raw) - 1
-    terms = (comb(power, k) * prod([-centre] * (power - k)) * float(raw[k]) for k in range(len(raw)))
-    return max(0.0, sum(terms))
+    return max(0.0, _power(raw, len(raw) - 1, -centre))
+
+
+def _moved(raw: Doubles, shift: float) -> Doubles:
+    """Return the raw moments of values that are larger by a shift."""
+    return np.array([_power(raw, power, shift) for power in range(len(raw))])
+
+
+def _power(raw: Doubles, power: int, shift: float) -> float:
+    """Return a raw moment of values that are larger by a shift."""
+    return sum(comb(power, k) * prod([shift] * (power - k)) * float(raw[k]) for k in range(power + 1))
 
 
 class ExpectedMoments:
@@ -55,10 +70,12 @@ class ExpectedMoments:
     ----------
     statistics
         By name, functions of a block that return (n,) values.
+    seen
+        Whether their moments over the labels that are there are added.
     """
 
-    def __init__(self, statistics: Mapping[str, RowStatistic]) -> None:
-        self._statistics = dict(statistics)
+    def __init__(self, statistics: Mapping[str, RowStatistic], *, seen: bool = False) -> None:
+        self._statistics, self._seen = dict(statistics), seen
         self.moments: dict[str, Moments] = {}
 
     def look(self, block: Block) -> None:
@@ -88,10 +105,14 @@ class ExpectedMoments:
 
     def _values(self, block: Block) -> list[tuple[Doubles, dict[str, Doubles]]]:
         """Return how likely each of the two likeliest labels is, and what the statistics then are."""
-        likeliest = [block.labelled(labels) for labels in block.two_likeliest]
-        chance = likeliest[0].label_prob.astype(np.float64, copy=False)
+        blocks = [block.labelled(labels) for labels in block.two_likeliest]
+        chance = blocks[0].label_prob.astype(np.float64, copy=False)
+        shares = [chance, 1 - chance]
+        if self._seen:
+            blocks.append(block)
+            shares.append(np.ones_like(chance))
         found = []
-        for other, share in zip(likeliest, (chance, 1 - chance), strict=True):
+        for other, share in zip(blocks, shares, strict=True):
             statistics = {
                 name: statistic(other).astype(np.float64) for name, statistic in self._statistics.items()
             }

@@ -16,6 +16,7 @@ from calcli.core.data.units import UNIT_LIMIT
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, digests_of
+from calcli.core.state.expectedmoments import Moments
 from calcli.core.state.hashing import Hashes
 from calcli.core.state.runs import Part, stretches
 from calcli.core.state.sample import Sample
@@ -116,6 +117,8 @@ class Body:
         What is kept of many rows: sums, and for each lens score cells, and coarse ones by deal.
     sample
         Some of the rows themselves; None where it is not asked for.
+    moments
+        Of statistics by name, of the labels seen and those expected together, where there is no sample.
     """
 
     def __init__(self, head: Head, *, in_run: bool = False, sampled: bool = True) -> None:
@@ -131,6 +134,7 @@ class Body:
         self.hashes: Hashes | None = np.empty(0, np.uint64) if head.key else None
         self.numbers: Array = np.empty(0, np.int64)
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None
+        self.moments: dict[str, Moments] = {}
         self.deals: Deals | None = None
         self.cells: dict[str, ScoreCells] = {}
         self.swaps: dict[str, Swaps] = {}
@@ -170,6 +174,7 @@ class Body:
         """Add the rows of another body, whose numbers are raised by an offset unless they have keys."""
         if self.sample is not None and other.sample is not None:
             self.sample.merge(other.sample)
+        self._merge_moments(other)
         if other.deals is None:
             for own in other._stretches():
                 self.add(other._rows(own, offset))
@@ -181,6 +186,13 @@ class Body:
         self.deals = other.deals if self.deals is None else self.deals.merged(other.deals, offset)
         for lens, cells in other.cells.items():
             self.cells.setdefault(lens, cells.emptied()).merge(cells)
+
+    def _merge_moments(self, other: Body) -> None:
+        if not self.n_rows:
+            self.moments = dict(other.moments)
+            return
+        both = [name for name in self.moments if name in other.moments]
+        self.moments = {name: self.moments[name].merged(other.moments[name]) for name in both}
 
     @property
     def is_dealt_slice(self) -> bool:

@@ -29,6 +29,7 @@ SETTINGS = [
     "spline:smoothing=0", "spline:lens=within-top-2", "histogram:smoothing=0",
     "spline:lens=top-2", "isotonic:lens=within-top-2", "platt:lens=top-wise", "histogram:lens=class-1",
     "spline:constrained=true:monotone=true", "spline:target=cumulative:constrained=true:monotone=true",
+    "spline:monotone=true",
     "histogram:binning=equal-width", "histogram:lens=top-1", "scaling-binning:lens=top-1",
     "platt:target_smoothing=false", "beta:variant=ab",
 ]  # fmt: skip

@@ -205,3 +205,10 @@ def test_unasked_it_acts_on_the_confidence_of_many_classes_and_on_one_of_two(cla
             Spline().fresh(Spline().fit(scores, labels).parameters).apply(np.zeros((1, 3)))
     else:
         np.testing.assert_array_equal(unasked.argmax(1), scores.argmax(1))
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_of_one_score_the_map_is_the_frequency(monotone):
+    scores, labels = np.log(np.tile([0.25, 0.75], (8, 1))), np.array([0, 0, 0, 1, 1, 1, 1, 1])
+    found = Spline(monotone=monotone, smoothing=0).fit(scores, labels)
+    assert np.exp(found.apply(scores)[:, 1]) == pytest.approx(5 / 8)

@@ -254,3 +254,10 @@ def test_rows_without_weight_are_no_observations():
     kept = Sums({n: v[:40] for n, v in columns.items()}, labels[:40], 3, weights[:40]).influences(SCORES)
     for name, found in whole.items():
         assert found.spread.interval(0.95).low == pytest.approx(kept[name].spread.interval(0.95).low)
+
+
+def test_of_losses_whose_squares_are_infinite_there_is_no_bend():
+    columns, labels = {"log_loss": np.array([1e200, 0.5, 1.0, 2.0])}, np.array([0, 1, 2, 1])
+    with np.errstate(over="ignore"):
+        found = Sums(columns, labels, 3).influences(SCORES)
+        assert [(one.curvature, one.spread.enough) for one in found.values()] == [(0.0, False)] * len(SCORES)

@@ -29,7 +29,7 @@ def nearest_within(point: Doubles, basis: Doubles, rows: Doubles, least: Doubles
     """
     factor = np.linalg.qr(basis)[1]
     short = least - rows @ point
-    if short.max() <= 0:
+    if short.max(initial=0.0) <= 0:
         return point
     bounds = np.linalg.solve(factor.T, rows.T).T
     scale = np.linalg.norm(bounds, axis=1)
