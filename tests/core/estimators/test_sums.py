@@ -258,6 +258,6 @@ def test_rows_without_weight_are_no_observations():
 
 def test_of_losses_whose_squares_are_infinite_there_is_no_bend():
     columns, labels = {"log_loss": np.array([1e200, 0.5, 1.0, 2.0])}, np.array([0, 1, 2, 1])
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         found = Sums(columns, labels, 3).influences(SCORES)
         assert [(one.curvature, one.spread.enough) for one in found.values()] == [(0.0, False)] * len(SCORES)
