@@ -31,7 +31,7 @@ from calcli.io.heads import native
 from calcli.io.ignored import without_labels, without_missing_values
 from calcli.io.labels import Labels, class_names
 from calcli.io.labelstreams import LabelColumn
-from calcli.io.layouts import ARRAYS
+from calcli.io.layouts import ARRAYS, HARNESS
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
@@ -267,6 +267,8 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         If an option does not fit it.
     """
     place, labels, labels_from, files = found.place, found.labels, found.labels_from, found.files
+    if options.per_character and found.layout != HARNESS.name:
+        raise UsageError(f"--per-character: {place.name} has no log-likelihoods of options; leave it out")
     if labels is None:
         path = only_labels_beside(path_of(files[0])) if options.labels is None else path_of(options.labels)
         labels, labels_from = read_labels(path, found.scores.shape, drop=options.drop_missing), str(path)

@@ -85,6 +85,13 @@ ANSWERS = Layout(
     "`correct`, `is_correct`, `acc`, `matched`, `grade`, `verdict` ..., `score_match` of Inspect, "
     "`evaluation.is_correct` of every-eval-ever; or `prediction` beside `label`",
 )
+HARNESS = Layout(
+    "lm-evaluation-harness",
+    "`samples_*.jsonl`: log-likelihoods of the options in `filtered_resps` or `resps`; `--per-character` "
+    "divides them as `acc_norm` does",
+    "`target`, the number or the text of an option",
+    module="harness",
+)
 LAYOUTS = (
     ARRAYS,
     COLUMNS,
@@ -104,13 +111,7 @@ LAYOUTS = (
         "a column of labels; `species`; `instance.label`",
         module="pairs",
     ),
-    Layout(
-        "lm-evaluation-harness",
-        "`samples_*.jsonl`: log-likelihoods of the options in `filtered_resps` or `resps`; `--per-character` "
-        "divides them as `acc_norm` does",
-        "`target`, the number or the text of an option",
-        module="harness",
-    ),
+    HARNESS,
     Layout("objects of scores", '`"probs": {"cat": 0.9, "dog": 0.1}`, `"cats"` of spaCy', module="objects"),
     Layout(
         "text in cells",

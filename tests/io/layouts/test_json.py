@@ -147,3 +147,13 @@ def test_a_target_that_is_no_option(tmp_path):
     records, _ = samples([4] * 5)
     records[3]["target"] = "7"
     refused(written(tmp_path / "t.jsonl", records), "row 3 has the target '7'; expected one of its 4 options")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.npz"])
+def test_only_options_have_characters(name, tmp_path):
+    if name == "a.npz":
+        np.savez(tmp_path / name, probs=np.eye(2), labels=np.arange(2))
+    else:
+        written(tmp_path / name, [{"label": n, "prob_0": 1 - n, "prob_1": n} for n in (0, 1)])
+    with pytest.raises(UsageError, match=f"--per-character: .*{name} has no log-likelihoods of options"):
+        read(tmp_path / name, ReadOptions(per_character=True))
