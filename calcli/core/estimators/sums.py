@@ -179,7 +179,7 @@ class _Classes:
         self, labels: Array, n_classes: int, weights: Floats | None, priors: Floats | None, units: Units
     ) -> None:
         self.number = n_classes
-        self._labels, self.weights, self.given = labels, weights, priors is not None
+        self._labels, self._weights, self.given = labels, weights, priors is not None
         self._total = label_sums(labels, weights, n_classes).astype(np.float64)
         self.sample = self._total / self._total.sum() if priors is None else priors.astype(np.float64)
         self._units = units
@@ -201,14 +201,14 @@ class _Classes:
             return None
         cells = self._units.cells(self.number)
         cells += self._labels
-        table = np.bincount(cells, self.weights, self._units.number * self.number)
-        return _narrow(table.reshape(-1, self.number), self.weights is not None)
+        table = np.bincount(cells, self._weights, self._units.number * self.number)
+        return _narrow(table.reshape(-1, self.number), self._weights is not None)
 
     def tilted(self, own: Doubles) -> Doubles:
         """Return (K,) sums of the class weights of units times (units,) values."""
         if self._table is not None:
             return own @ self._table
-        weighted = own if self.weights is None else own * self.weights
+        weighted = own if self._weights is None else own * self._weights
         return np.bincount(self._labels, weighted, self.number).astype(np.float64, copy=False)
 
     def without(self, batch: slice, weight: Doubles) -> Doubles:
@@ -220,7 +220,7 @@ class _Classes:
         else:
             left = np.tile(self._total, (len(weight), 1))
             own = np.arange(len(weight)), self._labels[batch]
-            left[own] -= 1 if self.weights is None else self.weights[batch]
+            left[own] -= 1 if self._weights is None else self._weights[batch]
         return np.maximum(left, 0) / weight[:, None]
 
 
