@@ -35,22 +35,43 @@ class Cllr:
 
     @property
     def statistics(self) -> dict[str, RowStatistic]:
-        """Costs of the rows of each class, 0 in those of the other, by name.
+        """Costs of the rows of each class, 0 in those of the other, and their slopes, by name.
 
         The name says which odds they are under: states of parts with others have no sums in common.
         """
-        named = "cost of ratios of class {} under prior odds of {:.9g}"
-        return {named.format(k, self.prior_odds): partial(self._costs, k) for k in (0, 1)}
+        under = f"under prior odds of {self.prior_odds:.9g}"
+        return {
+            f"cost of ratios of class 0 {under}": partial(self._costs, 0),
+            f"cost of ratios of class 1 {under}": partial(self._costs, 1),
+            f"slope of cost of class 0 {under}": partial(self._slopes, 0),
+            f"slope of cost of class 1 {under}": partial(self._slopes, 1),
+        }
 
     def _costs(self, k: int, block: Block) -> Array:
-        log_ratio = block.log_odds.astype(np.float64, copy=False) - np.log(self.prior_odds)
-        bits = np.logaddexp(0, log_ratio if k == 0 else -log_ratio) / np.log(2)
+        bits = np.logaddexp(0, self._against(k, block)) / np.log(2)
         return np.where(block.labels == k, bits, 0)
 
+    def _slopes(self, k: int, block: Block) -> Array:
+        """Return by how much costs grow with the logarithm of the prior odds."""
+        slope = (1 if k else -1) / np.log(2) * np.exp(-np.logaddexp(0, -self._against(k, block)))
+        return np.where(block.labels == k, slope, 0)
+
+    def _against(self, k: int, block: Block) -> Doubles:
+        """Return the log-likelihood ratios of the other class."""
+        log_ratio = block.log_odds.astype(np.float64, copy=False) - np.log(self.prior_odds)
+        return log_ratio if k == 0 else -log_ratio
+
     def value(self, means: Means) -> Doubles:
-        """Return the mean over the classes of the mean costs of their rows."""
-        each = [ratio(means[name], means.priors[..., k]) for k, name in enumerate(self.statistics)]
-        return np.asarray((each[0] + each[1]) / 2)
+        """Return the mean over the classes of the mean costs of their rows.
+
+        Without some rows the prior odds are others too, which these rows are all that is known of.
+        """
+        odds = ratio(means.priors[..., 1], means.priors[..., 0])
+        away = np.log(odds / self.prior_odds, out=np.full(np.shape(odds), np.nan), where=odds > 0)
+        first, second, *slopes = (
+            ratio(means[name], means.priors[..., n % 2]) for n, name in enumerate(self.statistics)
+        )
+        return np.asarray((first + second + away * (slopes[0] + slopes[1])) / 2)
 
 
 def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 
@@ -67,6 +68,24 @@ def test_an_interval_and_weights(binary):
     twice = binary(np.tile(SECOND, 2), np.tile(LABELS, 2), np.tile([0.0, 3.0], (400, 1)).T.ravel())
     assert cllr(twice).value == pytest.approx(found.value)
     assert cllr(twice, "min_cllr").value == pytest.approx(cllr(binary(SECOND, LABELS), "min_cllr").value)
+
+
+@pytest.mark.parametrize("shift", [-2.0, 0.0, 2.0])
+def test_the_spread_is_that_of_other_prior_odds_too(binary, shift):
+    """As by the jackknife of the definition, also where all ratios are too high or too low."""
+    log_odds, n = logit(SECOND) + shift, len(LABELS)
+
+    def defined(kept):
+        log_ratio, labels = log_odds[kept], LABELS[kept]
+        log_ratio = log_ratio - logit(labels.mean())
+        return (np.logaddexp(0, np.where(labels, -log_ratio, log_ratio)) / np.log(2)) @ (
+            0.5 / np.bincount(labels)[labels]
+        )
+
+    without = np.array([defined(np.arange(n) != row) for row in range(n)])
+    error = np.sqrt((n - 1) / n * np.square(without - without.mean()).sum())
+    found = cllr(binary(expit(log_odds), LABELS), no_intervals=False).interval
+    assert found.high - found.low == pytest.approx(2 * norm.ppf(0.975) * error, rel=0.1)
 
 
 def test_two_classes_that_both_occur(binary, predict):
