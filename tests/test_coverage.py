@@ -86,19 +86,20 @@ def test_cells_go_on_where_they_ended(tmp_path, monkeypatch):
     assert differing(cell, whole.cells[str(cell)]["fixed"], 1e-9) == [shown]
 
 
-def test_what_is_done_again_is_what_was_done_at_once(tmp_path):
+@pytest.mark.parametrize("metric", ["brier", "cllr"])
+def test_what_is_done_again_is_what_was_done_at_once(metric, tmp_path):
     cell = Cell("clustered", 2, 50)
     results = Results(tmp_path / "found.json")
     results.found["truths"][cell.of_truth] = dict.fromkeys(cell.found(0).intervals, 0.5)
     results.run(cell, 6)
     own = results.cells[str(cell)]
     whole = copy.deepcopy(own)
-    own["intervals"]["brier"], own["fixed"][2]["intervals"]["brier"] = [6, 6, 6, 0], [0, 1]
-    results.again(cell, ["brier"])
+    own["intervals"][metric], own["fixed"][2]["intervals"][metric] = [6, 6, 6, 0], [0, 1]
+    results.again(cell, [metric])
     assert own == whole
-    results.repeat(cell, ["brier"])
-    assert list(own["repeated"]["intervals"]) == ["brier"]
-    assert own["repeated"]["intervals"]["brier"][0] == 6
+    results.repeat(cell, [metric])
+    assert list(own["repeated"]["intervals"]) == [metric]
+    assert own["repeated"]["intervals"][metric][0] == 6
 
 
 def test_what_exceeds_is_shown_with_its_repetition():

@@ -79,7 +79,8 @@ class Results(Kept):
     def again(self, cell: Cell, names: Sequence[str]) -> None:
         """Do the data sets of a cell once more for some metrics and tests, and for new ones."""
         own, new = self.cells[str(cell)], _nothing()
-        counted = {*names, *DEFAULT} if set(names) & set(DEFAULT) else set(names)
+        of_report = not set(names).isdisjoint(DEFAULT)
+        counted = {*names, *DEFAULT} if of_report else set(names)
         for seed in range(own["sets"]):
             _add(new, seed, cell.found(seed, counted), self.truth(cell))
         for kind in ("intervals", "tests"):
@@ -87,7 +88,9 @@ class Results(Kept):
         for known, fixed in zip(own["fixed"], new["fixed"], strict=True):
             for kind, values in fixed.items():
                 known[kind] |= values
-        own["date"], own["whole"] = date.today().isoformat(), new["whole"] if new["whole"] else own["whole"]
+        own["date"] = date.today().isoformat()
+        if of_report:
+            own["whole"] = new["whole"]
         own.pop("repeated", None)
         self.write()
 
