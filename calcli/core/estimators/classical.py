@@ -1,7 +1,10 @@
 """Classical calibration of two classes: in the large, intercept and slope, Spiegelhalter's test.
 
 All of them look at the probability of one class; weights multiply a row's part of the log-likelihood. The
-standard errors of dependent rows are those of the cluster-robust sandwich (Liang & Zeger 1986).
+standard errors of dependent rows, and of weighted ones, are those of the sandwich (Liang & Zeger 1986), in
+which what a unit brings is divided by one minus its leverage, as in the jackknife (MacKinnon & White 1985).
+Weights that bring about class priors are known for each outcome: what all rows of one outcome have in common
+does not vary.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ MAX_STEPS = 100
 STEP = 1e-10  # change of the intercept, relative to its size, at which Newton's method ends
 GRADIENT = 1e-14  # relative gradient at which the fit of a slope ends
 ROUNDING = 1e-12  # relative noise of a summed loss
+LEFT = 1e-9  # what is left of a fit without its only unit
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,12 @@ def of_outcomes(score: Floats, outcome: Array, weights: Floats | None) -> Pooled
 
 
 def in_the_large(
-    score: Floats, outcome: Array, weights: Floats | None = None, units: Units | None = None
+    score: Floats,
+    outcome: Array,
+    weights: Floats | None = None,
+    units: Units | None = None,
+    *,
+    priors: bool = False,
 ) -> Coefficient:
     """Return the mean outcome minus the mean score: above 0 the class occurs more often than predicted.
 
@@ -86,11 +95,15 @@ def in_the_large(
         (N,) row weights.
     units
         Which rows belong together; each is by itself if None.
+    priors
+        Whether the weights bring about class priors.
     """
     gap = np.subtract(outcome, score, dtype=np.float64)
     share = _shares(len(gap), weights)
     mean = float(share @ gap)
     influence = share * (gap - mean)
+    if priors:
+        influence = _within(influence[:, None], share, outcome)[:, 0]
     if units is not None:
         share, influence = units.sums(share), units.sums(influence)
     effective = 1 / float(share @ share)
@@ -100,7 +113,12 @@ def in_the_large(
 
 
 def calibration_intercept(
-    log_odds: Floats, outcome: Array, weights: Floats | None = None, units: Units | None = None
+    log_odds: Floats,
+    outcome: Array,
+    weights: Floats | None = None,
+    units: Units | None = None,
+    *,
+    priors: bool = False,
 ) -> Coefficient:
     """Return a of log-odds(outcome) = a + log-odds(score): 0 if right on average (Cox 1958).
 
@@ -114,6 +132,8 @@ def calibration_intercept(
         (N,) row weights.
     units
         Which rows belong together; each is by itself if None.
+    priors
+        Whether the weights bring about class priors.
     """
     if outcome.all() or not outcome.any():
         return Coefficient(math.inf if outcome.all() else -math.inf, math.nan)
@@ -132,11 +152,17 @@ def calibration_intercept(
             break
     if not steepness > 0:
         return Coefficient(a, math.nan)
-    return Coefficient(a, math.sqrt(_covariance(loss, weights, units)[0, 0]), _brought(loss, units)[:, 0])
+    (error,), brought = _spread(loss, weights, units, priors=priors)
+    return Coefficient(a, float(error), brought[:, 0])
 
 
 def calibration_slope(
-    log_odds: Floats, outcome: Array, weights: Floats | None = None, units: Units | None = None
+    log_odds: Floats,
+    outcome: Array,
+    weights: Floats | None = None,
+    units: Units | None = None,
+    *,
+    priors: bool = False,
 ) -> Coefficient:
     """Return b of log-odds(outcome) = a + b log-odds(score) (Cox 1958).
 
@@ -152,6 +178,8 @@ def calibration_slope(
         (N,) row weights.
     units
         Which rows belong together; each is by itself if None.
+    priors
+        Whether the weights bring about class priors.
     """
     hits, misses = log_odds[outcome.astype(bool)], log_odds[~outcome.astype(bool)]
     if not len(hits) or not len(misses) or log_odds.min() == log_odds.max():
@@ -166,8 +194,8 @@ def calibration_slope(
     loss = LogisticLoss(features, outcome, _shares(len(outcome), weights))
     x = minimize(loss, np.zeros(2), GRADIENT).x
     loss.evaluate(x)
-    covariance = _covariance(loss, weights, units)
-    return Coefficient(float(x[1] / scale), math.sqrt(covariance[1, 1]) / scale, _brought(loss, units)[:, 1])
+    (_, error), brought = _spread(loss, weights, units, priors=priors)
+    return Coefficient(float(x[1] / scale), float(error / scale), brought[:, 1])
 
 
 def _shares(rows: int, weights: Floats | None) -> Doubles:
@@ -175,35 +203,37 @@ def _shares(rows: int, weights: Floats | None) -> Doubles:
     return np.full(rows, 1 / rows) if weights is None else weights / weights.sum()
 
 
-def _covariance(loss: LogisticLoss, weights: Floats | None, units: Units | None) -> Doubles:
-    """Return the covariance of the coefficients at the last evaluation of their loss.
+def _spread(
+    loss: LogisticLoss, weights: Floats | None, units: Units | None, *, priors: bool
+) -> tuple[Doubles, Doubles]:
+    """Return the (d,) standard errors of the coefficients, and what each unit brings to them, (n, d).
 
-    It is the inverse Hessian; with weights, or units of several rows, the sandwich, in which every unit is
-    one observation.
+    The errors are those of the inverse Hessian; with weights, or units of several rows, of the sandwich, in
+    which every unit is one observation; nan of only one.
     """
     loss.refresh()
     inverse = np.linalg.inv(loss.hessian)
+    own = loss.features @ inverse
+    brought = -loss.residual[:, None] * own
     if weights is None and (units is None or units.single):
-        return inverse / len(loss.residual)
-    return inverse @ _score_covariance(loss.residual[:, None] * loss.features, units) @ inverse
+        return np.sqrt(np.diagonal(inverse) / len(brought)), brought
+    leverage = loss.weight * loss.prob * (1 - loss.prob) * (own * loss.features).sum(1)
+    if priors:
+        brought = _within(brought, loss.weight, loss.target)
+    if units is not None and not units.single:
+        leverage = units.sums(leverage)
+        brought = np.stack([units.sums(column) for column in brought.T], axis=1)
+    if len(brought) < 2:
+        return np.full(brought.shape[1], math.nan), brought
+    brought /= np.maximum(1 - leverage, LEFT)[:, None]
+    return np.sqrt(np.square(brought).sum(0)), brought
 
 
-def _brought(loss: LogisticLoss, units: Units | None) -> Doubles:
-    """Return the (n, d) influences of units on the coefficients."""
-    scores = -(loss.residual[:, None] * loss.features) @ np.linalg.inv(loss.hessian)
-    if units is None or units.single:
-        return scores
-    return np.stack([units.sums(column) for column in scores.T], axis=1)
-
-
-def _score_covariance(scores: Floats, units: Units | None) -> Floats:
-    """Return the (d, d) summed products of (N, d) scores of units; nan of only one."""
-    if units is None or units.single:
-        return scores.T @ scores
-    sums = np.stack([units.sums(column) for column in scores.T], axis=1)
-    if len(sums) < 2:
-        return np.full((sums.shape[1], sums.shape[1]), math.nan)
-    return len(sums) / (len(sums) - 1) * (sums.T @ sums)
+def _within(brought: Doubles, share: Doubles, outcome: Array) -> Doubles:
+    """Return what (N, d) rows bring beside their share of what all rows of their outcome bring."""
+    outcome = outcome.astype(np.intp)
+    means = [np.bincount(outcome, column, 2) / np.bincount(outcome, share, 2) for column in brought.T]
+    return brought - share[:, None] * np.stack(means, axis=1)[outcome]
 
 
 @dataclass(frozen=True)

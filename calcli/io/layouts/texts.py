@@ -29,6 +29,7 @@ WRAPPED = re.compile(
     r"(?:np\.|numpy\.)?(?:float\d*|array|tensor)\(([^()]*?)(?:,\s*(?:dtype|device|grad_fn)=[^()]*)?\)"
 )
 LOOKED_AT = 16  # values by which the form is known
+HALVES = re.compile(r"\\[uU]\w*[dD][89a-fA-F]")  # escapes of surrogates, of which one alone is no character
 UNLIKE = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)  # of objects that have no type, or another one
 
 
@@ -163,10 +164,13 @@ def _after(parse: Callable[..., Any], make: Callable[..., Any], texts: Any, row:
 
 
 def _literal(text: str) -> Any:
-    """Return what JSON or a Python literal says, None if it is neither."""
+    """Return what JSON or a Python literal says, None if it is neither, or holds half a character."""
     for parse in (json.loads, ast.literal_eval):
         try:
-            return parse(text)
+            found = parse(text)
+            if HALVES.search(text):
+                json.dumps(found, ensure_ascii=False, default=str).encode()
+            return found
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
     return None

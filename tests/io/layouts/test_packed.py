@@ -181,6 +181,9 @@ GOOD = "[{'label': 'a', 'score': 0.4}, {'label': 'b', 'score': 0.6}]"
         [GOOD] * 3 + [GOOD.replace("0.6", "BIG")],
         ["{'a': 0.4, 'b': BIG}"] * 4,
         ["{'a': 0.4, 'b': 0.6}"] * 3 + ["{'a': 0.4, 'b': BIG}"],
+        ['{"a": 0.4, "b\\ud800": 0.6}'] * 4,
+        ["{'a': 0.4, 'b': 0.6}"] * 3 + ["{'a': 0.4, 'b\\ud800': 0.6}"],
+        [GOOD.replace("'b'", "'\\udfff'")] * 4,
     ],
 )
 def test_objects_of_no_type_or_with_endless_numbers_are_refused(cells, tmp_path):
@@ -198,3 +201,9 @@ def test_a_row_without_its_object_has_no_scores(tmp_path):
     pq.write_table(pa.table({"label": [NAMES[k][0] for k in LABELS], "probs": objects}), path)
     refused(path, 'row 7: the score of class "a" is missing')
     np.testing.assert_array_equal(scores_of(read(path, ReadOptions(drop_missing=True))), THREE[~missing])
+
+
+def test_escapes_of_whole_characters_are_names(tmp_path):
+    cells = [r'{"a": 0.4, "\ud83d\ude00": 0.6}', r'{"a": 0.8, "\ud83d\ude00": 0.2}']
+    pq.write_table(pa.table({"label": ["a", "\U0001f600"], "probs": cells}), tmp_path / "t.parquet")
+    assert read(tmp_path / "t.parquet").classes == ("a", "\U0001f600")

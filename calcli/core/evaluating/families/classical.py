@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Floats
 from calcli.core.data.rows import LOG_ODDS
-from calcli.core.data.units import Units
 from calcli.core.estimators.classical import (
     Coefficient,
     calibration_intercept,
@@ -28,7 +27,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 
-Fit = Callable[[Floats, Array, Floats | None, Units], Coefficient]
+Fit = Callable[..., Coefficient]
 
 MEANS: dict[str, Fit] = {"calibration_in_the_large": in_the_large}  # of the probabilities
 FITS: dict[str, Fit] = {  # to the log-odds
@@ -65,15 +64,15 @@ def _estimate(measured: Measurements, call: MetricExpression, settings: Settings
         counts = weights > 0  # others would hide that the rest have one outcome or one score only
         score, outcome, log_odds, weights = (values[counts] for values in (score, outcome, log_odds, weights))
         units = units.among(counts)
-    name = call.entry.name
+    name, given = call.entry.name, measured.predictions.priors is not None
     if name in FITS:
         line = signature(call, measured, settings, f"clip:{settings.clip:g}", "interval:wald")
         finite = _finite(log_odds, settings.clip)
         found = Coefficient(math.nan, math.nan)
         if finite is not None:
-            found = FITS[name](finite, outcome, weights, units)
+            found = FITS[name](finite, outcome, weights, units, priors=given)
     elif name in MEANS:
-        found = MEANS[name](score, outcome, weights, units)
+        found = MEANS[name](score, outcome, weights, units, priors=given)
         line = signature(call, measured, settings, "interval:wald")
     else:
         test = spiegelhalter_test(score, outcome, weights)
