@@ -90,7 +90,7 @@ def _of_second(summary: Summary) -> str:
 
 def warnings(summary: Summary) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
-    kinds = (_useless, _infinite, _clipped, _classes, _clusters, _few_rows, _undefined)
+    kinds = (_useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
     found = [warning for kind in kinds for warning in kind(summary)]
     if summary.recalibration_notes:
         notes = "; ".join(summary.recalibration_notes)
@@ -161,13 +161,19 @@ def _classes(summary: Summary) -> Iterator[Warning]:
         )
 
 
-def _clusters(summary: Summary) -> Iterator[Warning]:
+def _untested(summary: Summary) -> Iterator[Warning]:
     cluster = summary.settings.cluster
     if cluster is not None:
         yield Warning(
             "untested",
             f"Rows of one {cluster} depend on each other: intervals take them together, and calibration is "
             "not tested, because the tests assume independent outcomes.",
+        )
+    elif not summary.settings.draws_outcomes:
+        yield Warning(
+            "untested",
+            "Rows are weighted to other class priors, by their labels: calibration is not tested, because "
+            "the tests draw other labels.",
         )
 
 

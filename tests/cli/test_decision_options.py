@@ -442,3 +442,15 @@ def test_balanced_costs_of_decisions_spread_as_means_of_classes(run, tmp_path):
     assert found["value"] == pytest.approx(wrong.mean().mean())
     error = math.sqrt((wrong.var(ddof=0) / wrong.size()).sum()) / 2
     assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * error, rel=0.05)
+
+
+def test_under_other_priors_calibration_is_not_tested(run, sample):
+    asked = ("evaluate", sample / "cancer_bayes_test.csv", "--priors", "uniform")
+    done = run(*asked, "--format", "json", "--metrics", "ece,ks,cw_ece,skce,spiegelhalter_z,log_loss")
+    found = json.loads(done.out)["results"][0]
+    assert not any("p_value" in one or "if_calibrated" in one for one in found["metrics"].values())
+    assert [one["code"] for one in found["warnings"]] == ["untested"]
+    for option in ("--test", "--resample-predictions"):
+        done = run(*asked, option)
+        assert (done.status, done.out) == (2, "")
+        assert f"{option} draws the outcomes of all rows one by one, but with --priors rows are" in done.err

@@ -100,7 +100,7 @@ def _settings(policy: Policy, tests: int) -> Settings:
     return replace(
         settings,
         draws=max(settings.draws, needed),
-        test=settings.cluster is None,  # the outcomes of dependent rows cannot be drawn one by one
+        test=settings.draws_outcomes,
     )
 
 
@@ -141,7 +141,9 @@ class _Judge:
     ) -> None:
         self._slice, self._baseline = part, baseline
         self._alpha, self._tests = _one_sided(settings.level), tests
-        self._cluster = settings.cluster
+        self._untested = " of rows weighted to other priors" if settings.priors else ""
+        if settings.cluster:
+            self._untested = f" of rows that depend on each other by {settings.cluster}"
         settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
         if any(isinstance(rule.condition, Bound) and rule.condition.end != "value" for rule in rules):
             settings = replace(settings, calibration_loss_interval=True)
@@ -216,8 +218,7 @@ class _Judge:
         return replace(found, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
 
     def _no_null(self) -> str:
-        rows = f" of rows that depend on each other by {self._cluster}" if self._cluster else ""
-        return f"there is no test{rows} of its being more than calibrated probabilities would show"
+        return f"there is no test{self._untested} of its being more than calibrated probabilities would show"
 
     def _no_worse(self, rule: Rule, condition: NoWorse, estimate: Estimate) -> Outcome:
         reference, value, evidence = self._against(rule.call)
@@ -261,10 +262,11 @@ class _Judge:
             return replace(found, status="passed" if proven else "broken", reason=reason)
         if rule.call.entry.family.beside_null:
             null = estimate.if_calibrated
-            if null is None:
-                return replace(found, status="not judged", reason=f"{change}; {self._no_null()}")
             # both must hold for the rule to break: the larger p-value decides
-            return replace(found, p_value=max(p, null.p_value))
+            if null is not None:
+                return replace(found, p_value=max(p, null.p_value))
+            if p <= self._alpha:
+                return replace(found, status="not judged", reason=f"{change}; {self._no_null()}")
         return found
 
     def _against(self, call: MetricExpression) -> tuple[float, float, Evidence]:

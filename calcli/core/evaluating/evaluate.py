@@ -122,12 +122,7 @@ def measure(
     Parameters as for `evaluate`, and `units_for` as for `Pass`; `sampled` leaves what needs rows to a sample,
     and `folded` what they tell to cells of the log-odds by fold.
     """
-    if settings.cluster is not None and (settings.test or settings.resample_predictions):
-        option = "--test" if settings.test else "--resample-predictions"
-        raise UsageError(
-            f"{option} draws the outcomes of all rows one by one, but --cluster {settings.cluster} says that "
-            "they depend on each other; leave out one of the two"
-        )
+    _refuse_draws(settings)
     if isinstance(predictions, Remains):
         return StoredMeasurements(predictions, predictions.state, settings, looks.lenses)
     calls = _calls(predictions, settings)
@@ -156,6 +151,19 @@ def measure(
     return read_through(kept)
 
 
+def _refuse_draws(settings: Settings) -> None:
+    """Raise a UsageError if outcomes are asked to be drawn that cannot be."""
+    if settings.draws_outcomes or not (settings.test or settings.resample_predictions):
+        return
+    option = "--test" if settings.test else "--resample-predictions"
+    reason = "with --priors rows are weighted by their outcomes"
+    if settings.cluster is not None:
+        reason = f"--cluster {settings.cluster} says that they depend on each other"
+    raise UsageError(
+        f"{option} draws the outcomes of all rows one by one, but {reason}; leave out one of the two"
+    )
+
+
 def _calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[MetricExpression]:
     names = usual or settings.metrics or default_metrics(predictions, settings)[0]
     calls = parse_metrics(names, settings.defaults)
@@ -171,8 +179,8 @@ def _calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = 
 def assess(measured: Measurements, settings: Settings, test_classes: bool = True) -> Evaluation:
     """Return the evaluation of what `measure` found with these settings, or with more draws."""
     predictions, settings = measured.predictions, measured.agreed(settings)
-    if settings.cluster is not None:
-        settings = replace(settings, draws=0)  # dependent outcomes cannot be drawn from the predictions
+    if not settings.draws_outcomes:
+        settings = replace(settings, draws=0)
     calls = _calls(predictions, settings, measured.usual)
     found, missing = _findings(measured, calls, settings)
     problems = {lens: measured.problem(lens) for lens in measured.seen}

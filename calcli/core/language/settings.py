@@ -183,6 +183,14 @@ class Settings:
         return brief(self)
 
     @property
+    def draws_outcomes(self) -> bool:
+        """Whether outcomes can be drawn from the predictions, row by row.
+
+        Not those of dependent rows, nor of rows whose weights come from their labels, as those of priors do.
+        """
+        return self.cluster is None and self.priors is None
+
+    @property
     def intervals(self) -> bool:
         """Whether metrics get intervals."""
         return not self.no_intervals

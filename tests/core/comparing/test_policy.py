@@ -242,9 +242,12 @@ def test_rows_of_one_cluster_are_one_observation(right_in):
     )
     assert aware[0].p_value == pytest.approx(alone[0].p_value)
     assert blind[0].p_value < alone[0].p_value
+    assert [one.result for one in aware[1:]] == ["passed", "passed"]
     # what dependent rows would show if calibrated is not known, so that a rule which needs it is not judged
-    assert [one.result for one in aware[1:]] == ["not judged", "passed"]
-    assert "depend on each other by video" in aware[1].reason
+    worse = replace(right_in(0.4), columns={"video": np.arange(200)})
+    (found,) = judged(worse, rules[1], baseline=paired(once[0], worse), **aware_of).outcomes
+    assert found.result == "not judged"
+    assert "depend on each other by video" in found.reason
 
 
 def test_too_few_permutations_to_prove_anything_do_not_pass(right_in, monkeypatch):

@@ -39,7 +39,8 @@ FITS: dict[str, Fit] = {  # to the log-odds
 class ClassicalFamily(Family):
     """With normal intervals that take dependent rows together, or a test.
 
-    Spiegelhalter's test, whose variance is that of independent outcomes, is left out where rows depend.
+    Spiegelhalter's test, whose variance is that of independent outcomes, is left out where rows depend, or
+    are weighted by their outcomes.
     """
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
@@ -76,7 +77,7 @@ def _estimate(measured: Measurements, call: MetricExpression, settings: Settings
         line = signature(call, measured, settings, "interval:wald")
     else:
         test = spiegelhalter_test(score, outcome, weights)
-        untested = settings.cluster is not None or math.isnan(test.z)
+        untested = not settings.draws_outcomes or math.isnan(test.z)
         null = None if untested else Null(0.0, 1.0, test.p_value)
         return Estimate(call, test.z, signature(call, measured, settings), if_calibrated=null)
     interval, reason = None, ""
