@@ -125,6 +125,7 @@ class Tabled(Protocol):
 
 
 Made = tuple[Figure, Mapping[str, Tabled], str]  # the last says what is drawn, for the caption
+INDEPENDENT = "independent rows that are not weighted by their labels, without --cluster and --priors"
 MOST_NAMED = 4  # systems named in a caption
 
 
@@ -151,15 +152,12 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     kind = find_figure(name)
     if kind.of_classes and view.lens == "class-wise":
         kind = FIGURES[kind.of_classes]
-    if any(evaluation.predictions.of_answers for evaluation in evaluations.values()):
-        _refuse_classes(kind, view.lens)
-    refuse_more_systems([kind], len(evaluations))
-    if kind.of_two:
-        _refuse_more_classes(kind, evaluations)
-    if view.region != "all" and not kind.one_score:
-        raise UsageError(f"the figure {kind.name} shows all rows; leave out --region {view.region}")
+    _require_fitting(kind, evaluations, view)
     if kind.one_score and view.lens == USUAL:
         view = replace(view, lens=usual_lens(one.predictions for one in evaluations.values()))
+    untested = not all(one.settings.draws_outcomes for one in evaluations.values())
+    if untested and kind.chance == "draws":
+        view = replace(view, draws=0)
     module = import_module(f"calcli.figures.{kind.name.replace('-', '_')}")
     figure, results, drawn = module.make(evaluations, view)
     own: Tables = {}
@@ -173,7 +171,22 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     if kind.footed:
         footed(figure, _size(evaluations))
     title = kind.title if kind.without_data else f"{kind.title} of {_named(evaluations)}"
+    if untested and kind.chance == "always":
+        drawn += f" What chance allows is shown as of {INDEPENDENT}."
     return Drawing(figure, own | beside, kind.name, title, f"{title}. {drawn}")
+
+
+def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> None:
+    """Raise a UsageError if a figure does not fit the data, their number, or the view."""
+    if any(evaluation.predictions.of_answers for evaluation in evaluations.values()):
+        _refuse_classes(kind, view.lens)
+    refuse_more_systems([kind], len(evaluations))
+    if kind.of_two:
+        _refuse_more_classes(kind, evaluations)
+    if view.region != "all" and not kind.one_score:
+        raise UsageError(f"the figure {kind.name} shows all rows; leave out --region {view.region}")
+    if kind.chance == "only" and not all(one.settings.draws_outcomes for one in evaluations.values()):
+        raise UsageError(f"the figure {kind.name} shows what chance allows: it takes {INDEPENDENT}")
 
 
 def _refuse_classes(kind: FigureKind, lens: str) -> None:
@@ -241,7 +254,7 @@ def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
     """
     predictions = evaluation.predictions
     systems = {Path(predictions.provenance.path).name: evaluation}
-    for name in standard_names(predictions.n_classes):
+    for name in standard_names(predictions.n_classes, tested=evaluation.settings.draws_outcomes):
         with suppress(NeedsRows):
             yield name, draw(name, systems)
         if name == "reliability" and usual_lens([predictions]) != "top-1":

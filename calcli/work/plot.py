@@ -284,8 +284,8 @@ def _fitting(names: Sequence[str], systems: int, remark: Callable[[str], None]) 
 
 def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
     """Return the names of the standard figures that fit all evaluations."""
-    classes = {found.predictions.n_classes for found in evaluations}
-    fitting = [standard_names(k, view.lens, view.region) for k in sorted(classes)]
+    shown = sorted({(one.predictions.n_classes, one.settings.draws_outcomes) for one in evaluations})
+    fitting = [standard_names(k, view.lens, view.region, tested=tested) for k, tested in shown]
     return [name for name in fitting[0] if all(name in names for names in fitting)]
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import logit
 from sklearn.calibration import calibration_curve
@@ -493,3 +494,22 @@ def test_a_lens_that_no_figure_looks_through_is_told(run, two_classes, tmp_path)
     told = "--lens top-1 changes nothing: no figure asked for looks through it"
     assert told in run(*calls, "--figure", "risk").err
     assert told not in run(*calls, "--figure", "risk", "--figure", "ks").err
+
+
+@pytest.mark.parametrize("options", [("--cluster", "patient"), ("--priors", "uniform")])
+def test_figures_show_no_chance_where_outcomes_cannot_be_drawn(run, tmp_path, options):
+    rng = np.random.default_rng(0)
+    prob, patient = rng.random(90), np.arange(90) // 3
+    table = {"label": rng.random(90) < prob, "prob": prob, "patient": patient}
+    pd.DataFrame(table).to_csv(tmp_path / "t.csv", index=False)
+    asked = ("plot", tmp_path / "t.csv", *options, "-o")
+    assert run(*asked, tmp_path / "usual").status == 0
+    assert not list((tmp_path / "usual").glob("deviation*"))
+    found = ("--figure", "reliability", "--figure", "ks", "--figure", "corp", "--data")
+    assert run(*asked, tmp_path / "named", *found).status == 0
+    captions = {path.stem: path.read_text() for path in (tmp_path / "named").glob("*.txt")}
+    assert "if calibrated" not in captions["reliability"] + captions["ks"]
+    assert "What chance allows is shown as of independent rows" in captions["corp"]
+    done = run(*asked, tmp_path / "none", "--figure", "deviation")
+    assert (done.status, (tmp_path / "none").exists()) == (2, False)
+    assert "the figure deviation shows what chance allows: it takes independent rows" in done.err

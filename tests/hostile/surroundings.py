@@ -177,7 +177,8 @@ def calls(draw: Draw, store: Store) -> Made:
         words = ["explain", *words[1:]]  # what asks a pager or the shell of a person
     if "-o" in words and words[-1] == "-o":
         words = [*words, "out"]
-    draw.outputs += [name for text, name in pairwise(words) if text in ("-o", "-p") and name != "t.csv"]
+    given = [name for text, name in pairwise(words) if text in ("-o", "-p")]
+    draw.outputs += [name for name in given if name != "t.csv" or words.count("t.csv") == 1]
     return Made(place, words[1:], words[0], as_it_is=True)
 
 

@@ -295,6 +295,9 @@ class FigureKind(Entry):
         Whether it shows no data: it takes no files.
     footed
         Whether a line below it says how many rows there are; else it says so itself.
+    chance
+        Whether it shows what chance allows independent rows: "draws" from simulated data, "only" nothing
+        but that, "always" by other means; "" for nothing of it.
     rows, numbers
         How many evenly spaced rows it looks at, or more that have so many probabilities; 0 for other looks.
     """
@@ -312,6 +315,7 @@ class FigureKind(Entry):
     of_two: bool = False
     without_data: bool = False
     footed: bool = False
+    chance: Literal["", "draws", "only", "always"] = ""
     rows: int = 0
     numbers: int = 0
 

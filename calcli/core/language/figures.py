@@ -27,6 +27,7 @@ FIGURES: dict[str, FigureKind] = {
             bins="scores",
             standard=(2, inf),
             of_classes="class-wise",
+            chance="draws",
         ),
         FigureKind(
             name="deviation",
@@ -36,6 +37,7 @@ FIGURES: dict[str, FigureKind] = {
             one_score=True,
             bins="scores",
             standard=(2, inf),
+            chance="only",
         ),
         FigureKind(
             name="class-wise",
@@ -44,6 +46,7 @@ FIGURES: dict[str, FigureKind] = {
             source="Kull et al. 2019",
             standard=(3, inf),
             needs_classes="shows the probability of every class",
+            chance="always",
         ),
         FigureKind(
             name="ks",
@@ -53,6 +56,7 @@ FIGURES: dict[str, FigureKind] = {
             one_score=True,
             standard=(2, inf),
             footed=True,
+            chance="draws",
         ),
         FigureKind(
             name="corp",
@@ -60,6 +64,7 @@ FIGURES: dict[str, FigureKind] = {
             meaning="isotonic reliability curve, without bins",
             source="Dimitriadis, Gneiting & Jordan 2021",
             one_score=True,
+            chance="always",
         ),
         FigureKind(
             name="smooth",
@@ -67,6 +72,7 @@ FIGURES: dict[str, FigureKind] = {
             meaning="kernel reliability curve, without bins, its bandwidth by cross-validation",
             source="Blasiok & Nakkiran 2024; Stone 1974",
             one_score=True,
+            chance="always",
         ),
         FigureKind(
             name="simplex",
@@ -76,6 +82,7 @@ FIGURES: dict[str, FigureKind] = {
             bins="vectors",
             standard=(3, 3),
             needs_classes="shows vectors of probabilities",
+            chance="always",
         ),
         FigureKind(
             name="risk",
@@ -227,7 +234,9 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
             )
 
 
-def standard_names(n_classes: int, lens: str = USUAL, region: str = "all") -> list[str]:
+def standard_names(
+    n_classes: int, lens: str = USUAL, region: str = "all", *, tested: bool = True
+) -> list[str]:
     """Return the names of the figures that fit predictions, those that look through a lens first.
 
     Parameters
@@ -238,11 +247,14 @@ def standard_names(n_classes: int, lens: str = USUAL, region: str = "all") -> li
         Of another one than the usual ones, only the figures that look through it.
     region
         Of a part of the scores, only the figures that can show it alone.
+    tested
+        Whether outcomes can be drawn from the predictions; else not the figures that need that.
     """
     fitting = [
         kind
         for kind in FIGURES.values()
         if kind.standard and kind.standard[0] <= n_classes <= kind.standard[1]
+        if tested or kind.chance != "only"
     ]
     if lens == "class-wise":
         return [kind.of_classes for kind in fitting if kind.of_classes]
