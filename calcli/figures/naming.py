@@ -8,14 +8,16 @@ from itertools import takewhile
 from textwrap import wrap
 
 LENGTH = 34  # letters above a panel of a column
+HALVES = re.compile("[\ud800-\udfff]")  # of characters, which no font has
 WORD_END = re.compile(r".*[\W_]|", re.DOTALL)
 
 
 def short(name: str, length: int = LENGTH) -> str:
     """Return a name without its middle if it is longer.
 
-    Dollar signs, between which matplotlib would see a formula, are escaped.
+    Dollar signs, between which matplotlib would see a formula, are escaped, halves of characters replaced.
     """
+    name = HALVES.sub("\ufffd", name)
     if len(name) > length:
         end = (length - 1) // 2
         name = f"{name[: length - 1 - end]}…{name[len(name) - end :]}"

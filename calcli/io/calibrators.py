@@ -149,6 +149,7 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
     calibrator = _made(document)
     calibrator.parameters = parameters
     classes = tuple(map(str, document["classes"]))
+    "".join(classes).encode()  # a ValueError of halves of characters
     priors = tuple(map(float, document["priors"]))
     if len(priors) not in (0, len(classes)) or len(set(classes)) < len(classes) or len(classes) < 2:
         raise ValueError("its classes and priors do not agree")

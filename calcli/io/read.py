@@ -282,6 +282,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     found, labels = _without(found, labels, options)
     place, rows = found.place, len(labels)
     classes = class_names(found.classes, columns, labels.seen, options, place)
+    _require_text(classes, place)
     if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:
         labels = labels.held().against_rest(own)
     swapped = columns == 2 and options.positive == classes[0]
@@ -319,6 +320,17 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
+
+
+def _require_text(classes: Sequence[str], place: Place) -> None:
+    """Raise an InputError if a name holds half a character, as from an escape: no file could hold it."""
+    for name in classes:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"{place.name}: the class {name!r} holds half a character; expected names that are text"
+            ) from None
 
 
 def _without(

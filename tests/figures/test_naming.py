@@ -29,3 +29,7 @@ def test_long_names_lose_what_they_share():
 def test_a_long_name_keeps_both_ends():
     name = "model_7_of_the_long_series_of_experiments.parquet"
     assert short(name, 21) == "model_7_of…ts.parquet"
+
+
+def test_halves_of_characters_are_replaced():
+    assert short("a\udcff.csv") == "a\ufffd.csv"

@@ -344,3 +344,11 @@ def test_control_characters_are_escapes(tmp_path):
     text = (tmp_path / "cal.json").read_text(encoding="utf-8")
     assert r'["a\u202eb", "c\u0085", "ü, 3"]' in text
     assert load_calibrator(tmp_path / "cal.json").classes == classes
+
+
+def test_classes_with_half_a_character_are_damage(tmp_path):
+    save_calibrator(
+        record_of(Temperature().fit(SCORES, LABELS), classes=("a\ud800", "b", "c")), tmp_path / "c.json"
+    )
+    with pytest.raises(InputError, match=r"c\.json is damaged"):
+        load_calibrator(tmp_path / "c.json")

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
-from calcli.io.read import read
+from calcli.io.read import from_arrays, read
 from tests.io.layouts.trips import LABELS, NAMES, THREE, N, trip
-from tests.io.samples import scores_of
+from tests.io.samples import refused, scores_of
 
 
 def saved(path, columns, names=NAMES, form="parquet"):
@@ -70,3 +71,10 @@ def test_metadata_of_endless_nesting_tell_nothing(tmp_path):
     table = pq.read_table(path)
     pq.write_table(table.replace_schema_metadata({"huggingface": "[" * 100_000}), path)
     assert read(path).classes == ("0", "1", "2")
+
+
+def test_names_with_half_a_character_are_refused(tmp_path):
+    path = saved(tmp_path / "t.parquet", {"probs": THREE.tolist()}, names=["a", "b\ud800", "c"])
+    refused(path, r"the class 'b\\ud800' holds half a character")
+    with pytest.raises(InputError, match=r"the class '\\udfff' holds half a character"):
+        from_arrays(THREE, LABELS, classes=("a", "\udfff", "c"))
