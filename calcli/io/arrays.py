@@ -164,11 +164,9 @@ class Archive(Arrays):
         )
         if not answers.correct:
             return _by_row(found)
-        return (
-            found
-            if options.weights is None
-            else replace(found, weights=self._weights(found, options.weights))
-        )
+        if options.weights is None:
+            return found
+        return replace(found, weights=self._weights(found, options.weights))
 
     def _weights(self, found: Source, name: str) -> Array:
         if name not in self.names:
