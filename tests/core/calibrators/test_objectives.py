@@ -179,6 +179,22 @@ def test_calibration_errors_in_a_told_box(rows, score, calibrator, scales):
         assert (np.abs(ratio - 1) <= 0.5 + 1e-6).all()
 
 
+def test_a_search_of_too_many_parameters_is_refused():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(1100, 40)), rng.integers(0, 40, 1100)
+    with pytest.raises(InputError, match="1,640 parameters; expected 1,000 at most$"):
+        MatrixScaling(score="ece").fit(logits, labels)
+
+
+def test_a_search_has_no_more_parameters_than_rows():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(11, 6)), np.arange(11) % 6
+    with pytest.raises(InputError, match="of 12 parameters; expected 11 at most, one a row"):
+        VectorScaling(score="cw_ece").fit(logits, labels)
+    fitted = VectorScaling(score="cw_ece").fit(np.vstack([logits, -logits]), np.tile(labels, 2))
+    assert "least cw_ece" in fitted.notes[-1]
+
+
 @pytest.mark.parametrize("calibrator", [Platt, Beta])
 def test_calibration_errors_of_one_map(calibrator):
     """With the lens of a class its own error falls, and slopes keep their sign."""
@@ -197,10 +213,3 @@ def test_calibration_errors_of_one_map(calibrator):
     assert errors["ece"] < errors["log_loss"]
     assert "least ece (15 bins)" in fitted.notes[0]
     assert min(fitted.parameters.get("slope", 1), fitted.parameters.get("a", 1)) > 0
-
-
-def test_a_box_of_too_many_parameters_is_refused():
-    rng = np.random.default_rng(0)
-    logits, labels = rng.normal(size=(200, 40)), rng.integers(0, 40, 200)
-    with pytest.raises(InputError, match="1,640 parameters; expected 1,000 at most"):
-        MatrixScaling(score="ece").fit(logits, labels)

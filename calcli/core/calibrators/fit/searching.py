@@ -73,10 +73,10 @@ def best_in_box(rows: TrainingRows, linear: LinearMap, theta: Vector, score: str
     InputError
         If there are too many of them.
     """
-    if len(theta) > MOST:
+    if len(theta) > (most := min(MOST, len(rows.scores))):
         raise InputError(
             f"score={score} tries {STEPS} values of each parameter, of {len(theta):,} parameters; expected "
-            f"{MOST:,} at most"
+            f"{most:,} at most{'' if most == MOST else ', one a row'}"
         )
     reach = REACH * np.abs(theta)
     reach[linear.intercepts] = REACH
@@ -171,11 +171,12 @@ def _brier(probs: Doubles, rows: TrainingRows) -> float:
 
 
 def _binned(score: Doubles, outcome: Doubles, weights: Doubles, power: int) -> float:
-    """Return sum_b n_b/N |mean outcome - mean score|^power over equal-width bins."""
-    cells = equal_width_index(score, BINS)
-    weight = np.bincount(cells, weights, BINS)
-    gap = np.bincount(cells, weights * (outcome - score), BINS)
-    share = np.divide(np.abs(gap), weight, out=np.zeros(BINS), where=weight > 0)
+    """Return sum_b n_b/N |mean outcome - mean score|^power over equal-width bins; of columns, their sum."""
+    columns = score[0].size
+    cells = (equal_width_index(score, BINS) + BINS * np.arange(columns)).ravel()
+    weight = np.bincount(cells, np.broadcast_to(weights, score.shape).ravel(), BINS * columns)
+    gap = np.bincount(cells, (weights * (outcome - score)).ravel(), BINS * columns)
+    share = np.divide(np.abs(gap), weight, out=np.zeros(weight.shape), where=weight > 0)
     return float(weight @ share**power)
 
 
@@ -189,11 +190,10 @@ def _of_confidence(power: int) -> Callable[[Doubles, TrainingRows], float]:
 
 def _of_classes(power: int) -> Callable[[Doubles, TrainingRows], float]:
     def error(probs: Doubles, rows: TrainingRows) -> float:
-        each = [
-            _binned(prob, (rows.labels == k).astype(np.float64), rows.weights, power)
-            for k, prob in enumerate(probs.T)
-        ]
-        return float(np.mean(each)) ** (1 / power)
+        outcomes = np.zeros(probs.shape)
+        outcomes[np.arange(len(probs)), rows.labels] = 1
+        classes = probs.shape[1]
+        return (_binned(probs, outcomes, rows.weights[:, None], power) / classes) ** (1 / power)
 
     return error
 
