@@ -8,12 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from calcli.core.language.errors import InputError
 from calcli.io.layouts.names import plain
-from calcli.io.layouts.unpacking import Derived, Head, Unpacked
+from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
 
 LABEL = re.compile(r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?")
 SCORE = re.compile(r"scores?|probs?|probas?|probability|probabilities|confidences?")
+UNLIKE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)  # of values that are of no such kind
 
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
@@ -48,12 +50,12 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     classes = Derived(
         f"{field.name}.{label}",
         pa.list_(pa.large_string()),
-        lambda values, row: make(label, values).cast(pa.list_(pa.large_string())),
+        lambda values, row: _cast(make(label, values), pa.large_string(), f"{field.name}.{label}", row),
     )
     scores = Derived(
         f"{field.name}.{score}",
         pa.list_(pa.float64()),
-        lambda values, row: make(score, values).cast(pa.list_(pa.float64())),
+        lambda values, row: _cast(make(score, values), pa.float64(), f"{field.name}.{score}", row),
     )
     return Unpacked((classes, scores), scores.name)
 
@@ -68,6 +70,25 @@ def _parts(fields: dict[str, Any]) -> tuple[str, str] | None:
     label = [name for name in names if LABEL.fullmatch(plain(name))]
     score = [name for name in names if SCORE.fullmatch(plain(name))]
     return (label[0], score[0]) if label and len(score) == 1 else None
+
+
+def _cast(lists: Any, kind: Any, name: str, row: Row) -> Any:
+    """Return lists with their values as numbers or text."""
+    numeric = pa.types.is_floating(kind)  # that of an integer beyond 2**53 is rounded
+    try:
+        return lists.cast(pa.list_(kind), safe=not numeric)
+    except UNLIKE as error:
+        n = next(n for n in range(len(lists)) if not _casts(lists.slice(n, 1).flatten(), kind))
+        expected = "a number" if numeric else "text"
+        raise InputError(f"{row(n)} has {lists.type.value_type} in {name} that is not {expected}") from error
+
+
+def _casts(values: Any, kind: Any) -> bool:
+    try:
+        values.cast(kind)
+    except UNLIKE:
+        return False
+    return True
 
 
 def _relisted(lists: Any, flat: Any) -> Any:

@@ -182,7 +182,7 @@ def test_calibration_errors_in_a_told_box(rows, score, calibrator, scales):
 def test_a_search_of_too_many_parameters_is_refused():
     rng = np.random.default_rng(0)
     logits, labels = rng.normal(size=(1100, 40)), rng.integers(0, 40, 1100)
-    with pytest.raises(InputError, match="1,640 parameters; expected 1,000 at most$"):
+    with pytest.raises(InputError, match=r"1,640 parameters; expected 1,000 at most$"):
         MatrixScaling(score="ece").fit(logits, labels)
 
 

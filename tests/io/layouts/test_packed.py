@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -207,3 +209,31 @@ def test_escapes_of_whole_characters_are_names(tmp_path):
     cells = [r'{"a": 0.4, "\ud83d\ude00": 0.6}', r'{"a": 0.8, "\ud83d\ude00": 0.2}']
     pq.write_table(pa.table({"label": ["a", "\U0001f600"], "probs": cells}), tmp_path / "t.parquet")
     assert read(tmp_path / "t.parquet").classes == ("a", "\U0001f600")
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize(
+    ("labels", "scores", "told"),
+    [
+        ([["a", "b"]] * 4, [["0.4", "0.6"], ["0.4", ""], ["?", "0.6"], ["0.4", "x"]], "string in p.score"),
+        ([["a", "b"]] * 4, [[datetime.date(2024, 1, 1)] * 2] * 4, "date32[day] in p.score"),
+        ([[b"a", b"b"]] * 3 + [[b"a", b"\xff"]], [[0.4, 0.6]] * 4, "binary in p.label"),
+    ],
+)
+def test_pairs_of_what_is_no_number_or_no_text_are_refused(labels, scores, told, beside, tmp_path):
+    pairs = [
+        {"label": names, "score": values}
+        if beside
+        else [{"label": name, "score": value} for name, value in zip(names, values, strict=True)]
+        for names, values in zip(labels, scores, strict=True)
+    ]
+    pq.write_table(pa.table({"label": ["a", "b"] * 2, "p": pairs}), tmp_path / "t.parquet")
+    refused(tmp_path / "t.parquet", rf"row \d has {re.escape(told)} that is not (a number|text)")
+
+
+def test_scores_of_pairs_may_be_any_number(tmp_path):
+    """Those that no double holds exactly are rounded."""
+    pairs = [[{"label": "a", "score": 2**60 + 1}, {"label": "b", "score": 3}]] * 4
+    pq.write_table(pa.table({"label": ["a", "b"] * 2, "p": pairs}), tmp_path / "t.parquet")
+    scores = scores_of(read(tmp_path / "t.parquet", ReadOptions(kind="logits")))
+    np.testing.assert_array_equal(scores, [[2.0**60, 3]] * 4)
