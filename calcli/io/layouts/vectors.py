@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.names import NO_SCORES
 from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
+
+MOST = 1_000_000  # values of a sparse vector: a few bytes may promise any number
+
+
+def _listed(kind: Any, is_value: Callable[[Any], bool]) -> bool:
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return lists and (pa.types.is_null(kind.value_type) or is_value(kind.value_type))
+
+
+def _number(kind: Any) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+PARTS: dict[str, Callable[[Any], bool]] = {
+    "type": pa.types.is_integer,
+    "size": pa.types.is_integer,
+    "indices": partial(_listed, is_value=pa.types.is_integer),
+    "values": partial(_listed, is_value=_number),
+}
 
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     """Return lists of numbers for vectors."""
     if not pa.types.is_struct(field.type) or NO_SCORES.fullmatch(field.name):
         return None
-    names = {one.name for one in field.type}
-    if not {"type", "values"} <= names <= {"type", "size", "indices", "values"}:
+    kinds = {one.name: one.type for one in field.type}
+    if not {"type", "values"} <= kinds.keys() <= PARTS.keys():
+        return None
+    if not all(pa.types.is_null(kind) or PARTS[name](kind) for name, kind in kinds.items()):
         return None
     return Unpacked((Derived(field.name, pa.list_(pa.float64()), _dense),))
 
@@ -33,21 +57,37 @@ def _dense(vectors: Any, row: Row) -> Any:
     """
     if vectors.null_count:
         raise InputError(f"{row(int(np.argmax(vectors.is_null())))} has no vector; expected one in each row")
-    values = vectors.field("values").cast(pa.list_(pa.float64()))
-    dense = np.asarray(vectors.field("type")) == 1
-    if dense.all():
+    values = vectors.field("values").cast(pa.list_(pa.float64()), safe=False)
+    if (np.asarray(vectors.field("type")) == 1).all():
         return values
-    found = []
-    parts = ("values", "size", "indices")
-    columns = zip(dense, *(vectors.field(part).to_pylist() for part in parts), strict=True)
-    for n, (whole, stored, size, indices) in enumerate(columns):
-        if whole:
-            found.append(stored)
-            continue
-        sound = isinstance(size, int) and None not in (indices, stored) and len(indices) == len(stored)
-        if not sound or any(one is None or one % 1 or not 0 <= one < size for one in indices):
-            raise InputError(f"{row(n)} has a sparse vector with other indices than its size allows")
-        entries = np.zeros(size)
-        entries[np.array(indices, np.intp)] = stored
-        found.append(entries.tolist())
-    return pa.array(found, pa.list_(pa.float64()))
+    missing = pa.nulls(len(vectors))
+    stored = dict(zip((one.name for one in vectors.type), vectors.flatten(), strict=True))
+    columns = (stored.get(part, missing).to_pylist() for part in PARTS)
+    found = [
+        _entries(kind, size, indices, entries, row(n))
+        for n, (kind, size, indices, entries) in enumerate(zip(*columns, strict=True))
+    ]
+    offsets = np.cumsum([0, *map(len, found)])
+    return pa.LargeListArray.from_arrays(offsets, np.concatenate(found)).cast(pa.list_(pa.float64()))
+
+
+def _entries(
+    kind: int | None, size: int | None, indices: list[int] | None, values: list[float] | None, row: str
+) -> Doubles:
+    """Return the entries of one vector."""
+    stored = np.array(values or [], np.float64)
+    if kind == 1:
+        return stored
+    if (
+        not size
+        or indices is None
+        or values is None
+        or len(indices) != len(stored)
+        or any(one is None or not 0 <= one < size for one in indices)
+    ):
+        raise InputError(f"{row} has a sparse vector with other indices than its size allows")
+    if size > MOST:
+        raise InputError(f"{row} has a sparse vector of {size:,} values; expected {MOST:,} at most")
+    entries = np.zeros(size)
+    entries[indices] = stored
+    return entries

@@ -237,3 +237,30 @@ def test_scores_of_pairs_may_be_any_number(tmp_path):
     pq.write_table(pa.table({"label": ["a", "b"] * 2, "p": pairs}), tmp_path / "t.parquet")
     scores = scores_of(read(tmp_path / "t.parquet", ReadOptions(kind="logits")))
     np.testing.assert_array_equal(scores, [[2.0**60, 3]] * 4)
+
+
+@pytest.mark.parametrize(
+    ("part", "values", "message"),
+    [
+        ("values", [["0.5", "b"]] * 4, "no score columns"),
+        ("values", [[datetime.date(2024, 1, 1)] * 2] * 4, "no score columns"),
+        ("indices", [["0", "1"]] * 4, "no score columns"),
+        ("size", ["2"] * 4, "no score columns"),
+        ("size", [2_000_000_000] * 4, "a sparse vector of 2,000,000,000 values; expected 1,000,000 at most"),
+        ("size", [None] * 4, "other indices than its size allows"),
+        ("indices", [None] * 4, "other indices than its size allows"),
+        ("values", [[0.5, None]] * 4, "missing"),
+    ],
+)
+def test_sparse_vectors_of_other_types_or_sizes_are_refused(part, values, message, tmp_path):
+    stored = {"type": [0] * 4, "size": [2] * 4, "indices": [[0, 1]] * 4, "values": [[0.5, 0.5]] * 4}
+    rows = [
+        dict(zip(stored, row, strict=True)) for row in zip(*(stored | {part: values}).values(), strict=True)
+    ]
+    pq.write_table(pa.table({"label": [0, 1] * 2, "probability": rows}), tmp_path / "t.parquet")
+    refused(tmp_path / "t.parquet", message)
+
+
+def test_a_sparse_vector_needs_its_parts(tmp_path):
+    rows = [{"label": 0, "probability": {"type": 0, "values": [0.5, 0.5]}}] * 4
+    refused(lines(tmp_path / "t.jsonl", rows), "other indices than its size allows")
