@@ -30,7 +30,8 @@ def column_values(table: Table, name: str) -> Array:
     """
     kind = table.schema.field(name).type
     holds = holds_of(kind)
-    if holds == "list" or (holds == "other" and not pa.types.is_temporal(kind)):
+    orderly = pa.types.is_temporal(kind) and not pa.types.is_interval(kind)  # months have no length
+    if holds == "list" or (holds == "other" and not orderly):
         raise InputError(
             f"{table.place.name}: the column {name} holds {kind}; expected one number, text or time in each "
             "row"

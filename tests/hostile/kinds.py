@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 
 from calcli.core.language.systems import System
-from tests.hostile import expressions, files, heads, models, rows, sidefiles, surroundings, tables
+from tests.hostile import expressions, files, heads, models, rows, sidefiles, surroundings, tables, typed
 from tests.hostile.agreements import agreements
 from tests.hostile.damage import damaged
 from tests.hostile.drawing import Draw
@@ -298,4 +298,5 @@ KINDS: dict[str, Callable[[Draw, Store], Made]] = {
     "links": surroundings.links,
     "onto themselves": surroundings.onto_themselves,
     "told classes": surroundings.told_classes,
+    "types": typed.types,
 }

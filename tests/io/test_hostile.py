@@ -44,6 +44,17 @@ def test_columns_that_hold_no_single_values(name, tmp_path):
         predictions.columns[name]
 
 
+def test_months_and_days_have_no_order(tmp_path):
+    months = pa.array([(1, 2, 3), (2, 3, 4)] * 20, pa.month_day_nano_interval())
+    table = pa.table(columns() | {"months": months})
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(
+        InputError, match="the column months holds month_day_nano_interval; expected one number"
+    ):
+        read(tmp_path / "t.arrow").columns["months"]
+
+
 def test_half_floats_beside_doubles(tmp_path):
     mixed = columns()
     mixed["prob_1"] = pa.array(mixed["prob_1"].astype(np.float16))
