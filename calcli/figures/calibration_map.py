@@ -95,8 +95,9 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
             axes.fill_between(
                 result.before, result.low, result.high, color=BAR, linewidth=0, label=f"{SPREAD:.0%} of rows"
             )
+        steep = result.lens == "class-1"  # may leave axes of log-odds: no end of them is at 0 or 1
         axes.plot(
-            result.before, result.after, color=UNDER, linewidth=1.6, label="after calibration", clip_on=False
+            result.before, result.after, color=UNDER, linewidth=1.6, label="after calibration", clip_on=steep
         )
         _circles(axes, result)
         if result.lens == "class-1":

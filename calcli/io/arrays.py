@@ -14,7 +14,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.axes import class_axis, places_note, sample_column
-from calcli.io.heads import native
+from calcli.io.heads import is_of_single_values, native
 from calcli.io.labels import Labels, join_labels, labels_from_array, one_hot
 from calcli.io.labelstreams import MANY_ROWS, LabelColumn, integer_labels
 from calcli.io.layouts import ANSWERS, ARRAYS
@@ -32,6 +32,7 @@ from calcli.io.source import (
     StoredScores,
     column_of,
     require_label_each,
+    require_single,
     value_each,
 )
 from calcli.io.storedarrays import OrderedScores, StoredArray
@@ -276,6 +277,8 @@ def answers_of(
             f"{name}: {array} has shape {confidence.shape} and type {confidence.dtype}; expected one number "
             "for each answer"
         )
+    for one in correct:
+        require_single(one, f"{name}: {owner}")
     flat = native(confidence).reshape(-1)
     if correct and not drop:
         refuse_missing(flat, f"the confidence, {array},", place, mend)
@@ -298,7 +301,11 @@ def answers_of(
 def _by_row(found: Source) -> Source:
     """Keep the arrays with a value per row; the others cannot be passed on."""
     rows = found.place.parts[0][1]
-    arrays = {name: array for name, array in found.columns.items() if array.size == rows}
+    arrays = {
+        name: array
+        for name, array in found.columns.items()
+        if array.size == rows and is_of_single_values(array.dtype)
+    }
     for name in label_names([one for one in found.columns if one not in arrays]):
         if found.columns[name].ndim > 1 and (codes := one_hot(found.columns[name])) is not None:
             arrays |= {name: codes} if len(codes) == rows else {}

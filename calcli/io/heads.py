@@ -99,6 +99,13 @@ def held_array(content: bytes | memoryview, name: str) -> Array:
         raise InputError(f"{name}: {error}") from error
 
 
+def is_of_single_values(dtype: np.dtype[Any]) -> bool:
+    """Return whether values are single numbers, text or times, of a type that tables have as well."""
+    timeless = dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic"
+    longer = dtype.kind == "f" and dtype.itemsize > 8
+    return dtype.kind in "biufUSOmM" and not timeless and not longer
+
+
 def native(values: Array) -> Array:
     """Return values in the byte order of this machine.
 

@@ -12,9 +12,10 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Held, Kind
 from calcli.core.language.errors import InputError
+from calcli.io.heads import is_of_single_values
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
-from calcli.io.messages import Place
+from calcli.io.messages import Place, type_in_words
 from calcli.io.options import ReadOptions
 
 
@@ -282,4 +283,12 @@ def value_each(found: Source, name: str, values: Array) -> Array:
         raise InputError(
             f"{found.place.name}: {name} has shape {values.shape}; expected a value for each of {rows:,} rows"
         )
+    require_single(values, f"{found.place.name}: {name}")
     return values.reshape(-1)
+
+
+def require_single(values: Array, owner: str) -> None:
+    """Raise an InputError, which names the owner, if an array holds no single numbers, text or times."""
+    if not is_of_single_values(values.dtype):
+        held = type_in_words(values.dtype)
+        raise InputError(f"{owner} holds {held}; expected one number, text or time in each row")

@@ -30,7 +30,7 @@ def _number(kind: Any) -> bool:
 PARTS: dict[str, Callable[[Any], bool]] = {
     "type": pa.types.is_integer,
     "size": pa.types.is_integer,
-    "indices": partial(_listed, is_value=pa.types.is_integer),
+    "indices": partial(_listed, is_value=_number),
     "values": partial(_listed, is_value=_number),
 }
 
@@ -72,7 +72,7 @@ def _dense(vectors: Any, row: Row) -> Any:
 
 
 def _entries(
-    kind: int | None, size: int | None, indices: list[int] | None, values: list[float] | None, row: str
+    kind: int | None, size: int | None, indices: list[float] | None, values: list[float] | None, row: str
 ) -> Doubles:
     """Return the entries of one vector."""
     stored = np.array(values or [], np.float64)
@@ -83,11 +83,11 @@ def _entries(
         or indices is None
         or values is None
         or len(indices) != len(stored)
-        or any(one is None or not 0 <= one < size for one in indices)
+        or any(one is None or one % 1 or not 0 <= one < size for one in indices)
     ):
         raise InputError(f"{row} has a sparse vector with other indices than its size allows")
     if size > MOST:
         raise InputError(f"{row} has a sparse vector of {size:,} values; expected {MOST:,} at most")
     entries = np.zeros(size)
-    entries[indices] = stored
+    entries[np.array(indices, np.intp)] = stored
     return entries
