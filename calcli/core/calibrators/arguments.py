@@ -223,3 +223,13 @@ def inner_folds(
     if len(labels) < folds:
         raise InputError(f"{name} needs a row for each of its {folds} folds, there are {len(labels)}{mend}")
     return stratified_folds(labels, folds, generator(seed, Stream.FITS))
+
+
+def refuse_wide(method: str, scores: Array, classes: int) -> None:
+    """Raise an InputError for a matrix of more than so many classes, if there are no more rows than that."""
+    rows, columns = scores.shape
+    if columns > classes and rows <= columns:
+        raise InputError(
+            f"{method} learns a matrix of {columns:,} x {columns:,} from {rows:,} rows; expected more rows "
+            "than classes, of so many"
+        )

@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.arguments import refuse_wide
 from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.affine import FEW, AffineLoss
 from calcli.core.calibrators.fit.brier import RAN_AWAY, SoftmaxBrier, ran_away
 from calcli.core.calibrators.fit.coordinates import Coordinates
 from calcli.core.calibrators.fit.linear import (
+    WIDEST,
     AffineMap,
     BiasMap,
     LinearMap,
@@ -364,6 +366,11 @@ class MatrixScaling(_FeatureSoftmax):
 
     name: ClassVar[str] = "matrix"
     per_class: ClassVar[bool] = False
+
+    def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
+        """Return the rows prepared for the fit, of which a wide matrix needs some."""
+        refuse_wide(self.name, scores, WIDEST)
+        return super().training(scores, labels, weights)
 
     def _map(self, classes: int) -> MatrixMap:
         return MatrixMap(classes)

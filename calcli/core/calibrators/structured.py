@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.arguments import inner_folds, weighted_rows
+from calcli.core.calibrators.arguments import inner_folds, refuse_wide, weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.fit.scale import first_guess, solve_temperature
@@ -31,6 +31,7 @@ Form = Literal["matrix", "diagonal"]
 
 SOFTENING = 0.01  # ln(p + 0.01) bends where probabilities are about as small
 ROUGH = 1e-3  # relative gradient that is enough to compare penalties: of a loss, less than 1e-4
+MOST = 1000  # classes of a matrix of no more rows
 MAP_POINTS = 2001  # of probabilities at which a map is seen to rise
 
 
@@ -278,6 +279,10 @@ class SMS(SVS):
     """
 
     name: ClassVar[str] = "sms"
+
+    def _rows(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
+        refuse_wide(self.name, scores, MOST)
+        return super()._rows(scores, labels, weights)
 
     def _penalty(self, rows: float, classes: int) -> Penalty:
         return super()._penalty(rows, classes)._replace(matrix=classes * (classes - 1) / rows)

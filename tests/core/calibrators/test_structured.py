@@ -6,7 +6,8 @@ from scipy import optimize, special, stats
 
 from calcli.core.calibrators.fit.structured import Penalty, StructuredLoss, inverse
 from calcli.core.calibrators.fit.training import prepare
-from calcli.core.calibrators.softmax import DPAffine
+from calcli.core.calibrators.odir import Dirichlet
+from calcli.core.calibrators.softmax import DPAffine, MatrixScaling
 from calcli.core.calibrators.structured import (
     SMS,
     SVS,
@@ -282,3 +283,11 @@ def test_scores_that_tell_little_are_fitted_to_the_end():
     fit = StructuredScaling(form="diagonal", penalties=(1e-9,))
     fit.fit(logits, labels)
     assert not any("stopped" in note for note in fit.notes)
+
+
+@pytest.mark.parametrize(("method", "classes"), [(SMS, 1001), (MatrixScaling, 129), (Dirichlet, 129)])
+def test_a_wide_matrix_needs_more_rows_than_classes(method, classes):
+    with pytest.raises(
+        InputError, match=r"learns a matrix of .* from . rows; expected more rows"
+    ):
+        method().fit(np.zeros((4, classes)), [0, 1, 0, 1])
