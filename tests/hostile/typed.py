@@ -19,6 +19,11 @@ ROWS = 30
 MOMENT = datetime.datetime(2024, 2, 29, 12)
 DAY, TIME = MOMENT.date(), MOMENT.time()
 HALVES = [Decimal("0.25"), Decimal("0.75")]
+DECIMALS = [  # the first two came with Arrow 19
+    getattr(pa, name)(5, 2)
+    for name in ("decimal32", "decimal64", "decimal128", "decimal256")
+    if hasattr(pa, name)
+]
 LEAVES: tuple[tuple[pa.DataType, list[Any]], ...] = (
     *((kind, [0.25, 0.75]) for kind in (pa.float64(), pa.float32(), pa.float16())),
     *((kind, [0, 1]) for kind in (pa.int8(), pa.int64(), pa.timestamp("us"), pa.time32("s"))),
@@ -33,7 +38,7 @@ LEAVES: tuple[tuple[pa.DataType, list[Any]], ...] = (
     (pa.string(), ["[0.25 0.75]", "{'a': 0.25}"]),
     *((kind, [b"a", b"b"]) for kind in (pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1))),
     (pa.binary(), [b"\xff", b"0.25"]),
-    *((kind, HALVES) for kind in (pa.decimal128(5, 2), pa.decimal256(50, 2), pa.decimal32(5, 2))),
+    *((kind, HALVES) for kind in DECIMALS),
     (pa.decimal128(5, -2), [Decimal(100), Decimal(200)]),
     *((kind, [DAY, MOMENT.date() + datetime.timedelta(1)]) for kind in (pa.date32(), pa.date64())),
     (pa.time64("us"), [TIME, TIME]),
