@@ -8,6 +8,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -25,7 +26,8 @@ DECIMALS = [  # the first two came with Arrow 19
     if hasattr(pa, name)
 ]
 LEAVES: tuple[tuple[pa.DataType, list[Any]], ...] = (
-    *((kind, [0.25, 0.75]) for kind in (pa.float64(), pa.float32(), pa.float16())),
+    *((kind, [0.25, 0.75]) for kind in (pa.float64(), pa.float32())),
+    (pa.float16(), list(np.array([0.25, 0.75], np.float16))),
     *((kind, [0, 1]) for kind in (pa.int8(), pa.int64(), pa.timestamp("us"), pa.time32("s"))),
     (pa.bool_(), [False, True]),
     (pa.uint64(), [0, 2**63 + 5]),
@@ -122,12 +124,12 @@ def types(draw: Draw, store: Store) -> Made:
     parquet = draw.chance(0.5)
     while True:
         columns: Columns = {"label": NAMES[:ROWS]} if draw.chance(0.9) else {}
-        columns |= draw.choice(SHAPES)(lambda count: _leaf(draw, count))
-        if draw.chance(0.5):
-            columns["odd"] = _leaf(draw, ROWS)
         try:
+            columns |= draw.choice(SHAPES)(lambda count: _leaf(draw, count))
+            if draw.chance(0.5):
+                columns["odd"] = _leaf(draw, ROWS)
             content = _written(pa.table(columns), parquet)
-        except (pa.ArrowException, OSError, ValueError, TypeError):  # what the format does not have
+        except (pa.ArrowException, OSError, ValueError, TypeError):  # what the format or the version lacks
             continue
         break
     name = draw.put("t.parquet" if parquet else "t.arrow", content)
