@@ -302,7 +302,7 @@ def _by_row(found: Source) -> Source:
     """Keep the arrays with a value per row; the others cannot be passed on."""
     rows = found.place.parts[0][1]
     arrays = {
-        name: array
+        name: array.astype(np.float64) if array.dtype == np.longdouble else array  # as tables have no such
         for name, array in found.columns.items()
         if array.size == rows and is_of_single_values(array.dtype)
     }

@@ -100,10 +100,9 @@ def held_array(content: bytes | memoryview, name: str) -> Array:
 
 
 def is_of_single_values(dtype: np.dtype[Any]) -> bool:
-    """Return whether values are single numbers, text or times, of a type that tables have as well."""
+    """Return whether values are single numbers, text or times, as those of columns."""
     timeless = dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic"
-    longer = dtype.kind == "f" and dtype.itemsize > 8
-    return dtype.kind in "biufUSOmM" and not timeless and not longer
+    return dtype.kind in "biufUSOmM" and not timeless
 
 
 def native(values: Array) -> Array:

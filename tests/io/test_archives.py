@@ -11,7 +11,7 @@ import pytest
 from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from tests.io.samples import random_logits, scores_of
+from tests.io.samples import random_logits, random_probs, refused, scores_of
 
 SAMPLE = random_logits()
 PACKED = pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -125,3 +125,23 @@ def test_weights_are_one_for_each_row(array, tmp_path):
     told = rf"a.npz: {array} has shape \(.*\); expected a value for each of 30 rows"
     with pytest.raises(InputError, match=told):
         read(tmp_path / "a.npz", ReadOptions(weights=array))
+
+
+@pytest.mark.parametrize(
+    ("values", "held"),
+    [
+        (np.zeros(40, [("a", "f8"), ("b", "f8")]), "values of type"),
+        (np.zeros(40, "V4"), "values of type"),
+        (np.arange(40).astype("M8"), "dates"),
+        (np.zeros(40, complex), "complex numbers"),
+    ],
+)
+def test_arrays_of_what_is_no_single_value_are_no_columns(values, held, tmp_path):
+    probs, labels = random_probs()
+    np.savez(tmp_path / "t.npz", probs=probs, labels=labels, country=values)
+    with pytest.raises(
+        InputError, match=rf"country holds {held}.*; expected one number, text or time in each row"
+    ):
+        read(tmp_path / "t.npz").columns["country"]
+    np.savez(tmp_path / "t.npz", confidence=probs[:, 0], correct=values)
+    refused(tmp_path / "t.npz", f'"correct" holds {held}')

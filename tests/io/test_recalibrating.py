@@ -402,6 +402,17 @@ def test_an_error_half_way_leaves_nothing_open_and_no_file(tmp_path, ending):
     assert [file.name for file in tmp_path.iterdir()] == ["in.parquet"]
 
 
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+def test_longer_floats_are_passed_on_in_double_precision(ending, tmp_path):
+    """Structs are not, and the report says so."""
+    dose, pair = np.arange(50, dtype=np.longdouble) / 3, np.zeros(50, [("a", "f8"), ("b", "f8")])
+    np.savez(tmp_path / "in.npz", logits=LOGITS, y=LABELS, classes=CLASSES, dose=dose, pair=pair)
+    written = recalibrate_file(RECORD, str(tmp_path / "in.npz"), str(tmp_path / f"out{ending}"))
+    assert any("pair could not be passed on" in note for note in written.notes)
+    kept = np.load(tmp_path / "out.npz") if ending == ".npz" else pq.read_table(tmp_path / "out.parquet")
+    np.testing.assert_array_equal(np.asarray(kept["dose"]), np.arange(50) / 3)
+
+
 @pytest.mark.parametrize("ending", [*ENDINGS, ".npy", ".npz"])
 def test_a_folder_of_parts(tmp_path, ending):
     parts, out = tmp_path / "parts", tmp_path / "out"
