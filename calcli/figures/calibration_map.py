@@ -95,10 +95,10 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
             axes.fill_between(
                 result.before, result.low, result.high, color=BAR, linewidth=0, label=f"{SPREAD:.0%} of rows"
             )
-        steep = result.lens == "class-1"  # may leave axes of log-odds: no end of them is at 0 or 1
         axes.plot(
-            result.before, result.after, color=UNDER, linewidth=1.6, label="after calibration", clip_on=steep
-        )
+            result.before, result.after, color=UNDER, linewidth=1.6, label="after calibration",
+            clip_on=result.lens == "class-1",  # axes of log-odds end before 0 and 1
+        )  # fmt: skip
         _circles(axes, result)
         if result.lens == "class-1":
             _log_odds(axes, result)

@@ -33,8 +33,8 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
 
         def make(part: str, values: Any) -> Any:
             lists = values.field(0) if wrapped else values
-            flat = lists.values.field(0) if deeper else lists.values
-            return _relisted(lists, flat.field(part))
+            flat = lists.flatten()
+            return _relisted(lists, (flat.field(0) if deeper else flat).field(part))
 
     elif pa.types.is_struct(kind) and all(_is_list(one.type) for one in kind):
         parts = _parts({one.name: one.type.value_type for one in kind})
@@ -76,7 +76,7 @@ def _cast(lists: Any, kind: Any, name: str, row: Row) -> Any:
     """Return lists with their values as numbers or text."""
     numeric = pa.types.is_floating(kind)  # that of an integer beyond 2**53 is rounded
     try:
-        return lists.cast(pa.list_(kind), safe=not numeric)
+        return _relisted(lists, lists.flatten().cast(kind, safe=not numeric))
     except UNLIKE as error:
         n = next(n for n in range(len(lists)) if not _casts(lists.slice(n, 1).flatten(), kind))
         expected = "a number" if numeric else "text"
@@ -92,10 +92,9 @@ def _casts(values: Any, kind: Any) -> bool:
 
 
 def _relisted(lists: Any, flat: Any) -> Any:
-    """Return lists of the same lengths with other values; a list that is missing is empty."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    starts = lists.offsets[0].as_py()
-    total = pc.sum(lengths).as_py() or 0
-    ends = pc.cumulative_sum(lengths.cast(pa.int32()))
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-    return pa.ListArray.from_arrays(offsets, flat.slice(starts, total))
+    """Return lists of the same lengths of the values in `flat`; a list that is missing is empty.
+
+    What an array holds below a missing list is not among the values.
+    """
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32()))
+    return pa.ListArray.from_arrays(pa.concat_arrays([pa.array([0], pa.int32()), ends]), flat)

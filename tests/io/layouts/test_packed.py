@@ -231,6 +231,21 @@ def test_pairs_of_what_is_no_number_or_no_text_are_refused(labels, scores, told,
     refused(tmp_path / "t.parquet", rf"row \d has {re.escape(told)} that is not (a number|text)")
 
 
+@pytest.mark.parametrize("hidden", [["9", "x"], [9.0, 8.0]])
+def test_what_stands_below_a_missing_list_of_pairs_does_not_count(hidden, tmp_path):
+    """Neither for the rows after it, nor for what is said of it."""
+    seen = [type(hidden[0])(value) for value in (0.4, 0.6)]
+    flat = pa.array(seen * 2 + hidden + seen)
+    missing = pa.array([False, False, True, False])
+    scores = pa.ListArray.from_arrays(pa.array([0, 2, 4, 6, 8], pa.int32()), flat, mask=missing)
+    names = pa.array([["a", "b"]] * 4)
+    pairs = pa.StructArray.from_arrays([names, scores], ["labels", "scores"])
+    table = pa.table({"label": ["a", "b"] * 2, "p": pairs})
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    refused(tmp_path / "t.arrow", "row 2 has 0 scores in p.scores; expected 2")
+
+
 def test_scores_of_pairs_may_be_any_number(tmp_path):
     """Those that no double holds exactly are rounded."""
     pairs = [[{"label": "a", "score": 2**60 + 1}, {"label": "b", "score": 3}]] * 4
