@@ -98,6 +98,30 @@ def test_order_of_the_classes_is_kept_and_scale_and_shift_of_the_logits_do_not_m
     )
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e-5, 1e8])
+def test_the_unit_of_the_scores_does_not_matter(unit):
+    logits, labels = drawn(300, 3)
+    fitted, scaled = Temperature().fit(logits, labels), Temperature().fit(unit * logits, labels)
+    assert scaled.notes == []
+    assert scaled.parameters["temperature"] / unit == pytest.approx(
+        fitted.parameters["temperature"], rel=1e-7
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_of_very_different_size_reach_their_optimum(seed):
+    """Where a Newton step goes a small share of the way, as at first the largest scores alone count."""
+    rng = np.random.default_rng(seed)
+    logits = np.zeros((200, 2))
+    logits[np.arange(200), rng.integers(0, 2, 200)] = -744.44  # what the smallest double leaves of a logit
+    labels = rng.integers(0, 2, 200)
+    labels[:60] = logits[:60].argmax(axis=1)
+    fitted = Temperature().fit(logits, labels)
+    hits = (labels == logits.argmax(axis=1)).mean()
+    assert fitted.notes == []
+    assert fitted.parameters["temperature"] == pytest.approx(744.44 / special.logit(hits), rel=1e-6)
+
+
 @given(st.integers(0, 10_000))
 def test_weight_2_is_the_row_twice_and_weight_0_is_no_row(seed):
     logits, labels = drawn(80, 3, seed=seed)

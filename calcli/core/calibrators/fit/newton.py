@@ -123,6 +123,7 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
         products, spent = products + used, spent + used
         found = _backtrack(objective, x, value, direction, slope=float(gradient @ direction))
         if found is None:
+            step = direction
             break
         size, value, gradient = found
         step = size * direction

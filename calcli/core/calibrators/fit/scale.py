@@ -115,17 +115,19 @@ def solve_scale(
     """Return the same, given the derivatives at any alpha, the mean lead, and the weight of the safeguard.
 
     Halley's method on the slope. Its sign keeps the optimum between two bounds; a step beyond one of them is
-    replaced by their geometric mean.
+    replaced by their geometric mean. Where the probabilities are all but 0 and 1, steps down are short and
+    equal: they are doubled as long as they stay so.
     """
     low = lowest = FLATTEST / lead if lead > 0 else FLATTEST
     high = np.inf
     notes: list[str] = []
+    stride, last = 1.0, -np.inf
     for _ in range(MAX_ITERATIONS):
         at = at_scale(alpha)
         (loss, slope, curvature, third), all_hit = at.sums[0], bool(at.all_hit[0])
         ridge = ridge_if_all_hit if all_hit else 0.0
-        slope, curvature = slope + ridge * (alpha - 1), curvature + ridge
-        if abs(slope) <= tolerance * loss:
+        slope, curvature = slope + ridge * (alpha - 1), max(curvature, 0.0) + ridge
+        if abs(slope) <= tolerance * np.sqrt(loss * curvature):  # whatever the unit of the scores
             break
         if slope > 0:
             high = alpha
@@ -134,7 +136,9 @@ def solve_scale(
         if high <= lowest:
             notes = [f"the scores say nothing about the labels: the temperature stays at {1 / lowest:.4g}"]
             break
-        new = alpha + _step(slope, curvature, third)
+        step = _step(slope, curvature, third)
+        stride = 2 * stride if step < last / 2 < 0 else 1.0
+        new, last = alpha + stride * step, step
         if abs(new - alpha) <= LOST * alpha:
             break
         if new >= high:
@@ -177,5 +181,5 @@ def solve_folds(
             continue
         step = -2 * slope / (curvature + np.sqrt(root))  # where slope + curvature d + third d^2 / 2 is 0
         next_term = third**2 * step**3 / (2 * curvature)  # as large, if they fall off evenly
-        if abs(next_term) <= tolerance * loss:
+        if abs(next_term) <= tolerance * np.sqrt(loss * curvature):
             yield number, float(alpha + step)
