@@ -351,6 +351,8 @@ class StructuredScaling(Structured):
         start: Parameters | None,
     ) -> None:
         """Choose the strengths where there are several, then learn the parts; see `Calibrator.fit`."""
+        if self.form == "matrix":
+            refuse_wide(self.name, scores, MOST)
         strengths = self._strengths()
         chosen = strengths[0]
         if len(strengths) > 1:

@@ -32,11 +32,11 @@ PENALTIES = [
 ]
 
 
-def loss_at_random(penalty, classes=4):
+def loss_at_random(penalty, classes=4, n=200):
     """A loss, parameters, and which of them are free: the diagonal of the matrix is not."""
     rng = np.random.default_rng(0)
-    logits, labels = drawn(200, classes)
-    rows = prepare(logits, labels, rng.random(200) + 0.1, normalize=True, keep_zeros=False)
+    logits, labels = drawn(n, classes)
+    rows = prepare(logits, labels, rng.random(n) + 0.1, normalize=True, keep_zeros=False)
     loss = StructuredLoss(rows, [rows.scores, *bends_of(rows.scores, "both")], penalty, np.array([1.0, 0, 0]))
     size = int(loss._ends[-1])
     free = np.ones(size, np.bool_)
@@ -56,6 +56,24 @@ def test_derivatives_are_those_of_finite_differences(penalty):
     product = loss.curve(v)
     ahead, behind = (loss.evaluate(theta + side * 1e-6 * v)[1] for side in (1, -1))
     np.testing.assert_allclose(product[free], ((ahead - behind) / 2e-6)[free], atol=1e-8)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_of_few_rows_the_curvature_of_each_class_is_inverted_by_itself(penalty):
+    classes = 5
+    loss, theta, free = loss_at_random(penalty, classes, n=12)
+    loss.evaluate(theta)
+    loss.refresh()
+    hessian = np.array([loss.curve(unit) for unit in np.eye(len(theta))])
+    end = loss._ends[2]
+    first = 0 if penalty.slopes is None else 3
+    groups = [np.arange(first), *np.arange(first, end).reshape(-1, classes).T]
+    groups += [np.array([entry]) for entry in range(end, len(theta)) if free[entry]]
+    g = np.random.default_rng(1).standard_normal(len(theta))
+    expected = np.zeros(len(theta))
+    for group in groups:
+        expected[group] = np.linalg.solve(hessian[np.ix_(group, group)], g[group])
+    np.testing.assert_allclose(loss.precondition(g), expected, rtol=1e-5, atol=1e-8)
 
 
 def test_vector_and_parts_are_the_same_parameters():
@@ -91,12 +109,12 @@ def spelled_out(x, labels, rows, classes, *, matrix):
 
 
 @pytest.mark.parametrize("method", [SVS, SMS])
-@pytest.mark.parametrize("classes", [2, 4])
-def test_published_methods_reach_their_objective(method, classes):
-    logits, labels = drawn(300, classes)
+@pytest.mark.parametrize(("classes", "rows"), [(2, 300), (4, 300), (4, 12)])
+def test_published_methods_reach_their_objective(method, classes, rows):
+    logits, labels = drawn(rows, classes)
     fitted = method().fit(logits, labels)
     first = TemperatureMix().fit(logits, labels)
-    objective = spelled_out(first.apply(logits), labels, 300, classes, matrix=method is SMS)
+    objective = spelled_out(first.apply(logits), labels, rows, classes, matrix=method is SMS)
     size = 2 * classes + (classes * (classes - 1) if method is SMS else 0)
     oracle = optimize.minimize(objective, np.zeros(size), method="BFGS", options={"gtol": 1e-7})
     own = [fitted.parameters["own"][0], fitted.parameters["intercept"]]
@@ -285,7 +303,9 @@ def test_scores_that_tell_little_are_fitted_to_the_end():
     assert not any("stopped" in note for note in fit.notes)
 
 
-@pytest.mark.parametrize(("method", "classes"), [(SMS, 1001), (MatrixScaling, 129), (Dirichlet, 129)])
+@pytest.mark.parametrize(
+    ("method", "classes"), [(SMS, 1001), (StructuredScaling, 1001), (MatrixScaling, 129), (Dirichlet, 129)]
+)
 def test_a_wide_matrix_needs_more_rows_than_classes(method, classes):
     with pytest.raises(InputError, match=r"learns a matrix of .* from . rows; expected more rows"):
         method().fit(np.zeros((4, classes)), [0, 1, 0, 1])

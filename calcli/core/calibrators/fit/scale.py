@@ -181,5 +181,5 @@ def solve_folds(
             continue
         step = -2 * slope / (curvature + np.sqrt(root))  # where slope + curvature d + third d^2 / 2 is 0
         next_term = third**2 * step**3 / (2 * curvature)  # as large, if they fall off evenly
-        if abs(next_term) <= tolerance * np.sqrt(loss * curvature):
+        if abs(next_term) <= tolerance * np.sqrt(max(loss, 0) * curvature):
             yield number, float(alpha + step)

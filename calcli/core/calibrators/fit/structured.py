@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,10 @@ BLOCK_BYTES = 1 << 20  # large enough for the products of matrices
 SAMPLED = 1 << 29  # products behind a block of the preconditioner, at most
 DAMPING = 100.0  # roundings a line, which keep it positive definite
 SMALL = 64  # lines of a matrix that is inverted at once
+FEW = 4  # rows for each class, up to which it is faster to leave out how the classes are coupled
 TINY = 1e-30  # in place of 0, by which nothing can be divided
+
+Solver = Callable[[Doubles], Doubles]  # of equations, by what stands for the Hessian
 
 
 class Parts(NamedTuple):
@@ -61,7 +64,8 @@ class StructuredLoss:
 
     The parameters are one vector: slopes and intercepts less their centres, and the other parts, as far as
     they are fitted.
-    Preconditioned by the Hessian of all parts but the matrix, and for that by a Kronecker product.
+    Preconditioned by the Hessian of all parts but the matrix, and for that by a Kronecker product; class by
+    class if the rows are few.
 
     Parameters
     ----------
@@ -198,18 +202,13 @@ class StructuredLoss:
         p = self._weighted[::step] / w
         w = w / w.sum()
         xs = [f[::step] for f in self.features]
-        hessian = self._dense(xs, p, w)
-        scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), JITTER))
-        hessian *= scale * scale[:, None]
-        self._inverse = inverse(hessian, DAMPING * float(np.finfo(p.dtype).eps) * len(scale))
-        self._inverse *= scale * scale[:, None]
+        few = len(p) <= FEW * self._classes
+        self._solve = self._by_class(xs, p, w) if few else _by_inverse(self._dense(xs, p, w), p.dtype)
         if self.penalty.matrix is not None:
-            wp, g = w * p, w * (1 - (p * p) @ self._ones)
-            spread = np.diag(wp.sum(axis=0)) - wp.T @ p
-            moments = (xs[0] * g).T @ xs[0] / max(float(g.sum()), TINY)
-            left, rotate = np.linalg.eigh(spread.astype(np.float64))
-            right, turn = np.linalg.eigh(moments.astype(np.float64))
-            self._kronecker = np.maximum(np.outer(left, right), 0), rotate, turn
+            strength = 2 * self.penalty.matrix
+            self._solve_matrix = (
+                _by_entry(xs[0], p, w, strength) if few else _kronecker(xs[0], p, w, strength)
+            )
 
     def _dense(self, xs: list[Floats], p: Floats, w: Floats) -> Doubles:
         """Return the Hessian of slopes, class-wise slopes and intercepts."""
@@ -236,18 +235,37 @@ class StructuredLoss:
                     dense[to, at] += part.T
         return dense
 
+    def _by_class(self, xs: list[Floats], p: Floats, w: Floats) -> Solver:
+        """Return what solves for the slopes, and for the other parts of each class by themselves."""
+        fitted, k = self.penalty, self._classes
+        columns = [*xs] if fitted.own is not None else []
+        columns += [np.ones_like(p)] if fitted.intercept is not None else []
+        free, count = 0 if fitted.slopes is None else len(xs), len(columns)
+        wp = w * p
+        moved = [wp * (x - (p * x) @ self._ones) for x in xs[:free]]
+        shared = np.diag(self._penalty[:free])
+        shared += np.array([[column_sums(t * x).sum() for x in xs] for t in moved]).reshape(free, free)
+        blocks = np.zeros((k, count, count))
+        blocks[:, range(count), range(count)] = self._penalty[free : self._ends[2]].reshape(count, k).T
+        for i, j in np.ndindex(count, count):
+            blocks[:, i, j] += column_sums(wp * (1 - p) * columns[i] * columns[j])
+        first, others = _by_inverse(shared, p.dtype), _by_inverses(blocks)
+
+        def solve(g: Vector) -> Vector:
+            table = others(g[free:].reshape(count, k).T)
+            return np.concatenate([first(g[:free]), table.T.ravel()])
+
+        return solve
+
     def precondition(self, g: Vector) -> Vector:
         """Return roughly the inverse Hessian times `g`."""
         end = self._ends[2]
-        result = np.empty_like(g)
-        result[:end] = self._inverse @ g[:end]
-        if self.penalty.matrix is not None:
-            curvature, rotate, turn = self._kronecker
-            table = rotate.T @ g[end:].reshape(self._classes, -1) @ turn
-            table = rotate @ (table / (curvature + 2 * self.penalty.matrix)) @ turn.T
-            np.fill_diagonal(table, 0)
-            result[end:] = table.ravel()
-        return result
+        solved = self._solve(g[:end])
+        if self.penalty.matrix is None:
+            return solved
+        table = self._solve_matrix(g[end:].reshape(self._classes, -1))
+        np.fill_diagonal(table, 0)
+        return np.concatenate([solved, table.ravel()])
 
     def unbounded(self) -> bool:
         """Return False: every parameter is penalized, or the rows decide it."""
@@ -273,6 +291,42 @@ def forward(xs: Sequence[Floats], parts: Parts, out: Floats) -> None:
     for x, weight in zip(xs[1:], weights[1:], strict=True):
         out += x * weight
     out += parts.intercept.astype(out.dtype)
+
+
+def _by_inverse(hessian: Doubles, dtype: np.dtype) -> Solver:
+    """Return what multiplies by the inverse of a Hessian that was computed in `dtype`."""
+    if not len(hessian):
+        return lambda g: g
+    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), JITTER))
+    scaled = hessian * scale * scale[:, None]
+    inverted = inverse(scaled, DAMPING * float(np.finfo(dtype).eps) * len(scale)) * scale * scale[:, None]
+    return lambda g: inverted @ g
+
+
+def _by_inverses(blocks: Doubles) -> Solver:
+    """Return what multiplies lines, (K, P), by the inverses of blocks, (K, P, P)."""
+    diagonal = np.diagonal(blocks, axis1=1, axis2=2)
+    scale = 1 / np.sqrt(np.maximum(diagonal, JITTER))
+    scaled = blocks * scale[:, :, None] * scale[:, None, :] + JITTER * np.eye(blocks.shape[1])
+    inverted = np.linalg.inv(scaled) * scale[:, :, None] * scale[:, None, :]
+    return lambda g: np.vecdot(inverted, g[:, None, :])
+
+
+def _kronecker(x: Floats, p: Floats, w: Floats, strength: float) -> Solver:
+    """Return what solves for the matrix as if the curvature of a row were the same in each direction."""
+    wp, g = w * p, w * (1 - np.vecdot(p, p)[:, None])
+    spread = np.diag(wp.sum(axis=0)) - wp.T @ p
+    moments = (x * g).T @ x / max(float(g.sum()), TINY)
+    left, rotate = np.linalg.eigh(spread.astype(np.float64))
+    right, turn = np.linalg.eigh(moments.astype(np.float64))
+    curvature = np.maximum(np.outer(left, right), 0) + strength
+    return lambda table: rotate @ (rotate.T @ table @ turn / curvature) @ turn.T
+
+
+def _by_entry(x: Floats, p: Floats, w: Floats, strength: float) -> Solver:
+    """Return what solves for each entry of the matrix by itself."""
+    curvature = (w * p * (1 - p)).T.astype(np.float64) @ (x * x) + strength
+    return lambda table: table / curvature
 
 
 def inverse(a: Floats, damping: float) -> Floats:
