@@ -61,7 +61,7 @@ def weighted_risks(results: Mapping[str, WeightedRiskCurve]) -> Figure:
     left.set_title("W = 1: area = log-loss", loc="left")
     right.set_title("W = Beta(2, 2): area = 1.5 Brier scores", loc="left")
     middle = max(result.risk[np.abs(result.a - 0.5) < MIDDLE].max() for result in results.values())
-    if max(result.risk.max() for result in results.values()) > CUT * middle:
+    if max(result.risk.max() for result in results.values()) > CUT * middle > 0:
         left.set_ylim(0, CUT * middle)
         left.text(
             0.99, 0.02, "cut at the top", transform=left.transAxes, ha="right", color=MUTED, fontsize=6.5

@@ -44,6 +44,17 @@ def constant(probs: list[float], name: str) -> Evaluation:
     )
 
 
+def right(name: str) -> Evaluation:
+    """Return an evaluation of rows that are right and nearly certain: only the edges show a risk."""
+    labels = np.arange(100) % 2
+    columns = {"part": np.arange(100) % 3}
+    table = np.where(labels[:, None] == [0, 1], 0.996, 0.004)
+    origin = Provenance(name, "")
+    return finish(
+        Predictions(ArrayScores(table, "probs"), labels, ("no", "yes"), columns=columns, provenance=origin)
+    )
+
+
 def everything(evaluation: Evaluation) -> View:
     """Return a view with all that some figure needs beside evaluations."""
     calibrator = Temperature()
@@ -61,6 +72,7 @@ CASES = {
     "fifty rows": lambda: make(50, 3, 2.0, "fifty.csv"),
     "one bin filled": lambda: constant([0.62, 0.38], "one.csv"),
     "sure of everything": lambda: constant([1.0, 0.0, 0.0], "sure.csv"),
+    "right and nearly certain": lambda: right("right.csv"),
 }
 
 
