@@ -225,11 +225,11 @@ def inner_folds(
     return stratified_folds(labels, folds, generator(seed, Stream.FITS))
 
 
-def refuse_wide(method: str, scores: Array, classes: int) -> None:
+def refuse_wide(method: str, scores: Array, classes: int, mend: str = "") -> None:
     """Raise an InputError for a matrix of more than so many classes, if there are no more rows than that."""
     rows, columns = scores.shape
     if columns > classes and rows <= columns:
         raise InputError(
             f"{method} learns a matrix of {columns:,} x {columns:,} from {rows:,} rows; expected more rows "
-            "than classes, of so many"
+            f"than classes, of so many{mend}"
         )

@@ -31,7 +31,8 @@ Form = Literal["matrix", "diagonal"]
 
 SOFTENING = 0.01  # ln(p + 0.01) bends where probabilities are about as small
 ROUGH = 1e-3  # relative gradient that is enough to compare penalties: of a loss, less than 1e-4
-MOST = 1000  # classes of a matrix of no more rows
+MOST = 1000  # classes of a matrix of no more rows, fitted once
+WIDEST = 128  # the same, fitted for each of the penalties tried
 MAP_POINTS = 2001  # of probabilities at which a map is seen to rise
 
 
@@ -352,7 +353,7 @@ class StructuredScaling(Structured):
     ) -> None:
         """Choose the strengths where there are several, then learn the parts; see `Calibrator.fit`."""
         if self.form == "matrix":
-            refuse_wide(self.name, scores, MOST)
+            refuse_wide(self.name, scores, WIDEST, ", or form=diagonal")
         strengths = self._strengths()
         chosen = strengths[0]
         if len(strengths) > 1:

@@ -304,8 +304,8 @@ def test_scores_that_tell_little_are_fitted_to_the_end():
 
 
 @pytest.mark.parametrize(
-    ("method", "classes"), [(SMS, 1001), (StructuredScaling, 1001), (MatrixScaling, 129), (Dirichlet, 129)]
+    ("method", "classes"), [(SMS, 1001), (StructuredScaling, 129), (MatrixScaling, 129), (Dirichlet, 129)]
 )
 def test_a_wide_matrix_needs_more_rows_than_classes(method, classes):
-    with pytest.raises(InputError, match=r"learns a matrix of .* from . rows; expected more rows"):
-        method().fit(np.zeros((4, classes)), [0, 1, 0, 1])
+    with pytest.raises(InputError, match=r"learns a matrix of .* from .* rows; expected more rows"):
+        method().fit(np.zeros((100, classes)), np.arange(100) % 2)
