@@ -23,6 +23,8 @@ REACH = 0.5  # half the side of the box: of a slope as a share of it, of an inte
 STEPS = 21  # values of each parameter in the box
 ROUNDS = 5  # over all parameters, at most
 MOST = 1000  # parameters
+FEW = 64  # of them
+ROWS = 4  # for each of more
 NARROW = 1e-9  # in the logarithm of the temperature
 CALIBRATION_ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")
 
@@ -73,10 +75,10 @@ def best_in_box(rows: TrainingRows, linear: LinearMap, theta: Vector, score: str
     InputError
         If there are too many of them.
     """
-    if len(theta) > (most := min(MOST, len(rows.scores))):
+    if len(theta) > (most := _most(len(rows.scores))):
         raise InputError(
             f"score={score} tries {STEPS} values of each parameter, of {len(theta):,} parameters; expected "
-            f"{most:,} at most{'' if most == MOST else ', one a row'}"
+            f"{most:,} at most, of {len(rows.scores):,} rows"
         )
     reach = REACH * np.abs(theta)
     reach[linear.intercepts] = REACH
@@ -90,6 +92,11 @@ def best_in_box(rows: TrainingRows, linear: LinearMap, theta: Vector, score: str
     found = least_in_box(lambda at: OBJECTIVES[score](probs(at), rows), theta, reach)
     losses = [_log_loss(probs(at), rows) for at in (theta, found)]
     return found, f"{told_box(score)}, which rises from {losses[0]:.4g} to {losses[1]:.4g}"
+
+
+def _most(rows: int) -> int:
+    """Return how many parameters so many rows allow: one each if they are few, then one for `ROWS`."""
+    return min(rows, max(FEW, rows // ROWS), MOST)
 
 
 def least_in_box(value: Callable[[Vector], float], theta: Vector, reach: Vector) -> Vector:
