@@ -22,9 +22,9 @@ L1 = "l1"  # the absolute distance, which no score has for divergence
 AS_SCORE = "as the score"  # the unit of what measures a part of any score
 
 BRIER = {"score": Argument("brier", get_args(ScoreName))}
-GREATEST = 1000.0  # a sharper density of thresholds is one threshold
+FLATTEST, SHARPEST = 1e-6, 1000.0  # beyond, a density of thresholds is one at the ends, or at one threshold
 UNIFORM = "uniform"  # weights of thresholds: 1 everywhere
-DENSITY = dict.fromkeys("ab", Argument(1.0, least=0, most=GREATEST, above=True))
+DENSITY = dict.fromkeys("ab", Argument(1.0, least=FLATTEST, most=SHARPEST))
 
 
 def _scores() -> list[Metric]:

@@ -28,15 +28,14 @@ def test_named_members_of_the_family(label):
     np.testing.assert_allclose(BetaScore(2, 2).losses(ODDS, labels), 3 * (1 - own) ** 2, atol=1e-8)
 
 
-@pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (1, 3), (3, 1), (5, 2)])
+@pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (1, 3), (3, 1), (5, 2), (1e-6, 1e-6), (1e-6, 3)])
 @pytest.mark.parametrize("q", [0.03, 0.5, 0.9])
 def test_losses_are_integrals_over_the_threshold(a, b, q):
-    weight = stats.beta(a, b).pdf
-    missed = integrate.quad(lambda t: weight(t) / t, q, 1)[0]
-    alarmed = integrate.quad(lambda t: weight(t) / (1 - t), 0, q)[0]
+    missed = integrate.quad(lambda t: t ** (a - 2), q, 1, weight="alg", wvar=(0, b - 1))[0]
+    alarmed = integrate.quad(lambda t: (1 - t) ** (b - 2), 0, q, weight="alg", wvar=(a - 1, 0))[0]
     log_odds = np.full(2, np.log(q) - np.log1p(-q))
     losses = BetaScore(a, b).losses(log_odds, np.array([1, 0]))
-    np.testing.assert_allclose(losses, [missed, alarmed], atol=1e-6)
+    np.testing.assert_allclose(losses, np.array([missed, alarmed]) / special.beta(a, b), atol=1e-6)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.1, 1.05), (2, 700), (300, 200), (1000, 1000)])
@@ -91,9 +90,11 @@ def test_one_class_alone_has_a_constant_of_zero(prior):
     assert BetaScore(1, 1).constant(np.array([1 - prior, prior])) == pytest.approx(0, abs=1e-15)
 
 
-@pytest.mark.parametrize("text", ["beta_score:a=0", "beta_score:b=x", "beta_score:a=-1", "beta_score:a=1e9"])
+@pytest.mark.parametrize(
+    "text", ["beta_score:a=0", "beta_score:b=x", "beta_score:a=-1", "beta_score:a=1e9", "beta_score:b=5e-324"]
+)
 def test_parameters_must_be_positive_numbers(text, binary):
-    with pytest.raises(UsageError, match="number above 0"):
+    with pytest.raises(UsageError, match="number from 1e-06 to 1000"):
         evaluate(binary([0.5], [0]), Settings(metrics=(text,)))
 
 
