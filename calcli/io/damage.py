@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
+from calcli.io.messages import listed
 
 
 @contextmanager
@@ -53,3 +55,17 @@ def _inner(kind: Any) -> Iterable[Any]:
         return [kind.field(k) for k in range(kind.num_fields)]
     inner = getattr(kind, "value_field", None)  # of lists
     return [] if inner is None else [inner]
+
+
+def refuse_repeated_fields(schema: Any, name: str) -> None:
+    """Raise an InputError if a struct, also one within a list, has two fields of the same name."""
+    waiting = [(field.name, field.type) for field in schema if field.type.num_fields]
+    for column, kind in waiting:
+        inner = list(_inner(kind))
+        repeated = [field for field, count in Counter(one.name for one in inner).items() if count > 1]
+        if repeated:
+            raise InputError(
+                f"{name}: column {column} has more than one field named {listed(repeated)}; "
+                "rename all but one"
+            )
+        waiting += [(column, one.type) for one in inner]

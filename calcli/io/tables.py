@@ -15,6 +15,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in
+from calcli.io.damage import refuse_repeated_fields
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
@@ -89,7 +90,9 @@ class Table(Contents):
 
     def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
         """Find out what the columns are, and read the labels and weights."""
-        refuse_duplicates(self.schema.names, self.place.parts[0][0])
+        file = self.place.parts[0][0]
+        refuse_duplicates(self.schema.names, file)
+        refuse_repeated_fields(self.schema, file)
         if options.class_axis is not None:
             raise UsageError(
                 f"--class-axis {options.class_axis}: {self.place.name} is a table, with a column for each "
@@ -98,6 +101,7 @@ class Table(Contents):
         from calcli.io.seen import unpacked
 
         seen = unpacked(self, options)
+        refuse_duplicates(seen.schema.names, file)
         holds = {field.name: holds_of(field.type) for field in seen.schema}
         name, values = self.place.name, partial(column_values, seen)
         found: Answers | Roles | None = find_answers(holds, options, name, labelled=labelled)

@@ -41,6 +41,43 @@ def vector(row, sparse=False):
     return {"type": 0, "size": len(row), "indices": indices.tolist(), "values": row[indices].tolist()}
 
 
+def struct_of(*fields):
+    arrays = [pa.array(values) for _, values in fields]
+    return pa.StructArray.from_arrays(
+        arrays, fields=[pa.field(name, array.type) for (name, _), array in zip(fields, arrays, strict=True)]
+    )
+
+
+PAIRS = struct_of(("label", ["a", "b"] * 2), ("score", [0.3, 0.7] * 2), ("score", [0.3, 0.7] * 2))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        ("probs", struct_of(("a", [0.3, 0.4]), ("b", [0.7, 0.6]), ("b", [0.7, 0.6])), "named b"),
+        ("pred", pa.ListArray.from_arrays([0, 2, 4], PAIRS), "named score"),
+        ("pred", struct_of(("label", [["a", "b"]] * 2), ("label", [["a", "b"]] * 2)), "named label"),
+        ("probability", struct_of(("type", [1, 1]), ("values", [[1.0]] * 2), ("values", [[1.0]] * 2)), "values"),
+        ("note", struct_of(("x", [[{"deep": 1}]] * 2), ("x", [1, 2])), "named x"),
+    ],
+)  # fmt: skip
+def test_fields_of_the_same_name_are_refused(column, values, says, tmp_path):
+    table = pa.table({"label": ["a", "b"], column: values})
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(
+        CalcliError, match=f"column {column} has more than one field .*{says}; rename all but"
+    ):
+        read(tmp_path / "t.arrow", ReadOptions())
+
+
+def test_a_field_named_as_a_column_is_refused(tmp_path):
+    probs = struct_of(("a", [0.3, 0.4]), ("b", [0.7, 0.6]))
+    pq.write_table(pa.table({"label": ["a", "b"], "probs": probs, "probs.a": [1, 2]}), tmp_path / "t.parquet")
+    with pytest.raises(CalcliError, match=r"more than one column named probs\.a; rename all but one"):
+        read(tmp_path / "t.parquet", ReadOptions())
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_spark_vectors(sparse, tmp_path):
     probs = THREE.copy()
