@@ -57,7 +57,7 @@ PAIRS = struct_of(("label", ["a", "b"] * 2), ("score", [0.3, 0.7] * 2), ("score"
         ("probs", struct_of(("a", [0.3, 0.4]), ("b", [0.7, 0.6]), ("b", [0.7, 0.6])), "named b"),
         ("pred", pa.ListArray.from_arrays([0, 2, 4], PAIRS), "named score"),
         ("pred", struct_of(("label", [["a", "b"]] * 2), ("label", [["a", "b"]] * 2)), "named label"),
-        ("probability", struct_of(("type", [1, 1]), ("values", [[1.0]] * 2), ("values", [[1.0]] * 2)), "values"),
+        ("probability", struct_of(*[("type", [1, 1]), *[("values", [[1.0]] * 2)] * 2]), "named values"),
         ("note", struct_of(("x", [[{"deep": 1}]] * 2), ("x", [1, 2])), "named x"),
     ],
 )  # fmt: skip
