@@ -56,8 +56,8 @@ class TableScores(ABC):
 
     def head(self, rows: int) -> Array:
         """Return the first rows."""
-        batch = self.table.head(self.names)
-        return np.empty((0, self.shape[1])) if batch is None else self.values(batch.slice(0, rows), 0)
+        batch = self.table.head(self.names, rows)
+        return np.empty((0, self.shape[1])) if batch is None else self.values(batch, 0)
 
     def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
         """Yield (n, K) scores and the same rows of other columns, a pyarrow.RecordBatch."""
@@ -119,7 +119,7 @@ def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListSc
     holds = {name: holds_of(schema.field(name).type) for name in names}
     if holds[names[0]] == "list":
         dtype = _numpy_type(schema.field(names[0]).type.value_type, place, names[0])
-        head = table.head(names)
+        head = table.head(names, 1)
         columns = 0 if head is None else pc.list_value_length(head.column(0))[0].as_py() or 0
         _, columns = rows_and_columns((rows or head is not None, columns), place.name)
         return ListScores(table, (names[0],), (rows, columns), dtype)

@@ -14,7 +14,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.labels import INTEGER, Labels
 from calcli.io.messages import KeptPlace, listed
-from calcli.io.source import LazyColumns, Source, StoredScores
+from calcli.io.source import LazyColumns, Source, StoredScores, first_rows
 
 BLOCK_ROWS = 8192  # looked at once
 
@@ -55,7 +55,7 @@ class KeptScores:
 
     def head(self, rows: int) -> Array:
         """Return the first of the kept rows."""
-        return next(self.blocks(rows), np.empty((0, self.shape[1])))
+        return first_rows(self, rows)
 
 
 def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tuple[Source, Labels]:

@@ -177,7 +177,7 @@ def ranked_scores(
     by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
     classes = roles.classes or options.classes or tuple(map(str, range(raw.shape[1])))
     found = RankedScores(raw.table, (*raw.names, *ranks), raw.shape, raw.dtype, raw, ranks, classes, by_name)
-    head = raw.table.head(found.names)
+    head = raw.table.head(found.names, 1)
     if head is None:
         return found
     if by_name:

@@ -92,8 +92,8 @@ def _row_from(place: Place, start: int, row: int) -> str:
 
 
 def _first(table: Table, field: Any) -> Any:
-    batch = table.head([field.name])
-    return pa.array([], field.type) if batch is None else batch.column(0).slice(0, HEAD_ROWS)
+    batch = table.head([field.name], HEAD_ROWS)
+    return pa.array([], field.type) if batch is None else batch.column(0)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,17 @@ class StoredScores(Protocol):
         """Return the first rows, at most so many, reading little more."""
 
 
+def first_rows(scores: StoredScores, rows: int) -> Array:
+    """Return the first rows of scores, at most so many, from as many blocks as it takes."""
+    found = [np.empty((0, scores.shape[1]), scores.dtype)]
+    for block in scores.blocks(rows):
+        found.append(block[:rows].copy())
+        rows -= len(block)
+        if rows <= 0:
+            break
+    return np.concatenate(found)
+
+
 @dataclass(frozen=True)
 class HeldScores(Held):
     """Scores in memory, unchecked."""
@@ -78,8 +89,8 @@ class JoinedScores:
                     return
 
     def head(self, rows: int) -> Array:
-        """Return the first rows of the first part."""
-        return self.parts[0].head(min(rows, self.shape[0]))
+        """Return the first rows."""
+        return first_rows(self, rows)
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,19 @@ class Table(Contents):
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield pyarrow.RecordBatches of these columns, in this order."""
 
-    def head(self, columns: Sequence[str]) -> Any:
+    def slices(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield what `batches` does in smaller pieces, for those who stop soon."""
+        return self.batches(columns)
+
+    def head(self, columns: Sequence[str], rows: int) -> Any:
         """Return a pyarrow.RecordBatch of the first rows, reading little more; None if there are no rows."""
-        return next((batch for batch in self.batches(columns) if batch.num_rows), None)
+        found: list[Any] = []
+        for batch in self.slices(columns):
+            found += [batch.slice(0, rows)] if batch.num_rows else []
+            rows -= batch.num_rows
+            if rows <= 0:
+                break
+        return _one_batch(found, self.schema) if len(found) > 1 else next(iter(found), None)
 
     def column(self, name: str) -> Any:
         """Return one whole column as a pyarrow.ChunkedArray."""
@@ -311,10 +321,20 @@ class JoinedTable(Table):
         for part in self.parts:
             yield from part.batches(columns)
 
-    def head(self, columns: Sequence[str]) -> Any:
-        """Return the first rows of the first part that has any."""
-        heads = (part.head(columns) for part in self.parts)
-        return next((head for head in heads if head is not None), None)
+    def slices(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the slices of each part in turn."""
+        for part in self.parts:
+            yield from part.slices(columns)
+
+
+def _one_batch(batches: Sequence[Any], schema: Any) -> Any:
+    """Return batches as one, their columns of the types in a schema."""
+    columns = []
+    for field in batches[0].schema:
+        kind = schema.field(field.name).type
+        parts = [batch.column(field.name) for batch in batches]
+        columns.append(pa.concat_arrays([part if part.type == kind else part.cast(kind) for part in parts]))
+    return pa.RecordBatch.from_arrays(columns, names=batches[0].schema.names)
 
 
 def _join(parts: Sequence[Table]) -> Table:

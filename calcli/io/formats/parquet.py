@@ -56,10 +56,11 @@ class ParquetTable(Table):
                         f"{self.path} is damaged: row group {group} has {read:,} rows; expected {rows:,}"
                     )
 
-    def head(self, columns: Sequence[str]) -> Any:
-        """Return the first slice of the first row group."""
+    def slices(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield slices of each row group in turn."""
         with arrow_errors(str(self.path), "parquet file"):
-            return next(self._slices(self.groups[0], list(columns)), None) if self._rows else None
+            for group in self.groups:
+                yield from self._slices(group, list(columns))
 
     def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
         # mapped for one row group only, so that no more than its pages count as our memory

@@ -22,10 +22,10 @@ def look_at(table: Table, names: Sequence[str]) -> Look:
     """Return what the first values of some columns of numbers look like, taken together."""
     if any(holds_of(table.schema.field(name).type) not in ("float", "integer") for name in names):
         return "unknown"
-    head = table.head(list(names))
+    head = table.head(list(names), ROWS)
     if head is None:
         return "unknown"
-    return look_of(numbers(head.slice(0, ROWS), by_row=True).astype(np.float64))
+    return look_of(numbers(head, by_row=True).astype(np.float64))
 
 
 def look_of(values: Floats) -> Look:

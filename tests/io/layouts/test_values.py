@@ -34,6 +34,50 @@ def test_scores_that_descend_in_every_row_are_ranks(tmp_path):
     refused(tmp_path / "t.parquet", "descend in every row")
 
 
+def pieces(folder, form, scores, labels, rows):
+    """Write a data set cut into pieces of so many rows: row groups, batches or files."""
+    names = [f"prob_{k}" for k in range(scores.shape[1])] if scores.shape[1] > 1 else ["score"]
+    codes = pa.array(labels.astype(str)).dictionary_encode() if len(names) > 1 else labels
+    table = pa.table(dict(zip(names, scores.T.copy(), strict=True)) | {"label": codes})
+    if form == "lists":
+        table = pa.table({"probs": scores.tolist(), "label": labels})
+    folder.mkdir()
+    if form in ("row groups", "lists"):
+        pq.write_table(table, folder / "t.parquet", row_group_size=rows)
+        return folder / "t.parquet"
+    if form == "batches":
+        with pa.ipc.new_file(folder / "t.arrow", table.schema) as file:
+            file.write_table(table, max_chunksize=rows)
+        return folder / "t.arrow"
+    for start in range(0, len(labels), rows):
+        piece = slice(start, start + rows)
+        if form == "arrays":
+            np.savez(folder / f"{start}.npz", scores=scores[piece], labels=labels[piece])
+        else:
+            pq.write_table(table.slice(start, rows), folder / f"{start}.parquet")
+    return folder
+
+
+FORMS = ["row groups", "lists", "batches", "tables", "arrays"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_first_rows_say_is_said_of_pieces_too(form, tmp_path):
+    labels = LABELS[:60]
+    refused(pieces(tmp_path / "3", form, SORTED[:60], labels, 3), "descend in every row")
+    refused(pieces(tmp_path / "7", form, SORTED[:60], labels, 7), "descend in every row", ignore_label=("0",))
+    one = pieces(tmp_path / "1", form, np.vstack([SORTED[:19], SORTED[:, ::-1]])[:60], labels, 1)
+    np.testing.assert_array_equal(scores_of(read(one))[:20], np.vstack([SORTED[:19], SORTED[:1, ::-1]]))
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "lists"])
+def test_a_first_piece_that_could_be_probabilities_does_not_decide(form, tmp_path):
+    logits = np.r_[0.5, 0.25, RNG.normal(size=58) * 3][:, None]
+    path = pieces(tmp_path / "1", form, logits, LABELS[:60] % 2, 1)
+    found = read(path)
+    assert found.scores.kind == "logits"
+
+
 def test_honest_orders_are_left_alone(tmp_path):
     named = {"label": NAMES[LABELS]} | {f"prob_{name}": SORTED[:, k] for k, name in enumerate(NAMES)}
     read(saved(tmp_path / "named.csv", named))
