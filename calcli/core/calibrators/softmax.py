@@ -29,7 +29,7 @@ from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_bo
 from calcli.core.calibrators.fit.starting import first_map
 from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, smallest_log_prob
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.logspace import log_softmax
+from calcli.core.data.logspace import LEAST, log_softmax
 from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
@@ -297,7 +297,7 @@ class _FeatureSoftmax(LinearSoftmax):
         self._known_classes(scores, classes)
         scores = scores.astype(np.float64, copy=False)
         features = log_softmax(scores) if self.input == "log-probs" else scores
-        return np.where(features == -np.inf, self.learned("floor"), features)
+        return np.where(features <= LEAST, self.learned("floor"), features)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -112,7 +112,7 @@ class Structured(Calibrator):
 
     def _rows(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         if self.rough:
-            scores = scores.astype(np.float32)
+            scores = log_softmax(scores).astype(np.float32)
         return prepare(scores, labels, weights, normalize=True, keep_zeros=False, upcast=not self.rough)
 
     def _learn_rows(self, rows: TrainingRows, penalty: Penalty, start: Parameters | None) -> None:

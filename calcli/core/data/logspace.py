@@ -13,6 +13,7 @@ from calcli.core.data.batches import batches
 
 SUM_ROUNDING = 8  # machine epsilons by which the probabilities of a row may miss 1 by rounding alone
 BLOCK_BYTES = 1 << 18  # a block and its temporaries stay in the second-level cache
+LEAST = -1e30  # log-probabilities from here down are those of 0: squares of smaller ones overflow
 NARROW = 32  # below so many columns a reduction along rows is slow in numpy
 
 
@@ -59,6 +60,7 @@ def log_softmax(scores: Array) -> Floats:
     ----------
     scores : array (N, K)
         Logits or log-probabilities; -inf is a probability of exactly 0 and stays so.
+        What is 1e30 behind becomes one, as where a class is masked by the lowest number there is.
 
     Returns
     -------
@@ -93,5 +95,7 @@ def _less_log_sum(scores: Array, epsilons: int) -> Floats:
     for rows in row_blocks(values):
         log_sum = log_sum_exp(values[rows])
         log_sum[np.abs(log_sum) <= kept] = 0
-        np.subtract(values[rows], log_sum, out=result[rows])
+        found = np.subtract(values[rows], log_sum, out=result[rows])
+        if found.min() <= LEAST:
+            found[found <= LEAST] = -np.inf
     return result

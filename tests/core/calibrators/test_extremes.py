@@ -163,3 +163,20 @@ def test_rows_of_hardly_any_weight_do_no_harm(expression, least):
     weights = np.r_[np.full(13, least), np.full(3, 1e10)]
     fitted = make(parse_method(expression)).fit(scores, np.zeros(16, int), weights)
     assert_distributions(fitted.apply(scores))
+
+
+@pytest.mark.parametrize("lowest", [-3.4e38, -1e160, -1.7e308])
+@pytest.mark.parametrize("expression", [*(SMALL.get(name, name) for name in ALONE), "vector:input=raw"])
+def test_classes_masked_by_a_low_number_are_those_of_probability_0(expression, lowest):
+    rng = np.random.default_rng(0)
+    logits, labels = rng.standard_normal((80, 3)), np.arange(80) % 3
+    masked = rng.random((80, 3)) < 0.1
+    masked[np.arange(80), logits.argmax(axis=1)] = False
+    found = []
+    for low in (lowest, -np.inf):
+        scores = np.where(masked, low, logits)
+        fitted = make(parse_method(expression)).fit(scores, labels)
+        found.append((fitted.predict_proba(scores), fitted.predict_proba(logits), fitted.notes))
+    for one, other in zip(*(of[:2] for of in found), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    assert found[0][2] == found[1][2]

@@ -15,7 +15,7 @@ from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.fit.scale import Derivatives, derivatives, mean_lead
 from calcli.core.calibrators.fit.training import LOG_2, NEVER, TrainingRows, of_zeros, without_zeros
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.logspace import log_softmax, row_blocks, row_max
+from calcli.core.data.logspace import LEAST, log_softmax, row_blocks, row_max
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class Overview:
         for block in row_blocks(scores):
             values = scores[block].astype(np.float64, copy=False)
             values = values if raw else log_softmax(values)
-            zero = values == -np.inf
+            zero = values <= LEAST
             zeros += int(zero.sum())
             of_label += int(zero[np.arange(len(zero)), labels[block]].sum())
             smallest = min(smallest, float(values.min(where=~zero, initial=np.inf)))

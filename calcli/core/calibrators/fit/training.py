@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import DOUBLE_LIMIT
-from calcli.core.data.logspace import as_floats, log_softmax
+from calcli.core.data.logspace import LEAST, as_floats, log_softmax
 
 Parameter: TypeAlias = Array | float
 Parameters: TypeAlias = Mapping[str, Parameter]
 
 LOG_2 = float(np.log(2))
-NEVER = -1e30  # in place of -inf: its exponential is 0 just as well, and 0 times it is 0 and not nan
+NEVER = LEAST  # in place of -inf: its exponential is 0 just as well, and 0 times it is 0 and not nan
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,12 @@ def prepare(
     values = as_floats(scores)
     if upcast and values.size <= DOUBLE_LIMIT:
         values = values.astype(np.float64, copy=False)
-    has_zeros = bool(values.min() == -np.inf)
-    if normalize or (keep_zeros and has_zeros):
+    masked = bool(values.min() <= LEAST)
+    if normalize or (keep_zeros and masked):
         values = log_softmax(values)
+    elif masked:
+        values = np.where(values > LEAST, values, -np.inf).astype(values.dtype)
+    has_zeros = bool(values.min() == -np.inf)
     labels = labels.astype(np.intp, copy=False)
     total = float(weights.sum())
     rows = TrainingRows(np.ascontiguousarray(values), labels, weights / total, total)
@@ -122,10 +125,12 @@ def smallest_log_prob(scores: Floats) -> float:
 
 def lifted(scores: Array, parameters: Parameters) -> Array:
     """Return log-probabilities with those of 0 at the fitted floor; scores as they are if there is none."""
-    if "floor" not in parameters or scores.min() > -np.inf:
+    if scores.min() > LEAST or (
+        "floor" not in parameters and not ((scores <= LEAST) & (scores > -np.inf)).any()
+    ):
         return scores
     log_probs = log_softmax(scores)
-    return np.where(log_probs == -np.inf, parameters["floor"], log_probs)
+    return np.where(log_probs == -np.inf, parameters.get("floor", -np.inf), log_probs)
 
 
 def _without_zeros(rows: TrainingRows, keep: bool) -> TrainingRows:
@@ -138,7 +143,7 @@ def _without_zeros(rows: TrainingRows, keep: bool) -> TrainingRows:
 
 def without_zeros(scores: Floats, floor: float | None) -> Floats:
     """Return log-probabilities with those of 0 at a floor, or where they stay 0 at `NEVER`."""
-    filled: Floats = np.where(scores == -np.inf, NEVER if floor is None else floor, scores)
+    filled: Floats = np.where(scores <= LEAST, NEVER if floor is None else floor, scores)
     return filled.astype(scores.dtype, copy=False)
 
 
