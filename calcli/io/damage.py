@@ -57,6 +57,12 @@ def _inner(kind: Any) -> Iterable[Any]:
     return [] if inner is None else [inner]
 
 
+def fields_within(kind: Any) -> tuple[Any, ...]:
+    """Return the names of the fields of a struct, also one within a list, and those within, in order."""
+    named = pa.types.is_struct(kind)
+    return tuple((one.name if named else "", fields_within(one.type)) for one in _inner(kind))
+
+
 def refuse_repeated_fields(schema: Any, name: str) -> None:
     """Raise an InputError if a struct, also one within a list, has two fields of the same name."""
     waiting = [(field.name, field.type) for field in schema if field.type.num_fields]

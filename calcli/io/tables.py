@@ -15,7 +15,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in
-from calcli.io.damage import refuse_repeated_fields
+from calcli.io.damage import fields_within, refuse_repeated_fields
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
@@ -349,6 +349,12 @@ def _join(parts: Sequence[Table]) -> Table:
                 f"{listed(sorted(different))} in one only; parts of one data set must be alike; without "
                 "--concat files are evaluated one by one"
             )
+        for field in first.schema:
+            if field.type.num_fields and _fields(part, field.name) != _fields(first, field.name):
+                raise InputError(
+                    f"{part.place.name} and {first.place.name} have other fields in the column {field.name}, "
+                    "or in another order; parts of one data set must be alike"
+                )
     try:
         schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
     except pa.ArrowException as error:
@@ -357,6 +363,10 @@ def _join(parts: Sequence[Table]) -> Table:
             f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
         ) from error
     return JoinedTable(tuple(parts), pa.schema([_joined(field, parts) for field in schema]))
+
+
+def _fields(part: Table, name: str) -> tuple[Any, ...]:
+    return fields_within(part.schema.field(name).type)
 
 
 def _joined(field: Any, parts: Sequence[Table]) -> Any:

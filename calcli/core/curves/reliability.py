@@ -238,13 +238,15 @@ def consistency_band(
     -------
     Two arrays (m,), nan for empty bins and without draws.
     """
-    if not draws:
-        nothing = np.full(len(cuts) - 1, np.nan)
-        return nothing, nothing
-    tails = [(1 - BAND) / 2, (1 + BAND) / 2]
-    low, high = np.quantile(outcome_sums(problem, cuts, draws, rng), tails, axis=0)
-    weight = problem.binned(cuts).weight
-    return _ratio(low, weight), _ratio(high, weight)
+    filled = np.diff(cuts) > 0  # of very many bins few
+    found = np.full((2, len(filled)), np.nan)
+    if draws:
+        kept = np.append(cuts[:-1][filled], cuts[-1])
+        tails = [(1 - BAND) / 2, (1 + BAND) / 2]
+        weight = problem.binned(kept).weight
+        sums = np.quantile(outcome_sums(problem, kept, draws, rng), tails, axis=0)
+        found[:, filled] = [_ratio(one, weight) for one in sums]
+    return found[0], found[1]
 
 
 def resampled_band(

@@ -41,6 +41,19 @@ def test_equal_mass_bins_add_up_to_the_reference_error(golden, evaluated, name):
     assert (result.mean_score <= result.edges[1:]).all()
 
 
+def test_empty_bins_change_no_consistency_bar():
+    rng = np.random.default_rng(0)
+    score = np.repeat(rng.random(12), 5)
+    problem = ordered_problem(score, rng.random(60) < score)
+    few, many = (
+        reliability(problem, estimator=BinnedError("equal-width", bins)) for bins in (10_000, 100_000)
+    )
+    filled, others = (~np.isnan(one.low) for one in (few, many))
+    assert filled.sum() == others.sum() == 12
+    np.testing.assert_array_equal(few.low[filled], many.low[others])
+    np.testing.assert_array_equal(few.high[filled], many.high[others])
+
+
 def test_bins_are_those_of_scikit_learn():
     rng = np.random.default_rng(3)
     score, outcome = rng.random(500), rng.random(500) < 0.4

@@ -316,3 +316,21 @@ def test_sparse_vectors_of_other_types_or_sizes_are_refused(part, values, messag
 def test_a_sparse_vector_needs_its_parts(tmp_path):
     rows = [{"label": 0, "probability": {"type": 0, "values": [0.5, 0.5]}}] * 4
     refused(lines(tmp_path / "t.jsonl", rows), "other indices than its size allows")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"probs": {"b": 0.1, "a": 0.9}},
+        {"probs": {"a": 0.9}},
+        {"probs": {"a": 0.9, "c": 0.1}},
+        {"probs": [{"score": 0.9, "label": "a"}]},
+    ],
+)
+def test_parts_with_other_fields_or_in_another_order_are_refused(others, tmp_path):
+    pairs = isinstance(others["probs"], list)
+    first = {"label": "a", "probs": [{"label": "a", "score": 0.9}] if pairs else {"a": 0.9, "b": 0.1}}
+    for name, row in (("0", first), ("1", {"label": "a"} | others)):
+        pq.write_table(pa.Table.from_pylist([row]), tmp_path / f"{name}.parquet")
+    with pytest.raises(CalcliError, match="have other fields in the column probs, or in another order"):
+        read(tmp_path, ReadOptions(concat=True))
