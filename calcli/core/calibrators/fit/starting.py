@@ -12,7 +12,7 @@ from calcli.core.calibrators.fit.scale import derivatives, sample, solve_tempera
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Doubles
 
-ROUGH = 0.03  # tolerance of a scale to begin with
+ROUGH = 1e-3  # tolerance of a scale to begin with
 
 
 def first_map(rows: TrainingRows, linear: LinearMap) -> Vector:

@@ -249,7 +249,7 @@ class StructuredLoss:
         blocks[:, range(count), range(count)] = self._penalty[free : self._ends[2]].reshape(count, k).T
         for i, j in np.ndindex(count, count):
             blocks[:, i, j] += column_sums(wp * (1 - p) * columns[i] * columns[j])
-        first, others = _by_inverse(shared, p.dtype), _by_inverses(blocks)
+        first, others = _by_inverse(shared, p.dtype), _by_inverses(blocks, p.dtype)
 
         def solve(g: Vector) -> Vector:
             table = others(g[free:].reshape(count, k).T)
@@ -303,11 +303,12 @@ def _by_inverse(hessian: Doubles, dtype: np.dtype) -> Solver:
     return lambda g: inverted @ g
 
 
-def _by_inverses(blocks: Doubles) -> Solver:
+def _by_inverses(blocks: Doubles, dtype: np.dtype) -> Solver:
     """Return what multiplies lines, (K, P), by the inverses of blocks, (K, P, P)."""
     diagonal = np.diagonal(blocks, axis1=1, axis2=2)
     scale = 1 / np.sqrt(np.maximum(diagonal, JITTER))
-    scaled = blocks * scale[:, :, None] * scale[:, None, :] + JITTER * np.eye(blocks.shape[1])
+    damping = DAMPING * float(np.finfo(dtype).eps) * blocks.shape[1]
+    scaled = blocks * scale[:, :, None] * scale[:, None, :] + damping * np.eye(blocks.shape[1])
     inverted = np.linalg.inv(scaled) * scale[:, :, None] * scale[:, None, :]
     return lambda g: np.vecdot(inverted, g[:, None, :])
 
