@@ -57,10 +57,25 @@ def _inner(kind: Any) -> Iterable[Any]:
     return [] if inner is None else [inner]
 
 
-def fields_within(kind: Any) -> tuple[Any, ...]:
-    """Return the names of the fields of a struct, also one within a list, and those within, in order."""
-    named = pa.types.is_struct(kind)
-    return tuple((one.name if named else "", fields_within(one.type)) for one in _inner(kind))
+def aligned(values: Any, kind: Any) -> Any:
+    """Return an array as one of another type, fields of structs by name; those that it lacks are null."""
+    if values.type == kind:
+        return values
+    if pa.types.is_struct(values.type) and pa.types.is_struct(kind):
+        known = {one.name for one in values.type}
+        made = [
+            aligned(values.field(one.name), one.type)
+            if one.name in known
+            else pa.nulls(len(values), one.type)
+            for one in kind
+        ]
+        return pa.StructArray.from_arrays(made, fields=list(kind), mask=values.is_null())
+    if any(is_list(values.type) and is_list(kind) for is_list in (pa.types.is_list, pa.types.is_large_list)):
+        inner = aligned(values.values, kind.value_type)
+        return pa.Array.from_buffers(
+            kind, len(values), values.buffers()[:2], values.null_count, values.offset, [inner]
+        )
+    return values.cast(kind)
 
 
 def refuse_repeated_fields(schema: Any, name: str) -> None:

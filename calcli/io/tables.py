@@ -15,7 +15,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in
-from calcli.io.damage import fields_within, refuse_repeated_fields
+from calcli.io.damage import aligned, refuse_repeated_fields
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
@@ -319,12 +319,26 @@ class JoinedTable(Table):
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the batches of each part in turn."""
         for part in self.parts:
-            yield from part.batches(columns)
+            yield from map(self._aligned, part.batches(columns))
 
     def slices(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the slices of each part in turn."""
         for part in self.parts:
-            yield from part.slices(columns)
+            yield from map(self._aligned, part.slices(columns))
+
+    def _aligned(self, batch: Any) -> Any:
+        """Return a batch whose nested columns have the fields of all parts, in one order."""
+        kinds = {name: self.schema.field(name).type for name in batch.schema.names}
+        for place, (name, kind) in enumerate(kinds.items()):
+            if kind.num_fields and batch.column(place).type != kind:
+                try:
+                    batch = batch.set_column(place, name, aligned(batch.column(place), kind))
+                except pa.ArrowException as error:
+                    raise InputError(
+                        f"{self.place.name}: the column {name} is of other types in other parts, of which no "
+                        "one type can be made; parts of one data set must be alike"
+                    ) from error
+        return batch
 
 
 def _one_batch(batches: Sequence[Any], schema: Any) -> Any:
@@ -333,7 +347,7 @@ def _one_batch(batches: Sequence[Any], schema: Any) -> Any:
     for field in batches[0].schema:
         kind = schema.field(field.name).type
         parts = [batch.column(field.name) for batch in batches]
-        columns.append(pa.concat_arrays([part if part.type == kind else part.cast(kind) for part in parts]))
+        columns.append(pa.concat_arrays([aligned(part, kind) for part in parts]))
     return pa.RecordBatch.from_arrays(columns, names=batches[0].schema.names)
 
 
@@ -349,12 +363,6 @@ def _join(parts: Sequence[Table]) -> Table:
                 f"{listed(sorted(different))} in one only; parts of one data set must be alike; without "
                 "--concat files are evaluated one by one"
             )
-        for field in first.schema:
-            if field.type.num_fields and _fields(part, field.name) != _fields(first, field.name):
-                raise InputError(
-                    f"{part.place.name} and {first.place.name} have other fields in the column {field.name}, "
-                    "or in another order; parts of one data set must be alike"
-                )
     try:
         schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
     except pa.ArrowException as error:
@@ -363,10 +371,6 @@ def _join(parts: Sequence[Table]) -> Table:
             f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
         ) from error
     return JoinedTable(tuple(parts), pa.schema([_joined(field, parts) for field in schema]))
-
-
-def _fields(part: Table, name: str) -> tuple[Any, ...]:
-    return fields_within(part.schema.field(name).type)
 
 
 def _joined(field: Any, parts: Sequence[Table]) -> Any:

@@ -318,19 +318,49 @@ def test_a_sparse_vector_needs_its_parts(tmp_path):
     refused(lines(tmp_path / "t.jsonl", rows), "other indices than its size allows")
 
 
-@pytest.mark.parametrize(
-    "others",
-    [
-        {"probs": {"b": 0.1, "a": 0.9}},
-        {"probs": {"a": 0.9}},
-        {"probs": {"a": 0.9, "c": 0.1}},
-        {"probs": [{"score": 0.9, "label": "a"}]},
-    ],
-)
-def test_parts_with_other_fields_or_in_another_order_are_refused(others, tmp_path):
-    pairs = isinstance(others["probs"], list)
-    first = {"label": "a", "probs": [{"label": "a", "score": 0.9}] if pairs else {"a": 0.9, "b": 0.1}}
-    for name, row in (("0", first), ("1", {"label": "a"} | others)):
-        pq.write_table(pa.Table.from_pylist([row]), tmp_path / f"{name}.parquet")
-    with pytest.raises(CalcliError, match="have other fields in the column probs, or in another order"):
-        read(tmp_path, ReadOptions(concat=True))
+PART = [{"label": "a", "probs": {"a": 0.9, "b": 0.1}}, {"label": "b", "probs": {"a": 0.2, "b": 0.8}}]
+
+
+def as_pairs(row):
+    return {"label": row["label"], "probs": [{"label": k, "score": p} for k, p in row["probs"].items()]}
+
+
+def turned(value):
+    """Return the same with the fields of every object in the other order."""
+    if isinstance(value, list):
+        return [turned(one) for one in value]
+    return {k: turned(value[k]) for k in reversed(value)} if isinstance(value, dict) else value
+
+
+@pytest.mark.parametrize("form", ["parquet", "large lists", "jsonl"])
+@pytest.mark.parametrize("rows", [PART, [as_pairs(row) for row in PART]])
+def test_fields_of_parts_are_found_by_name(rows, form, tmp_path):
+    for name, part in (("0", rows), ("1", [turned(row) | {"note": {"x": 1}} for row in rows])):
+        part = [{"note": None} | row for row in part]
+        table = pa.Table.from_pylist(part)
+        if form == "jsonl":
+            lines(tmp_path / f"{name}.jsonl", part)
+            continue
+        kind = table.schema.field("probs").type
+        if form == "large lists" and pa.types.is_list(kind):
+            kind = pa.large_list(kind.value_type)
+        column = table.schema.get_field_index("probs")
+        table = table.set_column(column, "probs", table["probs"].cast(kind))
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    found = read(tmp_path, ReadOptions(concat=True))
+    np.testing.assert_allclose(scores_of(found), [[0.9, 0.1], [0.2, 0.8]] * 2)
+    assert found.classes == ("a", "b")
+
+
+def test_objects_that_differ_from_part_to_part_are_read_as_in_one_file(tmp_path):
+    first, second = tmp_path / "parts" / "0.jsonl", tmp_path / "parts" / "1.jsonl"
+    first.parent.mkdir()
+    rows = [{"label": "a", "probs": {"a": 0.9}}, {"label": "b", "probs": {"a": 0.2, "b": 0.8}}]
+    lines(first, rows[:1])
+    lines(second, rows[1:])
+    said = []
+    for path in (lines(tmp_path / "one.jsonl", rows), first.parent):
+        with pytest.raises(CalcliError) as caught:
+            scores_of(read(path, ReadOptions(concat=True)))
+        said.append(str(caught.value))
+    assert all('row 0: the score of class "b" is missing' in text for text in said), said
