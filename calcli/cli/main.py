@@ -151,6 +151,6 @@ def _sentence(fault: Exception) -> str:
     if isinstance(fault, OSError):
         return f"{fault.filename or 'a file'}: {fault.strerror or fault}"
     if isinstance(fault, MemoryError):
-        return "not enough memory for this; try --limit or --precision single"
+        return "not enough memory for this; take fewer rows, or --precision single where the command has it"
     fault_text = f"{type(fault).__name__}: {fault}"
     return f"this is a bug in calcli ({fault_text}); please report it, with what {DEBUG}=1 shows"
