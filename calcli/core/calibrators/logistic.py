@@ -28,7 +28,8 @@ Input = Literal["log-probs", "raw"]
 Score = Literal["log_loss", "brier", "ece", "ece_l2"]
 Variant = Literal["abm", "ab", "am"]
 
-TOLERANCE = 1e-8
+TOLERANCE = 1e-10
+NOTHING = 1e-100  # of log-odds, whose squares are normal numbers
 LOG_2 = float(np.log(2))
 LOG_EPSILON = -52 * LOG_2  # stands for a probability of 0 where no positive one was seen
 
@@ -65,6 +66,8 @@ class LogisticProblem:
 
     def fit(self, features: Doubles, target: Doubles) -> tuple[Doubles, float]:
         """Return the best coefficients of (N, P) features, and the mean loss."""
+        units = np.array([unit_of(column) for column in features.T])
+        features = features / units  # how far a minimum is found depends on them
         share = self.weight / self.weight.sum()
         loss = LogisticLoss(features, target, share)
         best = np.zeros(features.shape[1])
@@ -84,7 +87,7 @@ class LogisticProblem:
             reach[(features == features[0]).all(axis=0)] = REACH  # of an intercept
             best = least_in_box(lambda at: self._error(features, at, share), best, reach)
             self.remark(told_box(self.score))
-        return best, value
+        return best / units, value
 
     def _error(self, features: Doubles, at: Doubles, share: Doubles) -> float:
         prob = np.exp(-np.logaddexp(0, -(features @ at)))
@@ -117,6 +120,12 @@ class LogisticProblem:
         if threshold is not None:
             return bool(low <= 0 <= high)
         return bool(low <= high or (not rising and hits.max() <= misses.min()))
+
+
+def unit_of(values: Doubles) -> float:
+    """Return the largest size of some values, by whose square one can divide; 1 if it is next to nothing."""
+    largest = float(np.abs(values).max(initial=0))
+    return largest if largest > NOTHING else 1.0
 
 
 def zero_levels(event: Event) -> MapParameters:

@@ -10,9 +10,11 @@ import numpy as np
 from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.calibrators.logistic import TOLERANCE, Logistic, finite_logs, sigmoid_event
+from calcli.core.calibrators.logistic import Logistic, finite_logs, sigmoid_event, unit_of
 from calcli.core.calibrators.onevsrest import MapParameters
 from calcli.core.data.arrays import Array
+
+ROUGH = 1e-8  # tolerance at which a fit is still running away, where outcomes are separable
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -39,14 +41,14 @@ class Quadratic(Logistic):
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return `square`, `slope` and `intercept`, and the levels that stand for the logarithm of 0."""
         levels, problem = self.problem(event, outcome, weight)
-        unit = float(np.abs(problem.log_odds).max()) or 1.0  # else the square would rule the fit
+        unit = unit_of(problem.log_odds)  # else the square would rule the fit
         scaled = problem.log_odds / unit
         features = np.column_stack([scaled**2, scaled, np.ones(len(outcome))])
         share = problem.weight / problem.weight.sum()
         target = outcome.astype(np.float64)
         separable = bool(outcome.all() or not outcome.any())
         if not separable:
-            first = minimize(LogisticLoss(features, target, share), np.zeros(3), TOLERANCE)
+            first = minimize(LogisticLoss(features, target, share), np.zeros(3), ROUGH)
             separable = first.at_infinity or not first.converged
         square, slope, intercept = problem.fit(features, self.safe_targets(problem, separable))[0]
         return {"square": square / unit**2, "slope": slope / unit, "intercept": intercept, **levels}

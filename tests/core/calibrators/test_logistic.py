@@ -90,6 +90,20 @@ def test_beta_reaches_the_constrained_optimum(variant, power, falling):
     assert beta.parameters["b"][0] >= 0
 
 
+@pytest.mark.parametrize("unit", [1e-10, 1e-8, 1e8, 1e29])
+@pytest.mark.parametrize("score", ["log_loss", "brier"])
+def test_the_fit_is_that_of_log_odds_in_any_unit(score, unit):
+    rng = np.random.default_rng(4)
+    odds = rng.normal(size=500)
+    labels = (rng.random(500) < expit(1.3 * odds + 0.4)).astype(int)
+
+    def fitted(scale):
+        scores = np.column_stack([np.zeros(500), odds * scale])
+        return Platt(score=score).fit(scores, labels).apply(scores)
+
+    np.testing.assert_allclose(fitted(unit), fitted(1.0), rtol=0, atol=1e-5)
+
+
 def test_beta_ab_leaves_one_half_where_it_is():
     scores, labels = binary(300, seed=4)
     half = np.log([[0.5, 0.5]])
