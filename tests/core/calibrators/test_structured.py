@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from calcli.core.calibrators.fit.structured import Penalty, StructuredLoss, inverse
+from calcli.core.calibrators.fit.preconditioning import inverse
+from calcli.core.calibrators.fit.structured import Penalty, StructuredLoss
 from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.odir import Dirichlet
 from calcli.core.calibrators.softmax import DPAffine, MatrixScaling

@@ -47,6 +47,12 @@ class Coordinates:
         axes = (slice(None), None) if per_class else (None, slice(None))
         return cls(mean[axes], scale[axes]), replace(rows, scores=scores)
 
+    @property
+    def shift(self) -> Doubles:
+        """How the intercept of the scores depends on a line of V and c, broadcast against (K, m + 1)."""
+        ratio = -self.mean / self.scale
+        return np.concatenate([ratio, np.ones_like(ratio[:, :1])], axis=1)
+
     def inward(self, theta: Doubles) -> Doubles:
         """Return V and c, flat, of W and b."""
         table = self._table(theta)
@@ -70,8 +76,7 @@ class Coordinates:
     def curvature(self, penalty: Doubles) -> Doubles:
         """Return the (K, m + 1, m + 1) blocks of the Hessian in V and c of sum(penalty / 2 * (W, b)^2)."""
         table = self._table(penalty)
-        shift = np.ones_like(table)
-        shift[:, :-1] = -self.mean / self.scale
+        shift = np.broadcast_to(self.shift, table.shape)
         blocks = table[:, -1, None, None] * shift[:, :, None] * shift[:, None, :]
         slopes = np.arange(table.shape[1] - 1)
         blocks[:, slopes, slopes] += table[:, :-1] / np.square(self.scale)

@@ -13,13 +13,15 @@ import numpy as np
 
 from calcli.core.calibrators.fit.coordinates import Coordinates
 from calcli.core.calibrators.fit.newton import Vector
+from calcli.core.calibrators.fit.preconditioning import Solver, by_blocks, by_line
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows
-from calcli.core.data.arrays import Floats
+from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.logspace import BLOCK_BYTES, row_blocks, row_max
 
 WELL_SEPARATED = 0.69  # just below log 2: below, each label has more than half of the probability
-JITTER = 1e-11  # keeps a block of the preconditioner positive definite
-WIDEST = 128  # classes up to which matrix scaling has a preconditioner of one full block a class
+WIDEST = 128  # classes up to which matrix scaling has a preconditioner of one full block a class,
+TIGHT = 30.0  # unless curvatures of a line add up to so many times its penalty, or less
+CHEAP = 4  # products after which most preconditioners pay for themselves
 
 
 class LinearMap(ABC):
@@ -47,7 +49,7 @@ class LinearMap(ABC):
     @property
     def refresh_cost(self) -> int:
         """After how many Hessian-vector products new `moments` pay for themselves."""
-        return 4
+        return CHEAP
 
     @abstractmethod
     def scaled_identity(self, factor: float) -> Vector:
@@ -154,8 +156,6 @@ class MatrixMap(LinearMap):
 
     @property
     def shape(self) -> tuple[int, int]:
-        if self.classes > WIDEST:
-            return self.classes * (self.classes + 1), 1
         return self.classes, self.classes + 1
 
     @property
@@ -164,7 +164,7 @@ class MatrixMap(LinearMap):
 
     @property
     def refresh_cost(self) -> int:
-        return self.classes // 2 if self.classes <= WIDEST else super().refresh_cost
+        return self.classes // 2
 
     def scaled_identity(self, factor: float) -> Vector:
         return (factor * np.eye(self.classes, self.classes + 1)).ravel()
@@ -183,8 +183,6 @@ class MatrixMap(LinearMap):
         return np.concatenate([r.T @ x, column_sums(r)[:, None]], axis=1, dtype=np.float64).ravel()
 
     def moments(self, x: Floats, v: Floats) -> Floats:
-        if self.classes > WIDEST:
-            return self.adjoint(x * x, v)[:, None, None]
         features = np.concatenate([x, np.ones((len(x), 1))], axis=1)
         return np.stack([(features * v[:, k : k + 1]).T @ features for k in range(self.classes)])
 
@@ -231,7 +229,7 @@ class SoftmaxLoss:
         self.refresh_cost = self.map.refresh_cost
         self._weighted = np.empty_like(self.rows.scores)
         self._worst = np.inf
-        self._inverses: Floats = np.empty(0)
+        self._solve: Solver = lambda g: g
 
     def _penalized(self, theta: Vector) -> tuple[float, Vector]:
         """Return the penalty and its gradient."""
@@ -244,13 +242,12 @@ class SoftmaxLoss:
             return self.penalty * v
         return self.coordinates.gradient(self.penalty * self.coordinates.outward(v))
 
-    def _penalty_blocks(self, count: int, size: int) -> Floats:
+    def _penalty_blocks(self, count: int, size: int) -> Doubles:
         blocks = np.zeros((count, size, size))
         if self.coordinates is None:
             blocks[:, range(size), range(size)] = self.penalty.reshape(count, size)
         elif self.penalty.any():
-            whole = self.coordinates.curvature(self.penalty)
-            blocks += whole if size > 1 else np.diagonal(whole, axis1=1, axis2=2).reshape(count, 1, 1)
+            blocks += self.coordinates.curvature(self.penalty)
         return blocks
 
     def _blocks(self) -> Iterator[tuple[slice, Floats, Floats, Floats]]:
@@ -299,26 +296,45 @@ class SoftmaxLoss:
         return product
 
     def refresh(self) -> None:
-        """Factorize the blocks of the Hessian, the coupling of the classes left out."""
-        count, size = self.map.shape
-        blocks = self._penalty_blocks(count, size)
+        """Build the preconditioner, the coupling of the classes left out."""
+        by_lines = None
+        if self.coordinates is not None and isinstance(self.map, MatrixMap):
+            by_lines = self._by_lines(self.map, self.coordinates)
+        self.refresh_cost = CHEAP if by_lines else self.map.refresh_cost
+        self._solve = by_lines or by_blocks(self._block_moments())
+
+    def _by_lines(self, matrix: MatrixMap, coordinates: Coordinates) -> Solver | None:
+        """Return what solves for a matrix too wide for blocks, or held tight by its penalty; else None."""
+        moments = np.zeros_like(self.penalty)
+        cross = np.zeros(matrix.classes)
+        for x, v in self._curvatures():
+            moments += matrix.adjoint(x * x, v)
+            cross += column_sums(v * x)
+        lines = moments.reshape(matrix.shape)
+        penalty = self.penalty.reshape(matrix.shape)
+        tight = (penalty[:, :-1] / np.square(coordinates.scale)).mean()
+        if matrix.classes <= WIDEST and lines[:, :-1].sum(axis=1).mean() > TIGHT * tight:
+            return None
+        return by_line(lines, cross, penalty, coordinates)
+
+    def _block_moments(self) -> Doubles:
+        blocks = self._penalty_blocks(*self.map.shape)
+        for x, v in self._curvatures():
+            blocks += self.map.moments(x, v)
+        return blocks
+
+    def _curvatures(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield scores, and the second derivatives of the loss in each mapped score."""
         for _, x, w, p in self._blocks():
             v = p / -w
             v += 1
             v *= p
-            blocks += self.map.moments(x, v)
-        diagonal = np.diagonal(blocks, axis1=1, axis2=2)
-        floor = JITTER * max(diagonal.max(), 1)  # no step over flat ground is too long to be halved back
-        scale = 1 / np.sqrt(np.maximum(diagonal, floor))
-        scaled = blocks * scale[:, :, None] * scale[:, None, :] + JITTER * np.eye(size)
-        roots = np.linalg.inv(np.linalg.cholesky(scaled)) * scale[:, None, :]
-        self._inverses = roots.transpose(0, 2, 1) @ roots
+            yield x, v
 
     def precondition(self, g: Vector) -> Vector:
-        """Return `g` divided by the factorized blocks, the intercepts kept at a sum of 0."""
-        count, size = self.map.shape
-        centred = self._centre_intercepts(g.copy()).reshape(count, 1, size)
-        return self._centre_intercepts(np.vecdot(self._inverses, centred).ravel())
+        """Return roughly the inverse Hessian times `g`, the intercepts kept at a sum of 0."""
+        centred = self._centre_intercepts(g.copy())
+        return self._centre_intercepts(self._solve(centred))
 
     def _centre_intercepts(self, theta: Vector) -> Vector:
         if self.coordinates is None or not self.penalty.any():  # else the constant is for the penalty

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from calcli.core.calibrators.fit.linear import JITTER, column_sums
+from calcli.core.calibrators.fit.linear import column_sums
 from calcli.core.calibrators.fit.newton import Vector
+from calcli.core.calibrators.fit.preconditioning import (
+    TINY,
+    Solver,
+    by_blocks,
+    by_entry,
+    by_inverse,
+    by_kronecker,
+    damping,
+)
 from calcli.core.calibrators.fit.training import TrainingRows
 from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.logspace import NARROW, row_blocks, row_max
 
 BLOCK_BYTES = 1 << 20  # large enough for the products of matrices
 SAMPLED = 1 << 29  # products behind a block of the preconditioner, at most
-DAMPING = 100.0  # roundings a line, which keep it positive definite
-SMALL = 64  # lines of a matrix that is inverted at once
 FEW = 4  # rows for each class, up to which it is faster to leave out how the classes are coupled
-TINY = 1e-30  # in place of 0, by which nothing can be divided
-
-Solver = Callable[[Doubles], Doubles]  # of equations, by what stands for the Hessian
 
 
 class Parts(NamedTuple):
@@ -203,11 +207,11 @@ class StructuredLoss:
         w = w / w.sum()
         xs = [f[::step] for f in self.features]
         few = len(p) <= FEW * self._classes
-        self._solve = self._by_class(xs, p, w) if few else _by_inverse(self._dense(xs, p, w), p.dtype)
+        self._solve = self._by_class(xs, p, w) if few else by_inverse(self._dense(xs, p, w), p.dtype)
         if self.penalty.matrix is not None:
             strength = 2 * self.penalty.matrix
             self._solve_matrix = (
-                _by_entry(xs[0], p, w, strength) if few else _kronecker(xs[0], p, w, strength)
+                by_entry(xs[0], p, w, strength) if few else by_kronecker(xs[0], p, w, strength)
             )
 
     def _dense(self, xs: list[Floats], p: Floats, w: Floats) -> Doubles:
@@ -249,7 +253,7 @@ class StructuredLoss:
         blocks[:, range(count), range(count)] = self._penalty[free : self._ends[2]].reshape(count, k).T
         for i, j in np.ndindex(count, count):
             blocks[:, i, j] += column_sums(wp * (1 - p) * columns[i] * columns[j])
-        first, others = _by_inverse(shared, p.dtype), _by_inverses(blocks, p.dtype)
+        first, others = by_inverse(shared, p.dtype), by_blocks(blocks, damping(count, p.dtype))
 
         def solve(g: Vector) -> Vector:
             table = others(g[free:].reshape(count, k).T)
@@ -291,68 +295,3 @@ def forward(xs: Sequence[Floats], parts: Parts, out: Floats) -> None:
     for x, weight in zip(xs[1:], weights[1:], strict=True):
         out += x * weight
     out += parts.intercept.astype(out.dtype)
-
-
-def _by_inverse(hessian: Doubles, dtype: np.dtype) -> Solver:
-    """Return what multiplies by the inverse of a Hessian that was computed in `dtype`."""
-    if not len(hessian):
-        return lambda g: g
-    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), JITTER))
-    scaled = hessian * scale * scale[:, None]
-    inverted = inverse(scaled, DAMPING * float(np.finfo(dtype).eps) * len(scale)) * scale * scale[:, None]
-    return lambda g: inverted @ g
-
-
-def _by_inverses(blocks: Doubles, dtype: np.dtype) -> Solver:
-    """Return what multiplies lines, (K, P), by the inverses of blocks, (K, P, P)."""
-    diagonal = np.diagonal(blocks, axis1=1, axis2=2)
-    scale = 1 / np.sqrt(np.maximum(diagonal, JITTER))
-    damping = DAMPING * float(np.finfo(dtype).eps) * blocks.shape[1]
-    scaled = blocks * scale[:, :, None] * scale[:, None, :] + damping * np.eye(blocks.shape[1])
-    inverted = np.linalg.inv(scaled) * scale[:, :, None] * scale[:, None, :]
-    return lambda g: np.vecdot(inverted, g[:, None, :])
-
-
-def _kronecker(x: Floats, p: Floats, w: Floats, strength: float) -> Solver:
-    """Return what solves for the matrix as if the curvature of a row were the same in each direction."""
-    wp, g = w * p, w * (1 - np.vecdot(p, p)[:, None])
-    spread = np.diag(wp.sum(axis=0)) - wp.T @ p
-    moments = (x * g).T @ x / max(float(g.sum()), TINY)
-    left, rotate = np.linalg.eigh(spread.astype(np.float64))
-    right, turn = np.linalg.eigh(moments.astype(np.float64))
-    curvature = np.maximum(np.outer(left, right), 0) + strength
-    return lambda table: rotate @ (rotate.T @ table @ turn / curvature) @ turn.T
-
-
-def _by_entry(x: Floats, p: Floats, w: Floats, strength: float) -> Solver:
-    """Return what solves for each entry of the matrix by itself."""
-    curvature = (w * p * (1 - p)).T.astype(np.float64) @ (x * x) + strength
-    return lambda table: table / curvature
-
-
-def inverse(a: Floats, damping: float) -> Floats:
-    """Return the inverse of a symmetric (n, n) matrix whose diagonal is damped, and stays positive definite.
-
-    The damping grows where rounding left the matrix indefinite.
-    """
-    while True:
-        try:
-            root = _inverse_triangle(np.linalg.cholesky(a + damping * np.eye(len(a), dtype=a.dtype)))
-        except np.linalg.LinAlgError:
-            if not np.isfinite(a).all():
-                raise
-            damping *= 100
-        else:
-            return root.T @ root
-
-
-def _inverse_triangle(a: Floats) -> Floats:
-    """Return the inverse of a lower triangle, by halves: products of matrices are faster than LAPACK."""
-    if len(a) <= SMALL:
-        return np.linalg.inv(a)
-    half = len(a) // 2
-    whole = np.zeros_like(a)
-    whole[:half, :half] = first = _inverse_triangle(a[:half, :half])
-    whole[half:, half:] = last = _inverse_triangle(a[half:, half:])
-    whole[half:, :half] = -(last @ a[half:, :half]) @ first
-    return whole

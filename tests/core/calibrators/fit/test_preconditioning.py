@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from calcli.core.calibrators.fit.coordinates import Coordinates
+from calcli.core.calibrators.fit.preconditioning import by_blocks, by_line
+from calcli.core.calibrators.fit.training import prepare
+
+RNG = np.random.default_rng(3)
+CLASSES = 5
+
+
+def test_blocks_are_solved_for():
+    roots = RNG.normal(size=(CLASSES, 3, 4))
+    blocks = roots @ roots.transpose(0, 2, 1)
+    g = RNG.normal(size=(CLASSES, 3))
+    expected = np.linalg.solve(blocks, g[:, :, None])[:, :, 0]
+    np.testing.assert_allclose(by_blocks(blocks)(g), expected, rtol=1e-8)
+    np.testing.assert_allclose(by_blocks(blocks)(g.ravel()), expected.ravel(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3])
+def test_lines_are_solved_for(strength):
+    rows = prepare(
+        RNG.normal(size=(20, CLASSES)), np.arange(20) % CLASSES, None, normalize=False, keep_zeros=True
+    )
+    coordinates, _ = Coordinates.of(rows, per_class=False)
+    moments = RNG.uniform(0.5, 1, (CLASSES, CLASSES + 1))
+    cross = RNG.uniform(-0.4, 0.4, CLASSES)
+    penalty = strength * RNG.uniform(size=moments.shape)
+    hessian = coordinates.curvature(penalty.ravel())
+    for k, block in enumerate(hessian):
+        block += np.diag(moments[k])
+        block[k, -1] += cross[k]
+        block[-1, k] += cross[k]
+    g = RNG.normal(size=moments.shape)
+    expected = np.linalg.solve(hessian, g[:, :, None])[:, :, 0]
+    np.testing.assert_allclose(by_line(moments, cross, penalty, coordinates)(g), expected, rtol=1e-9)
