@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS, ClassReliability, class_reliability
 from calcli.core.evaluating.results import Evaluation
-from calcli.figures.drawing import Evaluations, Made, View, require_same_classes
+from calcli.figures.drawing import Evaluations, Made, View, require_same_classes, told_chance
 from calcli.figures.inline import tell
 from calcli.figures.naming import titles
 from calcli.figures.reliability import key, reliability_bars
@@ -31,7 +31,10 @@ def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the reliability of the classes of each system."""
     require_same_classes(evaluations)
     results = {system: _of(evaluation) for system, evaluation in evaluations.items()}
-    return class_wise(results), results, caption(results)
+    figure, drawn = class_wise(results), caption(results)
+    if len(next(iter(results.values())).classes) > SMALL_MULTIPLES:
+        drawn += told_chance(figure, evaluations)
+    return figure, results, drawn
 
 
 def _of(evaluation: Evaluation) -> ClassReliability:

@@ -56,7 +56,7 @@ def make_curves(kind: Callable[..., Curve], evaluations: Evaluations, view: View
 
     def compute(evaluation: Evaluation, problem: Problem) -> Curve:
         rng = generator(evaluation.settings.seed, Stream.CURVES)
-        return kind(problem, view.lens, CURVE_DRAWS, rng)
+        return kind(problem, view.lens, CURVE_DRAWS if view.draws else 0, rng)
 
     results = through_lens(compute, evaluations, view)
     ends = np.concatenate([end for curve in results.values() for end in (curve.score, curve.frequency)])
@@ -83,10 +83,13 @@ def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()
     thinned = (
         f"some rows, at most {TICKS} each" if first.rows > len(first.misses) + len(first.hits) else "rows"
     )
+    gray = (
+        f" Gray: the middle {BAND:.0%} of {CURVE_DRAWS} such curves of outcomes drawn from the "
+        f"{text.several}, point by point (seed {seed})."
+    )
     found = ", ".join(f"{name}: smooth ECE {result.error:.4f}" for name, result in results.items())
     return (
-        f"Line: {text.observed} against {text.said} by {made}. Gray: the middle {BAND:.0%} of "
-        f"{CURVE_DRAWS} such curves of outcomes drawn from the {text.several}, point by point (seed {seed}). "
+        f"Line: {text.observed} against {text.said} by {made}.{gray if first.has_band else ''} "
         f"Ticks: {thinned}, evenly thinned, with the outcome above and without it below. Bottom: share of "
         f"the rows in {SHARES} bins. {found}."
     )
@@ -96,9 +99,9 @@ def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()
 def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ()) -> Figure:
     """Draw isotonic (CORP) or kernel reliability curves side by side.
 
-    The gray band holds 90% of the curves that calibrated scores would give, point by point. Where no rows
-    tell it, the curve is dotted. Ticks are raw data: rows with the outcome above, without it below. At the
-    bottom is the distribution of the scores.
+    The gray band, if there is one, holds 90% of the curves that calibrated scores would give, point by point.
+    Where no rows tell it, the curve is dotted. Ticks are raw data: rows with the outcome above, without it
+    below. At the bottom is the distribution of the scores.
 
     Parameters
     ----------
@@ -122,7 +125,7 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
     made = "isotonic (CORP)" if result.bandwidth is None else "kernel"
     handles = [
         Line2D([], [], label=f"{text.overall}, {made}", **CURVE),
-        Patch(facecolor=BAR, label=f"{BAND:.0%} if calibrated"),
+        *[Patch(facecolor=BAR, label=f"{BAND:.0%} if calibrated")][: result.has_band],
         Line2D([], [], label="too few rows to tell", **UNTOLD),
         Line2D([], [], label="some rows", marker="|", linestyle="", color=INK, markersize=5),
     ]
@@ -134,7 +137,8 @@ def _curve(axes: Axes, result: Curve) -> None:
     many = len(result.score) > MANY_POINTS
     single = result.score[0] == result.score[-1]
     width = 5 if single else 1.5  # a single score has a band without a width of its own
-    axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=width, rasterized=many)
+    if result.has_band:
+        axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=width, rasterized=many)
     axes.plot([0, 1], [0, 1], **IDEAL)
     axes.plot(result.score, result.frequency, **UNTOLD, rasterized=many, clip_on=False)
     told = np.where(result.told, result.frequency, np.nan)

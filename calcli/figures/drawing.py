@@ -155,8 +155,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     _require_fitting(kind, evaluations, view)
     if kind.one_score and view.lens == USUAL:
         view = replace(view, lens=usual_lens(one.predictions for one in evaluations.values()))
-    untested = not all(one.settings.draws_outcomes for one in evaluations.values())
-    if untested and kind.chance == "draws":
+    if kind.chance == "draws" and not _independent(evaluations):
         view = replace(view, draws=0)
     module = import_module(f"calcli.figures.{kind.name.replace('-', '_')}")
     figure, results, drawn = module.make(evaluations, view)
@@ -171,9 +170,19 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     if kind.footed:
         footed(figure, _size(evaluations))
     title = kind.title if kind.without_data else f"{kind.title} of {_named(evaluations)}"
-    if untested and kind.chance == "always":
-        drawn += f" What chance allows is shown as of {INDEPENDENT}."
     return Drawing(figure, own | beside, kind.name, title, f"{title}. {drawn}")
+
+
+def told_chance(figure: Figure, evaluations: Evaluations) -> str:
+    """Say below a figure, and in what is returned, if chance is that of other rows than these."""
+    if _independent(evaluations):
+        return ""
+    footed(figure, "Chance: as if rows were independent, and not weighted by their labels")
+    return f" What chance allows is shown as of {INDEPENDENT}."
+
+
+def _independent(evaluations: Evaluations) -> bool:
+    return all(one.settings.draws_outcomes for one in evaluations.values())
 
 
 def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> None:
@@ -185,7 +194,7 @@ def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> 
         _refuse_more_classes(kind, evaluations)
     if view.region != "all" and not kind.one_score:
         raise UsageError(f"the figure {kind.name} shows all rows; leave out --region {view.region}")
-    if kind.chance == "only" and not all(one.settings.draws_outcomes for one in evaluations.values()):
+    if kind.chance == "only" and not _independent(evaluations):
         raise UsageError(f"the figure {kind.name} shows what chance allows: it takes {INDEPENDENT}")
 
 

@@ -19,7 +19,7 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Recursive
-from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.drawing import Evaluations, Made, View, told_chance
 from calcli.figures.inline import tell
 from calcli.figures.naming import short, titles
 from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent_tick, styled
@@ -43,7 +43,8 @@ def make(evaluations: Evaluations, view: View) -> Made:
         for system, evaluation in evaluations.items()
         for face, result in _simplexes(evaluation, view).items()
     }
-    return simplex(results), results, caption(results)
+    figure = simplex(results)
+    return figure, results, caption(results) + told_chance(figure, evaluations)
 
 
 def caption(results: Mapping[str, Simplex]) -> str:

@@ -496,6 +496,19 @@ def test_a_lens_that_no_figure_looks_through_is_told(run, two_classes, tmp_path)
     assert told not in run(*calls, "--figure", "risk", "--figure", "ks").err
 
 
+@pytest.mark.parametrize("classes", [3, 40])
+def test_figures_of_classes_say_whose_chance_they_show(run, classes, tmp_path):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(classes), 90)
+    table = {f"prob_{k}": probs[:, k] for k in range(classes)} | {"label": rng.integers(0, classes, 90)}
+    pd.DataFrame(table | {"patient": np.arange(90) // 3}).to_csv(tmp_path / "t.csv", index=False)
+    for options, told in (((), False), (("--cluster", "patient"), True)):
+        asked = ("plot", tmp_path / "t.csv", *options, "--data", "-o", tmp_path / str(told), "--figure")
+        assert run(*asked, "simplex" if classes == 3 else "class-wise").status == 0
+        (caption,) = (path.read_text() for path in (tmp_path / str(told)).glob("*.txt"))
+        assert ("What chance allows is shown as of independent rows" in caption) == told
+
+
 @pytest.mark.parametrize("options", [("--cluster", "patient"), ("--priors", "uniform")])
 def test_figures_show_no_chance_where_outcomes_cannot_be_drawn(run, tmp_path, options):
     rng = np.random.default_rng(0)
@@ -505,11 +518,11 @@ def test_figures_show_no_chance_where_outcomes_cannot_be_drawn(run, tmp_path, op
     asked = ("plot", tmp_path / "t.csv", *options, "-o")
     assert run(*asked, tmp_path / "usual").status == 0
     assert not list((tmp_path / "usual").glob("deviation*"))
-    found = ("--figure", "reliability", "--figure", "ks", "--figure", "corp", "--data")
-    assert run(*asked, tmp_path / "named", *found).status == 0
+    found = [part for name in ("reliability", "ks", "corp", "smooth") for part in ("--figure", name)]
+    assert run(*asked, tmp_path / "named", *found, "--data").status == 0
     captions = {path.stem: path.read_text() for path in (tmp_path / "named").glob("*.txt")}
     assert "if calibrated" not in captions["reliability"] + captions["ks"]
-    assert "What chance allows is shown as of independent rows" in captions["corp"]
+    assert "Gray" not in captions["corp"] + captions["smooth"]
     done = run(*asked, tmp_path / "none", "--figure", "deviation")
     assert (done.status, (tmp_path / "none").exists()) == (2, False)
     assert "the figure deviation shows what chance allows: it takes independent rows" in done.err

@@ -41,7 +41,8 @@ class Curve:
     told
         (p,) whether rows tell it; in between it is interpolated.
     low, high
-        (p,) the band in which 90% of the curves lie, point by point, if the scores are calibrated.
+        (p,) the band in which 90% of the curves lie, point by point, if the scores are calibrated; nan
+        without draws.
     misses, hits
         Scores of some rows without and with the outcome, evenly thinned.
     share
@@ -64,6 +65,11 @@ class Curve:
     share: Doubles
     error: float
     bandwidth: float | None = None
+
+    @property
+    def has_band(self) -> bool:
+        """Whether outcomes were drawn for one."""
+        return not np.isnan(self.low[0])
 
     def tables(self) -> Tables:
         """Return the table behind the curve, and the rows shown as ticks."""
@@ -97,7 +103,7 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
     lens
         The lens' name.
     draws
-        Curves of simulated outcomes behind the band.
+        Curves of simulated outcomes behind the band; 0 for none.
     rng
         Draws the outcomes.
     """
@@ -135,7 +141,7 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     lens
         The lens' name.
     draws
-        Curves of simulated outcomes behind the band.
+        Curves of simulated outcomes behind the band; 0 for none.
     rng
         Draws the outcomes.
     """
@@ -217,6 +223,9 @@ class _CutSums:
 
 
 def _band(curves: Doubles) -> tuple[Doubles, Doubles]:
+    if not len(curves):
+        nothing = np.full(curves.shape[1], np.nan)
+        return nothing, nothing
     low, high = np.quantile(curves, [(1 - BAND) / 2, (1 + BAND) / 2], axis=0)
     return low, high
 

@@ -102,6 +102,8 @@ def outcome_sums(
     (draws, len(cuts) - 1) sums.
     """
     n = len(problem.score)
+    if not draws:
+        return np.empty((0, len(cuts) - 1))
     if problem.rows is not None:
         parts = []
         for batch in batches(draws, n, OUTCOMES):

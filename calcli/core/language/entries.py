@@ -296,8 +296,8 @@ class FigureKind(Entry):
     footed
         Whether a line below it says how many rows there are; else it says so itself.
     chance
-        Whether it shows what chance allows independent rows: "draws" from simulated data, "only" nothing
-        but that, "always" by other means; "" for nothing of it.
+        Whether it shows what chance allows independent rows, from simulated data: "only" that, or "draws"
+        besides; "" for no draws.
     rows, numbers
         How many evenly spaced rows it looks at, or more that have so many probabilities; 0 for other looks.
     """
@@ -315,7 +315,7 @@ class FigureKind(Entry):
     of_two: bool = False
     without_data: bool = False
     footed: bool = False
-    chance: Literal["", "draws", "only", "always"] = ""
+    chance: Literal["", "draws", "only"] = ""
     rows: int = 0
     numbers: int = 0
 

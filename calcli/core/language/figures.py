@@ -46,7 +46,6 @@ FIGURES: dict[str, FigureKind] = {
             source="Kull et al. 2019",
             standard=(3, inf),
             needs_classes="shows the probability of every class",
-            chance="always",
         ),
         FigureKind(
             name="ks",
@@ -64,7 +63,7 @@ FIGURES: dict[str, FigureKind] = {
             meaning="isotonic reliability curve, without bins",
             source="Dimitriadis, Gneiting & Jordan 2021",
             one_score=True,
-            chance="always",
+            chance="draws",
         ),
         FigureKind(
             name="smooth",
@@ -72,7 +71,7 @@ FIGURES: dict[str, FigureKind] = {
             meaning="kernel reliability curve, without bins, its bandwidth by cross-validation",
             source="Blasiok & Nakkiran 2024; Stone 1974",
             one_score=True,
-            chance="always",
+            chance="draws",
         ),
         FigureKind(
             name="simplex",
@@ -82,7 +81,6 @@ FIGURES: dict[str, FigureKind] = {
             bins="vectors",
             standard=(3, 3),
             needs_classes="shows vectors of probabilities",
-            chance="always",
         ),
         FigureKind(
             name="risk",
