@@ -51,8 +51,12 @@ def _limits(ended: Ended) -> Iterator[str]:
         yield f"large: {ended.megabytes:.0f} MB"
 
 
+def _command(case: Case) -> str:
+    return next((word for word in case.arguments if word != "--"), "")
+
+
 def _streams(case: Case, ended: Ended) -> Iterator[str]:
-    command, data = case.arguments[0], _writes_data(case)
+    command, data = _command(case), _writes_data(case)
     if ended.status not in (0, 2, 1 if command in JUDGES else 0) and ended.status >= 0:
         yield f"status {ended.status}"
     for name, text in (("standard error", ended.err), *([] if data else [("standard output", ended.out)])):
@@ -88,12 +92,12 @@ def _value(case: Case, *names: str) -> str:
 
 
 def _writes_data(case: Case) -> bool:
-    return case.arguments[0] in DATA or _value(case, "--format", "-f") == "csv"
+    return _command(case) in DATA or _value(case, "--format", "-f") == "csv"
 
 
 def _talks(case: Case) -> bool:
     """Tell whether a call writes its results to standard error, as standard output has the calibrator."""
-    return case.arguments[0] == "fit" and "-" in (_value(case, "--output", "-o"), _value(case, "-o"))
+    return _command(case) == "fit" and "-" in (_value(case, "--output", "-o"), _value(case, "-o"))
 
 
 def _unescaped(markdown: str) -> str:
@@ -107,7 +111,7 @@ def _answer(case: Case, out: str) -> Iterator[str]:
         yield f"markup on standard output: {_unescaped(out)[max(0, found.start() - 40) :][:150]!r}"
     if (
         _value(case, "--format", "-f") != "json"
-        or case.arguments[0] in ("plot", "fit")
+        or _command(case) in ("plot", "fit")
         or {"--init", "--help", "-h"} & {*case.arguments}
     ):
         return
@@ -116,7 +120,7 @@ def _answer(case: Case, out: str) -> Iterator[str]:
     except ValueError as error:
         yield f"not JSON: {error}"
         return
-    for result in tree["results"] if case.arguments[0] == "evaluate" else []:
+    for result in tree["results"] if _command(case) == "evaluate" else []:
         for name, estimate in result["metrics"].items():
             yield from _estimate(name, estimate)
 
@@ -146,7 +150,7 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
     yield from (f"outside: {stray}" for stray in ended.strays[:3])
     names = ended.before.keys() | ended.after.keys()
     changed = sorted(name for name in names if ended.before.get(name) != ended.after.get(name))
-    partly = case.arguments[0] in JUDGES and ended.out != ""
+    partly = _command(case) in JUDGES and ended.out != ""
     if ended.status == 2 and changed and not partly:
         yield f"left behind: {', '.join(changed[:5])}"
         return
@@ -167,7 +171,7 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
 
 def clashes(case: Case) -> Iterator[str]:
     """Look for two outputs in one place, of which only one can be there."""
-    if case.arguments[0] in ("explain", "guide") or {"--help", "-h"} & {*case.arguments}:
+    if _command(case) in ("explain", "guide") or {"--help", "-h"} & {*case.arguments}:
         return
     spelled = ("-o", "--output"), ("--html",), ("--save-state",), ("--cross-validated",)
     places = [
