@@ -98,7 +98,7 @@ def plot(
     calcli plot a.csv b.csv --figure scores --metrics normalized_brier,ece -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
-    from calcli.work.idle import idle_lens, idle_options
+    from calcli.work.idle import idle_looks, idle_options
     from calcli.work.plot import plot_files
 
     settings, options = settings_of(computing, simulating, recalibrating), reading.read_options()
@@ -107,7 +107,7 @@ def plot(
     grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}
     drawn = [name for name in drawing.figures if name in FIGURES]  # of others a fault is told
     asked = replace(settings, metrics=sum(drawing.panels, settings.metrics))
-    idle = idle_options(asked, companions, (), drawn, grouped) + idle_lens(drawing.lens, drawn)
+    idle = idle_options(asked, companions, (), drawn, grouped) + idle_looks(drawing, settings)
     for sentence in () if quiet else idle:
         remark(sentence)
     with progress(shown=not quiet) as watcher:

@@ -11,6 +11,7 @@ from calcli.core.language.declaring import declared
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.figures import FIGURES, USUAL
 from calcli.core.language.settings import Settings
+from calcli.core.language.viewing import PlotSettings
 
 OF_RECALIBRATIONS = ("recalibrator", "folds", "fold_column", "retrain")
 NAMED = {"groups": "lens", "edges": "binning", "threshold_weights": "weights"}  # arguments that take a name
@@ -45,6 +46,11 @@ def idle_options(
     idle = _unnamed(settings, calls, names)
     if settings.loss_resamples != Settings.loss_resamples and not settings.retrain:
         idle.append("--loss-resamples changes nothing without --retrain")
+    recursive = any(call.arguments.get("binning") == "recursive" for call in calls)
+    if settings.min_rows is not None and figures is None and not recursive:
+        idle.append(
+            f"--min-rows {settings.min_rows} changes nothing: no metric asked for has binning=recursive"
+        )
     if not settings.metrics and figures is None:
         return idle
     wholes = [_whole(call) for call in calls]
@@ -55,12 +61,20 @@ def idle_options(
     return idle if companions is None else idle + _untrained(settings, companions, calls)
 
 
-def idle_lens(lens: str, figures: Sequence[str]) -> list[str]:
-    """Return a sentence for a lens that none of the figures asked for looks through."""
-    kinds = [FIGURES[name] for name in figures]
-    if lens == USUAL or not kinds or any(kind.one_score or kind.bins == "vectors" for kind in kinds):
+def idle_looks(drawing: PlotSettings, settings: Settings) -> list[str]:
+    """Return a sentence for what is asked of figures that none of those named makes use of."""
+    kinds = [FIGURES[name] for name in drawing.figures if name in FIGURES]  # of others a fault is told
+    if not kinds:
         return []
-    return [f"--lens {lens} changes nothing: no figure asked for looks through it"]
+    idle = []
+    if drawing.lens != USUAL and not any(kind.one_score or kind.bins == "vectors" for kind in kinds):
+        idle.append(f"--lens {drawing.lens} changes nothing: no figure asked for looks through it")
+    if settings.metrics and not drawing.by and not any(kind.metrics for kind in kinds):
+        idle.append("--metrics changes nothing: no figure asked for shows metrics")
+    recursive = drawing.binning == "recursive" or any(kind.bins == "vectors" for kind in kinds)
+    if settings.min_rows is not None and not recursive and not settings.metrics:
+        idle.append(f"--min-rows {settings.min_rows} changes nothing without --binning recursive")
+    return idle
 
 
 def _whole(call: MetricExpression) -> MetricExpression:

@@ -361,3 +361,10 @@ def test_resamples_of_nothing_are_told(run, sample):
     told = "--loss-resamples changes nothing without --retrain"
     assert told in run("evaluate", file, "--loss-resamples", "50").err
     assert told not in run("evaluate", file).err
+
+
+def test_rows_of_bins_that_are_not_recursive_are_told(run, sample):
+    asked = ("evaluate", sample / "release_1.parquet", "--min-rows", "50", "--metrics")
+    told = "--min-rows 50 changes nothing: no metric asked for has binning=recursive"
+    assert told in run(*asked, "ece").err
+    assert told not in run(*asked, "ece:binning=recursive").err

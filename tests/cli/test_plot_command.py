@@ -496,6 +496,19 @@ def test_a_lens_that_no_figure_looks_through_is_told(run, two_classes, tmp_path)
     assert told not in run(*calls, "--figure", "risk", "--figure", "ks").err
 
 
+def test_options_that_no_figure_makes_use_of_are_told(run, two_classes, tmp_path):
+    def told(*options):
+        return run("plot", two_classes[0], "-o", tmp_path, *options).err
+
+    metrics, least = "--metrics changes nothing", "--min-rows 5 changes nothing without --binning recursive"
+    given = ("--metrics", "log_loss", "--figure", "ks")
+    assert metrics in told(*given)
+    assert metrics not in told(*given, "--figure", "scores")
+    given = ("--min-rows", "5", "--figure", "reliability")
+    assert least in told(*given)
+    assert least not in told(*given, "--binning", "recursive")
+
+
 @pytest.mark.parametrize("classes", [3, 40])
 def test_figures_of_classes_say_whose_chance_they_show(run, classes, tmp_path):
     rng = np.random.default_rng(0)
