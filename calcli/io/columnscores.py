@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,10 @@ class TableScores(ABC):
     @abstractmethod
     def values(self, batch: Any, at: int) -> Array:
         """Return the (n, K) scores of a record batch of the columns `names`, which begins at row `at`."""
+
+    def within(self, table: Table, rows: int) -> Self:
+        """Return the scores of so many rows of the same columns, in another table."""
+        return replace(self, table=table, shape=(rows, self.shape[1]))
 
     def blocks(self, rows: int) -> Iterator[Array]:
         """Yield (n, K) blocks, class by class in memory if they are few and in columns."""

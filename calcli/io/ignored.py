@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,48 +14,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.labels import INTEGER, Labels
 from calcli.io.messages import KeptPlace, listed
-from calcli.io.source import LazyColumns, Source, StoredScores, first_rows
-
-BLOCK_ROWS = 8192  # looked at once
-
-
-@dataclass(frozen=True)
-class KeptScores:
-    """Some rows of scores.
-
-    Attributes
-    ----------
-    whole
-        All of them.
-    kept
-        (N,) which.
-    """
-
-    whole: StoredScores
-    kept: NDArray[np.bool_]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return int(np.count_nonzero(self.kept)), self.whole.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type as stored."""
-        return self.whole.dtype
-
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield the kept rows of each block."""
-        at = 0
-        for block in self.whole.blocks(rows):
-            found = block[self.kept[at : at + len(block)]]
-            at += len(block)
-            if len(found):
-                yield found
-
-    def head(self, rows: int) -> Array:
-        """Return the first of the kept rows."""
-        return first_rows(self, rows)
+from calcli.io.source import LazyColumns, Source
 
 
 def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tuple[Source, Labels]:
@@ -79,7 +38,7 @@ def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tup
 
 
 def without_missing_values(found: Source, labels: Labels) -> tuple[Source, Labels]:
-    """Return arrays without the rows where a score or the label is missing, and says how many these are.
+    """Return what was found without the rows where a score or the label is missing, and how many these are.
 
     Raises
     ------
@@ -87,8 +46,7 @@ def without_missing_values(found: Source, labels: Labels) -> tuple[Source, Label
         If no row is left.
     """
     rows = len(labels)
-    missing = [np.isnan(block).any(axis=1) for block in found.scores.blocks(BLOCK_ROWS)]
-    kept = ~np.concatenate(missing) if found.scores.dtype.kind == "f" else np.ones(rows, np.bool_)
+    kept = ~found.missing()
     if labels.missing is not None:
         kept &= ~labels.missing
     if not kept.any():
@@ -122,7 +80,7 @@ def _rows_of(found: Source, labels: Labels, kept: NDArray[np.bool_], note: str) 
     return replace(
         found,
         place=place,
-        scores=KeptScores(found.scores, kept),
+        scores=found.kept(kept, note),
         weights=None if found.weights is None else found.weights[kept],
         columns=LazyColumns(readers),
         notes=(*found.notes, note),

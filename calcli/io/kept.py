@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from calcli.core.data.arrays import Array
+from calcli.io.columnscores import holds_of
 from calcli.io.columnvalues import column_values
 from calcli.io.ignored import dropped_note, ignored_note
 from calcli.io.labels import is_missing
@@ -65,9 +68,31 @@ class KeptTable(Table):
 
 def without_missing(table: Table, names: Sequence[str]) -> KeptTable:
     """Return the rows of a table in which none of these columns is missing."""
-    missing = [is_missing(column_values(table, name)) for name in names]
-    kept = ~np.logical_or.reduce(missing)
+    kept = ~missing_in(table, names)
     return KeptTable(table, kept, dropped_note(kept))
+
+
+def missing_in(table: Table, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return (N,) in which rows one of these columns is missing."""
+    missing: NDArray[np.bool_] = np.logical_or.reduce([_missing(table, name) for name in names])
+    return missing
+
+
+def _missing(table: Table, name: str) -> Array:
+    """Return (N,) whether a value is missing, or one in a list."""
+    if holds_of(table.schema.field(name).type) != "list":
+        return is_missing(column_values(table, name))
+    parts = [_missing_lists(batch.column(0)) for batch in table.batches([name])]
+    return np.concatenate([np.zeros(0, np.bool_), *parts])
+
+
+def _missing_lists(lists: Any) -> Array:
+    """Return (n,) whether a list is missing or empty, or holds what is missing."""
+    missing = pc.equal(pc.fill_null(pc.list_value_length(lists), 0), 0).to_numpy(zero_copy_only=False).copy()
+    values = lists.flatten()
+    wrong = pc.is_null(values, nan_is_null=pa.types.is_floating(values.type))
+    missing[pc.list_parent_indices(lists).filter(wrong).to_numpy()] = True
+    return missing
 
 
 def without_outcomes(table: Table, name: str, ignored: Sequence[str]) -> KeptTable:

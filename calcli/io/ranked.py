@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,10 @@ class RankedScores(TableScores):
     ranks: tuple[str, ...]
     classes: tuple[str, ...]
     by_name: bool
+
+    def within(self, table: Table, rows: int) -> Self:
+        """Return the scores of so many rows of the same columns, in another table."""
+        return replace(super().within(table, rows), by_rank=self.by_rank.within(table, rows))
 
     @property
     def suffixes(self) -> tuple[str, ...]:

@@ -336,8 +336,8 @@ def _require_text(classes: Sequence[str], place: Place) -> None:
 def _without(
     found: Source, labels: Labels | LabelColumn, options: ReadOptions
 ) -> tuple[Source, Labels | LabelColumn]:
-    """Return what was found without the rows that are to be left out; tables have left theirs out before."""
-    if options.drop_missing and isinstance(found, ArraySource):
+    """Return what was found without the rows to be left out; tables with labels did that before."""
+    if options.drop_missing and (isinstance(found, ArraySource) or found.labels is None):
         found, labels = without_missing_values(found, labels.held())
     if options.ignore_label and found.classes != WRONG_RIGHT:
         found, labels = without_labels(found, labels.held(), options.ignore_label)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Held, Kind
@@ -17,6 +18,8 @@ from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
 from calcli.io.messages import Place, type_in_words
 from calcli.io.options import ReadOptions
+
+BLOCK_ROWS = 8192  # looked at once for what is missing
 
 
 class StoredScores(Protocol):
@@ -119,6 +122,45 @@ class LazyColumns(Mapping[str, Array]):
         return len(self.readers)
 
 
+@dataclass(frozen=True)
+class KeptScores:
+    """Some rows of scores.
+
+    Attributes
+    ----------
+    whole
+        All of them.
+    kept
+        (N,) which.
+    """
+
+    whole: StoredScores
+    kept: NDArray[np.bool_]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(np.count_nonzero(self.kept)), self.whole.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type as stored."""
+        return self.whole.dtype
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield the kept rows of each block."""
+        at = 0
+        for block in self.whole.blocks(rows):
+            found = block[self.kept[at : at + len(block)]]
+            at += len(block)
+            if len(found):
+                yield found
+
+    def head(self, rows: int) -> Array:
+        """Return the first of the kept rows."""
+        return first_rows(self, rows)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source(ABC):
     """One or several files, and what their columns or arrays are taken for.
@@ -182,6 +224,16 @@ class Source(ABC):
     @abstractmethod
     def stored(self) -> tuple[str, ...]:
         """Names of the columns of scores, or of their array."""
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Return (N,) in which rows a score is missing."""
+        if self.scores.dtype.kind != "f":
+            return np.zeros(self.scores.shape[0], np.bool_)
+        return np.concatenate([np.isnan(block).any(axis=1) for block in self.scores.blocks(BLOCK_ROWS)])
+
+    def kept(self, kept: NDArray[np.bool_], note: str) -> StoredScores:
+        """Return the scores of some rows; `note` says why of these."""
+        return KeptScores(self.scores, kept)
 
     @abstractmethod
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:

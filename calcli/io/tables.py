@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
@@ -36,7 +38,7 @@ from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.ranked import RankedScores, rank_columns, ranked_scores
-from calcli.io.source import Contents, LazyColumns, Source
+from calcli.io.source import Contents, LazyColumns, Source, StoredScores
 
 LEAVE_OUT = "leave them out with --drop-missing"
 
@@ -140,6 +142,8 @@ class Table(Contents):
         ranks = rank_columns(known, seen, options)
         parts = (*known.scores, *ranks, *([] if known.label is None else [known.label]))
         view = seen.only((*parts, options.weights))
+        if labelled and known.label is None:  # rows are left out when the labels are there
+            return view.source(known, ranks, options)
         return _of_kept(view, parts, options, lambda rows: rows.source(known, ranks, options))
 
     def source(self, roles: Roles, ranks: tuple[str, ...], options: ReadOptions) -> TableSource:
@@ -242,6 +246,18 @@ class TableSource(Source):
     def stored(self) -> tuple[str, ...]:
         """Columns of scores alone, without those of ranks."""
         return self.scores.by_rank.names if isinstance(self.scores, RankedScores) else self.scores.names
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Return (N,) in which rows a score is missing."""
+        from calcli.io.kept import missing_in
+
+        return missing_in(self.table, self.scores.names)
+
+    def kept(self, kept: NDArray[np.bool_], note: str) -> StoredScores:
+        """Return the scores of some rows; `note` says why of these."""
+        from calcli.io.kept import KeptTable
+
+        return self.scores.within(KeptTable(self.table, kept, note), int(np.count_nonzero(kept)))
 
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
         """Return the columns to be kept, in the order of the table."""

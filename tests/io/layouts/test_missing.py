@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from calcli.io.options import ReadOptions
@@ -64,6 +67,33 @@ def test_labels_as_text_or_elsewhere(tmp_path):
     np.save(tmp_path / "mine.npy", with_missing(LABELS))
     options = ReadOptions(drop_missing=True, labels=str(tmp_path / "mine.npy"))
     np.testing.assert_array_equal(read(tmp_path / "t.npy", options).labels, LABELS[KEPT])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_labels_beside_a_table(named, packed, tmp_path):
+    columns = {"probs": SCORES.tolist()} if packed else {f"prob_{k}": SCORES[:, k] for k in range(3)}
+    pd.DataFrame(columns | {"id": np.arange(N)}).to_parquet(tmp_path / "t.parquet")
+    np.save(tmp_path / "y.npy", with_missing(NAMES[LABELS] if named else LABELS))
+    options = ReadOptions(
+        drop_missing=True, labels=str(tmp_path / "y.npy"), classes=tuple(NAMES) if named else None
+    )
+    found = read(tmp_path / "t.parquet", options)
+    np.testing.assert_array_equal(scores_of(found), THREE[KEPT])
+    np.testing.assert_array_equal(found.labels, LABELS[KEPT])
+    np.testing.assert_array_equal(found.columns["id"], KEPT)
+    assert NOTE in found.provenance.notes
+
+
+@pytest.mark.parametrize("missing", [None, [], [0.1, None, 0.2], [0.1, float("nan"), 0.2]])
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.large_list(pa.float64())])
+def test_lists_of_scores(missing, kind, tmp_path):
+    lists = [missing if row == 7 else values for row, values in enumerate(THREE.tolist())]
+    pq.write_table(pa.table({"probs": pa.array(lists, kind), "label": LABELS}), tmp_path / "t.parquet")
+    kept = np.delete(np.arange(N), 7)
+    found = read(tmp_path / "t.parquet", DROP)
+    np.testing.assert_array_equal(scores_of(found), THREE[kept])
+    np.testing.assert_array_equal(found.labels, LABELS[kept])
 
 
 def test_files_that_are_joined(tmp_path):
