@@ -90,7 +90,7 @@ class Arrays(Contents):
         InputError
             If they differ in the number of scores, in their classes, or in whether they have labels.
         """
-        return _join([part.find(options) for part in parts])
+        return _join([part.find(options) for part in parts], judged=options.kind == "auto")
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ def _by_row(found: Source) -> Source:
     return replace(found, columns=LazyColumns(readers), left_out=left_out)
 
 
-def _join(parts: Sequence[Source]) -> Source:
+def _join(parts: Sequence[Source], *, judged: bool) -> Source:
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -324,6 +324,7 @@ def _join(parts: Sequence[Source]) -> Source:
         for what, ours, theirs in (
             ("scores in a row", first.scores.shape[1], part.scores.shape[1]),
             ("classes", first.classes, part.classes),
+            *([("kind of scores by name", first.kind, part.kind)] if judged else []),
             ("labels beside the scores", first.labels is not None, part.labels is not None),
         ):
             if ours != theirs:

@@ -17,6 +17,7 @@ from calcli.io.remote import AnyPath, path_of
 
 PARTITION = re.compile(r"([^=]+)=(.*)")
 SHARD = re.compile(r"(.+?)[-.]\d{3,5}-of-\d{3,5}.*")
+PACKED = (".bz2", ".xz", ".zst", ".lz4", ".zip", ".br", ".z")  # parts that cannot be read
 BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "_metadata.json")
 
 
@@ -86,6 +87,8 @@ def _files(folder: AnyPath) -> Iterator[AnyPath]:
                 yield from _files(entry)
         elif format_of(entry):
             yield entry
+        elif entry.suffix.lower() in PACKED and format_of(entry.with_name(entry.stem)):
+            raise InputError(f"{entry} is packed as {entry.suffix}; expected .gz, or none; unpack it")
 
 
 def _is_beside(file: AnyPath, options: ReadOptions) -> bool:

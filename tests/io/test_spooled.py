@@ -14,6 +14,7 @@ import pytest
 
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
+from calcli.io.formats import csv
 from calcli.io.read import read
 from calcli.io.spooled import SpooledTable, parsed, reader_of
 from tests.io.samples import random_probs, refused, scores_of
@@ -132,3 +133,16 @@ def test_no_room_for_the_parts(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("label,prob_0,prob_1\n" + "1,0.5,0.5\n" * 40)
     with pytest.raises(InputError, match=re.escape("No space left on device; set TMPDIR")):
         read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("size", [50, 1000, 1 << 25])
+def test_rows_in_quotes_are_text(size, tmp_path, monkeypatch):
+    monkeypatch.setattr(spooled, "PART_BYTES", size)
+    monkeypatch.setattr(csv, "BLOCK_BYTES", 400)
+    probs = random_probs(60, 2)[0]
+    text = ["1,0.25,0.75\n" * (n % 5) + "the end" for n in range(60)]
+    columns = {"label": np.arange(60) % 2, "prob_0": probs[:, 0], "prob_1": probs[:, 1], "text": text}
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+    found = read(tmp_path / "t.csv")
+    np.testing.assert_allclose(scores_of(found), probs, rtol=1e-15)
+    assert found.columns["text"].tolist() == text

@@ -16,12 +16,13 @@ from pyarrow import csv
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
+from calcli.io import spooled
 from calcli.io.csvblocks import blocks
 from calcli.io.damage import arrow_errors
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath, on_disk
-from calcli.io.spooled import parsed, parts_of_text, reader_of
+from calcli.io.spooled import parsed, reader_of
 from calcli.io.tables import MemoryTable, Table, TableSource
 from calcli.io.writing import Frame, Writer
 
@@ -41,10 +42,11 @@ def open_file(path: AnyPath, name: str) -> Table:
         If a line has more or fewer fields than the header, or is not text in UTF-8.
     """
     delimiter = _delimiter(path, name)
-    options = csv.ParseOptions(delimiter=delimiter)
     with arrow_errors(name, "CSV file"):
-        found = parsed(parts_of_text(path), name, partial(_parsed, options))
+        parts = blocks(path, name, delimiter, spooled.PART_BYTES, spooled.LONGEST)
+        found = parsed(parts, name, partial(_parsed, delimiter))
         if found is None:
+            options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
             try:
                 found = MemoryTable(name, csv.read_csv(str(on_disk(path)), _blocks(), options))
             except pa.ArrowInvalid:
@@ -57,8 +59,10 @@ def open_file(path: AnyPath, name: str) -> Table:
     return found
 
 
-def _parsed(options: Any, part: bytes, first: Any) -> Any:
+def _parsed(delimiter: str, part: bytes, first: Any) -> Any:
     """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
+    quoted = b'"' in part  # else it is cut for the threads at any newline, which is faster
+    options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted)
     return csv.read_csv(reader_of(part), _blocks(first.names if first else ()), options)
 
 
@@ -232,7 +236,7 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
         csv.read_csv(  # in one thread: others count no rows, and must hold no Python code (see reader_of)
             str(on_disk(path)),
             csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
-            csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
+            csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note),
         )
     except pa.ArrowInvalid as error:
         if ragged:

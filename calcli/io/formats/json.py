@@ -82,7 +82,7 @@ def _rows(found: dict[str, Any], name: str) -> Any:
         return found["data"]
     if found and all(isinstance(value, dict) for value in found.values()):
         if score_names(found) or label_names(found):  # columns, by the names of rows
-            return {head: list(values.values()) for head, values in found.items()}
+            return _by_names_of_rows(found, name)
         return [{"id": key, **row} for key, row in found.items()]
     records = [
         value for value in found.values() if isinstance(value, list) and value and isinstance(value[0], dict)
@@ -93,6 +93,18 @@ def _rows(found: dict[str, Any], name: str) -> Any:
     if not columns or len({len(values) for values in columns.values()}) > 1:
         raise InputError(f"{name} is an object without a table in it; {EXPECTED}")
     return columns
+
+
+def _by_names_of_rows(columns: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
+    """Return columns of which each value is named by its row, all in the order of the first."""
+    head, first = next(iter(columns.items()))
+    for other, values in columns.items():
+        if values.keys() != first.keys():
+            raise InputError(
+                f"{name}: the columns {head} and {other} have values for other rows, by their names; "
+                "expected the same"
+            )
+    return {column: [values[row] for row in first] for column, values in columns.items()}
 
 
 def _of_records(records: Sequence[Mapping[str, Any]], name: str) -> Any:

@@ -148,3 +148,19 @@ def test_data_sets_of_hugging_face(tmp_path):
     trip(tmp_path / "both", THREE, LABELS, "a list of scores in each row", target="")
     shutil.copytree(tmp_path / "both" / "test", tmp_path / "both" / "train")
     refused(tmp_path / "both", "a folder of data sets, test, train; evaluate one: calcli evaluate")
+
+
+@pytest.mark.parametrize("ending", [".csv.bz2", ".parquet.zst", ".CSV.XZ"])
+def test_packed_parts_that_cannot_be_read_are_refused(ending, tmp_path):
+    pd.DataFrame({"label": [0, 1], "prob": [0.1, 0.8]}).to_csv(tmp_path / "part-0.csv", index=False)
+    (tmp_path / f"part-1{ending}").write_bytes(b"packed")
+    refused(tmp_path, r"part-1.* is packed as .*; expected .gz, or none")
+
+
+@pytest.mark.parametrize("names", [("probs", "logits"), ("logits", "scores")])
+def test_parts_whose_scores_are_of_other_kinds_are_refused(names, tmp_path):
+    for part, name in enumerate(names):
+        arrays = {name: np.full((4, 2), 0.5), "labels": np.arange(4) % 2}
+        np.savez(tmp_path / f"part-{part}.npz", **arrays)
+    refused(tmp_path, "differ in their kind of scores by name")
+    assert read(tmp_path, ReadOptions(kind="probs")).n_rows == 8

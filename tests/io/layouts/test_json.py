@@ -157,3 +157,13 @@ def test_only_options_have_characters(name, tmp_path):
         written(tmp_path / name, [{"label": n, "prob_0": 1 - n, "prob_1": n} for n in (0, 1)])
     with pytest.raises(UsageError, match=f"--per-character: .*{name} has no log-likelihoods of options"):
         read(tmp_path / name, ReadOptions(per_character=True))
+
+
+def test_values_of_columns_are_found_by_the_names_of_their_rows(tmp_path):
+    columns = {"label": {"a": 0, "b": 1, "c": 1}, "prob": {"c": 0.7, "a": 0.2, "b": 0.9}}
+    (tmp_path / "t.json").write_text(json.dumps(columns))
+    found = read(tmp_path / "t.json")
+    np.testing.assert_array_equal(scores_of(found)[:, 1], [0.2, 0.9, 0.7])
+    del columns["prob"]["a"]
+    (tmp_path / "t.json").write_text(json.dumps(columns))
+    refused(tmp_path / "t.json", "the columns label and prob have values for other rows")
