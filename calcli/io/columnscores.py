@@ -170,7 +170,8 @@ def numbers(batch: Any, by_row: bool) -> Array:
     """
     if not all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in batch.schema.types):
         batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
-        batch = batch.cast(pa.schema([(name, pa.float64()) for name in batch.schema.names]))
+        doubles = pa.schema([(name, pa.float64()) for name in batch.schema.names])
+        batch = batch.cast(doubles, safe=False)  # integers beyond 2**53 are rounded
     if len(set(batch.schema.types)) > 1:
         batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
     missing = any(column.null_count for column in batch.columns)  # only then may integers become floats

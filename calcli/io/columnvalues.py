@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.columnscores import holds_of, numbers
 from calcli.io.labels import Labels, labels_from_array, missing_label
 
+EXACT = 2**53  # up to here a float holds any integer
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def column_values(table: Table, name: str) -> Array:
             f"{table.place.name}: the column {name} holds {kind}; expected one number, text or time in each "
             "row"
         )
+    stored = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_integer(stored) and stored.bit_width == 64:
+        return _whole_numbers(table.column(name).cast(stored))
     if holds in ("float", "integer"):
         parts = [numbers(batch, by_row=False)[:, 0] for batch in table.batches([name])]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -50,6 +54,16 @@ def column_values(table: Table, name: str) -> Array:
             )
         return np.array(values, dtype=str)
     return column.to_numpy()
+
+
+def _whole_numbers(column: Any) -> Array:
+    """Return integers: with missing ones as floats, or as text where floats would round them."""
+    if not column.null_count:
+        return column.to_numpy()
+    ends = [abs(end or 0) for end in pc.min_max(column).as_py().values()]
+    if max(ends) <= EXACT:
+        return column.cast(pa.float64()).to_numpy()
+    return np.array(["" if value is None else str(value) for value in column.to_pylist()])
 
 
 def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
@@ -74,11 +88,11 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
         found = labels_from_array(column_values(table, name), place)
         within = len(found) and 0 <= found.codes.min() <= found.codes.max() < len(names)
         return Labels(found.codes, names) if within else found
-    column = table.column(name)
+    column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise InputError(missing_label(place, row, "null"))
-    encoded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    encoded = column.combine_chunks().dictionary_encode()
     return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
 
 

@@ -32,9 +32,9 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
             return None
 
         def make(part: str, values: Any) -> Any:
-            lists = values.field(0) if wrapped else values
+            lists = pc.struct_field(values, 0) if wrapped else values  # null where the struct is
             flat = lists.flatten()
-            return _relisted(lists, (flat.field(0) if deeper else flat).field(part))
+            return _relisted(lists, pc.struct_field(flat, [0, part] if deeper else part))
 
     elif pa.types.is_struct(kind) and all(_is_list(one.type) for one in kind):
         parts = _parts({one.name: one.type.value_type for one in kind})
@@ -42,7 +42,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
             return None
 
         def make(part: str, values: Any) -> Any:
-            return values.field(part)
+            return pc.struct_field(values, part)
 
     else:
         return None

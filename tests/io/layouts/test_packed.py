@@ -364,3 +364,21 @@ def test_objects_that_differ_from_part_to_part_are_read_as_in_one_file(tmp_path)
             scores_of(read(path, ReadOptions(concat=True)))
         said.append(str(caught.value))
     assert all('row 0: the score of class "b" is missing' in text for text in said), said
+
+
+@pytest.mark.parametrize("form", ["pairs", "lists"])
+def test_what_stands_below_a_missing_struct_is_missing(form, tmp_path):
+    labels, scores = pa.array(["a", "b"] * 3), pa.array([0.2, 0.8] * 3)
+    gone = pa.array([False, False, False, True, False, False])
+    offsets = pa.array([0, 2, 4, 6], pa.int32())
+    if form == "pairs":
+        structs = pa.StructArray.from_arrays([labels, scores], ["label", "score"], mask=gone)
+        values = pa.ListArray.from_arrays(offsets, structs)
+    else:
+        lists = [pa.ListArray.from_arrays(offsets, part) for part in (labels, scores)]
+        values = pa.StructArray.from_arrays(lists, ["labels", "scores"], mask=pa.array([False, True, False]))
+    assert values.null_count + (form == "pairs")
+    table = pa.table({"label": ["a", "b", "b"], "predictions": values})
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    refused(tmp_path / "t.arrow", "row 1 ")

@@ -143,3 +143,28 @@ def test_confidences_of_exactly_one_look_like_no_logits(tmp_path):
     (doubt,) = read(credit).provenance.doubts
     assert "100% of the first confidences are exactly 1: these look like no logits" in doubt
     assert not from_arrays(RNG.normal(size=(N, 3)) * 9, LABELS).provenance.doubts
+
+
+BIG = 2**53 + np.arange(6) % 3
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_large_integers_are_not_rounded_where_one_is_missing(parts, encoded, tmp_path):
+    stored = pa.array([None, *BIG[1:].tolist()], pa.int64())
+    table = pa.table({"id": stored, "label": [0, 1] * 3, "prob": np.linspace(0.1, 0.9, 6)})
+    if encoded:
+        table = table.set_column(0, "id", stored.dictionary_encode())
+    for part in range(parts):
+        with pa.ipc.new_file(tmp_path / f"part-{part}.arrow", table.schema) as file:
+            file.write_table(table)
+    found = read(tmp_path).columns["id"]
+    assert found.tolist() == ["", *map(str, BIG[1:].tolist())] * parts
+
+
+def test_a_label_missing_in_a_dictionary_is_told(tmp_path):
+    labels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), pa.array(["a", None, "b"]))
+    table = pa.table({"label": labels, "prob_a": [0.5, 0.2, 0.1], "prob_b": [0.5, 0.8, 0.9]})
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    refused(tmp_path / "t.arrow", "row 1 has no label")
