@@ -58,12 +58,12 @@ def column_values(table: Table, name: str) -> Array:
 
 def _whole_numbers(column: Any) -> Array:
     """Return integers: with missing ones as floats, or as text where floats would round them."""
-    if not column.null_count:
-        return column.to_numpy()
-    ends = [abs(end or 0) for end in pc.min_max(column).as_py().values()]
-    if max(ends) <= EXACT:
-        return column.cast(pa.float64()).to_numpy()
-    return np.array(["" if value is None else str(value) for value in column.to_pylist()])
+    if column.null_count:
+        ends = [abs(end or 0) for end in pc.min_max(column).as_py().values()]
+        if max(ends) > EXACT:
+            return np.array(["" if value is None else str(value) for value in column.to_pylist()])
+        column = pc.fill_null(column.cast(pa.float64()), np.nan)
+    return np.from_dlpack(column.combine_chunks())  # `to_numpy` imports pandas
 
 
 def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
