@@ -536,6 +536,7 @@ def test_figures_show_no_chance_where_outcomes_cannot_be_drawn(run, tmp_path, op
     captions = {path.stem: path.read_text() for path in (tmp_path / "named").glob("*.txt")}
     assert "if calibrated" not in captions["reliability"] + captions["ks"]
     assert "Gray" not in captions["corp"] + captions["smooth"]
+    assert pd.read_csv(tmp_path / "named" / "reliability.csv")["beyond_chance"].isna().all()
     done = run(*asked, tmp_path / "none", "--figure", "deviation")
     assert (done.status, (tmp_path / "none").exists()) == (2, False)
     assert "the figure deviation shows what chance allows: it takes independent rows" in done.err

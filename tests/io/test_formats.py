@@ -64,3 +64,8 @@ def test_a_format_is_a_module_and_an_entry(tmp_path, monkeypatch):
     refused(tmp_path / "t.toy.gz", "no such file")
     (tmp_path / "t.toy.gz").write_bytes(b"anything")
     refused(tmp_path / "t.toy.gz", r'ending "\.gz" is not known')
+
+
+@pytest.mark.parametrize("text", ['{"label": 1}\n', ' \n{"label": 1}\n'])
+def test_a_mark_of_the_byte_order_hides_no_format(text):
+    assert formats.sniff(text.encode("utf-8-sig")) == formats.sniff(text.encode()) == "jsonl"

@@ -121,6 +121,7 @@ class Reliability(_Binned):
 
     def tables(self) -> Tables:
         """Return the bins, the distribution of the scores where it has bins of its own, and the errors."""
+        unknown = np.full(self.low.shape, np.nan)  # what chance allows, without draws
         columns: dict[str, Array] = {
             "lower_edge": self.edges[:-1],
             "upper_edge": self.edges[1:],
@@ -131,7 +132,7 @@ class Reliability(_Binned):
             "gap": self.frequency - self.mean_score,
             "low_if_calibrated": self.low,
             "high_if_calibrated": self.high,
-            "beyond_chance": self.beyond_chance.astype(np.intp),
+            "beyond_chance": unknown if np.isnan(self.low).all() else self.beyond_chance.astype(np.intp),
         }
         tables: Tables = {"": columns}
         if self.share_edges is not self.edges:

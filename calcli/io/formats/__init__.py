@@ -5,6 +5,7 @@ A module has `open_file(path, name)`, which returns a `Table` or `Arrays`, and `
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -134,8 +135,9 @@ def known_format(path: AnyPath) -> Format:
 
 def sniff(start: bytes) -> str:
     """Return the format of data by its first bytes, or "gzip"; any other text is csv."""
+    text = start.removeprefix(BOM_UTF8).lstrip()
     for form in FORMATS:
-        if form.magic and (start.lstrip() if form.text else start).startswith(form.magic):
+        if form.magic and (text if form.text else start).startswith(form.magic):
             return form.name
     if start[4:9] == b"\0\0\0\0{":  # behind the length of its head
         return "safetensors"
