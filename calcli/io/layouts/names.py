@@ -79,8 +79,8 @@ LEAD = (
     r"(?:(?:y|predictions?|predicted|predict|preds?|yhat|oof|class|scored|softmax|test|val|sagemakeroutput)"
     r"[_.\- ]*)*"
 )
-PREFIXED = re.compile(rf"(?i){LEAD}({STEM})s?[_.\-: ](.+)")
-SUFFIXED = re.compile(rf"(?i)(.+?)[_.\-: ](?:preds?[_.\-: ])?({SURE_STEM})s?")
+PREFIXED = re.compile(rf"(?is){LEAD}({STEM})s?[_.\-: ](.+)")
+SUFFIXED = re.compile(rf"(?is)(.+?)[_.\-: ](?:preds?[_.\-: ])?({SURE_STEM})s?")
 ALONE = re.compile(rf"(?i){LEAD}({STEM})s?")
 ITSELF = frozenset(
     ["probpred", "probapred", "probapositive", "scorepred"]

@@ -53,6 +53,12 @@ def test_scores_are_found_by_name(columns, scores, classes, kind):
     assert found.kind == kind
 
 
+def test_names_of_several_lines():
+    names = ("prob_cat", "prob_dog\nor wolf")
+    found = find_roles(dict.fromkeys(("label", *names), "float"), lambda column: (), ReadOptions(), "t.csv")
+    assert (found.scores, found.classes) == (names, ("cat", "dog\nor wolf"))
+
+
 @pytest.mark.parametrize(
     "name",
     ["label", "labels", "Target", "targets", "y", "y_true", "true_label", "class", "ground_truth", "gt"],
