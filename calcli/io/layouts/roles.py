@@ -127,7 +127,7 @@ def find_roles(
     if options.system and len(scores) == 1:
         classes = None  # its name is that of the system
     if classes is not None:
-        scores, classes = _in_order(scores, classes, options.classes, name)
+        scores, classes = _in_order(scores, classes, options, name)
     kind, reason = kind_by_name(scores)
     if found.kind is not None:
         kind, reason = found.kind, f"so {found.layout.name} writes them"
@@ -273,14 +273,17 @@ def _no_scores(columns: Mapping[str, Holds], name: str) -> str:
 
 
 def _in_order(
-    scores: tuple[str, ...], classes: tuple[str, ...], wanted: tuple[str, ...] | None, name: str
+    scores: tuple[str, ...], classes: tuple[str, ...], options: ReadOptions, name: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Order the columns by class: as wanted, by number, or as they stand in the file."""
+    """Order the columns by class: as wanted or listed, by number, or as they stand in the file."""
+    wanted = options.classes
     repeated = [c for c, count in Counter(classes).items() if count > 1]
     if repeated:
         raise InputError(f"{name} has two columns for class {repeated[0]}; choose the scores with --scores")
     column = dict(zip(classes, scores, strict=True))
     ordered = tuple(classes[i] for i in natural_order(classes))
+    if tuple(one.strip() for one in (options.scores or "").split(",")) == scores:
+        ordered = _as_listed(classes, ordered, wanted)
     if wanted is None or len(classes) == 1:
         return tuple(column[c] for c in ordered), ordered
     if set(wanted) == set(classes):
@@ -294,3 +297,17 @@ def _in_order(
         f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
         "expected the same names, in any order, or as many others, in the order of the columns"
     )
+
+
+def _as_listed(
+    classes: tuple[str, ...], ordered: tuple[str, ...], wanted: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """Return classes in the order in which `--scores` lists them; numbers, which labels are too, by size."""
+    if not all(c.isdigit() for c in classes):
+        return classes
+    if wanted is not None and classes != ordered and set(wanted) != set(classes):
+        raise UsageError(
+            f"--scores lists the columns of the classes {listed(classes)}, and --classes {listed(wanted)}: "
+            f"which is which is open; list columns in the order {listed(ordered)}, and names in the same"
+        )
+    return ordered

@@ -99,10 +99,16 @@ def test_classes_give_names_and_order():
 
 def test_scores_may_be_listed():
     found = layout("y s_2 s_1 s_0", scores="s_2, s_0")
-    assert (found.scores, found.classes) == (("s_0", "s_2"), ("s_0", "s_2"))
+    assert (found.scores, found.classes) == (("s_2", "s_0"), ("s_2", "s_0"))
     found = layout("y s_2 s_1 s_0", scores="s_2,s_0", classes=("cat", "dog"))
     assert (found.scores, found.classes) == (("s_2", "s_0"), ("cat", "dog"))
     assert layout("y prob_b prob_a", scores="prob_b,prob_a").classes == ("b", "a")
+    assert layout("y s_2 s_1 s_0", scores="s_*").classes == ("0", "1", "2")
+    assert layout("y s10 s9", scores="s1*[0,1]").scores == ("s10",)
+    found = layout("y prob_2 prob_1 prob_0", scores="prob_1,prob_2,prob_0")
+    assert (found.scores, found.classes) == (("prob_0", "prob_1", "prob_2"), ("0", "1", "2"))
+    with pytest.raises(UsageError, match="order 0, 1, and names in the same"):
+        layout("y prob_1 prob_0", scores="prob_1,prob_0", classes=("cat", "dog"))
     with pytest.raises(UsageError, match=r'--scores: t.csv has no column "s_3"; did you mean'):
         layout("y s_2 s_1 s_0", scores="s_2,s_3")
 

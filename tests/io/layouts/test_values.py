@@ -168,3 +168,11 @@ def test_a_label_missing_in_a_dictionary_is_told(tmp_path):
     with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
         file.write_table(table)
     refused(tmp_path / "t.arrow", "row 1 has no label")
+
+
+def test_listed_columns_are_of_the_classes_in_the_order_of_the_list(tmp_path):
+    columns = {"s1": THREE[:, 1], "s2": THREE[:, 2], "s3": THREE[:, 0]}
+    path = saved(tmp_path / "t.csv", {"label": LABELS} | columns)
+    trip(path, THREE, LABELS, "a column for each class", target="", scores="s3,s1,s2")
+    named = read(path, ReadOptions(scores="s*", classes=("a", "b", "c")))
+    np.testing.assert_allclose(scores_of(named), THREE[:, [1, 2, 0]])
