@@ -276,10 +276,10 @@ def _holds_within(kind: Any) -> Holds:
 def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tuple[str, ...]:
     """Return the class names that the first row has, in the order of `--classes`."""
     first = [head.column(name)[0].as_py() for name in found.ranks]
-    names = tuple(map(str, first[0] if isinstance(first[0], list) else first))
+    names = tuple(sorted(map(str, first[0] if isinstance(first[0], list) else first)))
     if options.classes is None:
-        return tuple(sorted(names[i] for i in natural_order(names)))
-    if sorted(options.classes) != sorted(names):
+        return tuple(names[i] for i in natural_order(names))
+    if sorted(options.classes) != list(names):
         raise UsageError(
             f"--classes names {listed(options.classes)}, but {listed(found.ranks)} of "
             f"{found.table.place.name} name {listed(names)}; expected the same names, in any order"
