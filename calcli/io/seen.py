@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from calcli.io.layouts.classlabels import names_alone
 from calcli.io.layouts.unpacking import Unpacked, unpack_column
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
@@ -44,7 +45,7 @@ class UnpackedTable(Table):
         for field in self.table.schema:
             made = self.unpacked[field.name].made if field.name in self.unpacked else None
             fields += [field] if made is None else [pa.field(one.name, one.type) for one in made]
-        return pa.schema(fields)
+        return pa.schema(fields, names_alone(self.table.schema.metadata))
 
     def beside(self, values: Mapping[str, str]) -> Table:
         """Return the table with columns that have one value."""
@@ -111,7 +112,8 @@ class ConstantTable(Table):
     @cached_property
     def schema(self) -> Any:
         """Names and types of the columns, those of one value last."""
-        return pa.schema([*self.table.schema, *(pa.field(name, pa.string()) for name in self.values)])
+        fields = [*self.table.schema, *(pa.field(name, pa.string()) for name in self.values)]
+        return pa.schema(fields, names_alone(self.table.schema.metadata))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the batches of the table with these values."""

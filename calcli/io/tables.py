@@ -31,7 +31,7 @@ from calcli.io.layouts.answers import (
     rights_of,
 )
 from calcli.io.layouts.beside import beside_prediction
-from calcli.io.layouts.classlabels import class_labels, names_for
+from calcli.io.layouts.classlabels import class_labels, joined_metadata, names_for
 from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
 from calcli.io.layouts.unpacking import Unpacked
@@ -386,7 +386,8 @@ def _join(parts: Sequence[Table]) -> Table:
             f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different "
             f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
         ) from error
-    return JoinedTable(tuple(parts), pa.schema([_joined(field, parts) for field in schema]))
+    said = joined_metadata([(part.place.name, part.schema) for part in parts])
+    return JoinedTable(tuple(parts), pa.schema([_joined(field, parts) for field in schema], said))
 
 
 def _joined(field: Any, parts: Sequence[Table]) -> Any:

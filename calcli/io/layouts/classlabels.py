@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calcli.core.language.errors import InputError
+from calcli.io.messages import listed
+
 KEY = b"huggingface"
 
 
@@ -45,6 +48,36 @@ def metadata_with(metadata: Any, names: Sequence[str], new: Sequence[str]) -> An
         name: number if name in new else features[name] for name in names if name in new or name in features
     }
     return {**metadata, KEY: json.dumps(said).encode()}
+
+
+def joined_metadata(parts: Sequence[tuple[str, Any]]) -> Any:
+    """Return the metadata of parts, each a name and a schema: of those that name classes the first.
+
+    Raises
+    ------
+    InputError
+        If two of them name the classes of a column differently.
+    """
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    fullest, said = -1, None
+    for part, schema in parts:
+        labels = class_labels(schema)
+        for column, names in labels.items():
+            first, known = found.setdefault(column, (part, names))
+            if known != names:
+                raise InputError(
+                    f"{first} and {part} name the classes of {column} differently, {listed(known)} and "
+                    f"{listed(names)}; parts of one data set must be alike; without --concat files are "
+                    "evaluated one by one"
+                )
+        if len(labels) > fullest:
+            fullest, said = len(labels), names_alone(schema.metadata)
+    return said
+
+
+def names_alone(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes] | None:
+    """Return what metadata of a schema say of the classes, without what they say of its rows and columns."""
+    return {KEY: metadata[KEY]} if metadata and KEY in metadata else None
 
 
 def _said(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:

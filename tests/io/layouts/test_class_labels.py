@@ -78,3 +78,47 @@ def test_names_with_half_a_character_are_refused(tmp_path):
     refused(path, r"the class 'b\\ud800' holds half a character")
     with pytest.raises(InputError, match=r"the class '\\udfff' holds half a character"):
         from_arrays(THREE, LABELS, classes=("a", "\udfff", "c"))
+
+
+TURNED = {f"prob_{NAMES[k]}": THREE[:, k] for k in (2, 0, 1)}
+
+
+def shards(folder, *names):
+    """Write the rows in shards as `Dataset.to_parquet` does; what names no classes has no metadata."""
+    table = pq.read_table(saved(folder / "all.parquet", TURNED))
+    (folder / "all.parquet").unlink()
+    size = N // len(names)
+    for n, said in enumerate(names):
+        part = folder / f"test-{n:05d}-of-{len(names):05d}.parquet"
+        saved(part, TURNED, NAMES if said is None else said)
+        metadata = pq.read_schema(part).metadata if said is not None else None
+        pq.write_table(table.slice(n * size, size).replace_schema_metadata(metadata), part)
+    return folder
+
+
+def test_numbers_are_positions_among_the_names_in_shards_and_folders_of_a_split(tmp_path):
+    (tmp_path / "x" / "split=test").mkdir(parents=True)
+    saved(tmp_path / "x" / "split=test" / "part-0.parquet", TURNED)
+    for path, names in (("x", 0), ("two", [NAMES, NAMES]), ("one said", [None, NAMES])):
+        if names:
+            (tmp_path / path).mkdir()
+            shards(tmp_path / path, *names)
+        found = read(tmp_path / path, ReadOptions(concat=True))
+        assert found.classes == tuple(NAMES[[2, 0, 1]])
+        np.testing.assert_array_equal(np.array(found.classes)[found.labels], NAMES[LABELS])
+        np.testing.assert_array_equal(scores_of(found), THREE[:, [2, 0, 1]])
+
+
+def test_shards_that_name_the_classes_differently_are_refused(tmp_path):
+    said = "name the classes of label differently, ant, bee, cat and cat, bee, ant"
+    refused(shards(tmp_path, NAMES, NAMES[::-1]), said, concat=True)
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_numbers_are_positions_among_the_names_beside_objects_of_scores(form, tmp_path):
+    order = [2, 0, 1]
+    probs = pa.StructArray.from_arrays([pa.array(THREE[:, k]) for k in order], names=list(NAMES[order]))
+    found = read(saved(tmp_path / f"t.{form}", {"probs": probs}, form=form))
+    np.testing.assert_array_equal(np.array(found.classes)[found.labels], NAMES[LABELS])
+    np.testing.assert_array_equal(scores_of(found), THREE[:, order])
+    trip(tmp_path / f"t.{form}", THREE[:, order], np.argsort(order)[LABELS], "objects of scores")
