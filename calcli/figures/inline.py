@@ -133,7 +133,7 @@ def estimate_words(estimate: Estimate) -> str:
     if estimate.interval is None:
         return words
     level, low, high = estimate.interval.level, estimate.interval.low, estimate.interval.high
-    return f"{words}, {level:.0%} interval {low:.4f} to {high:.4f}"
+    return f"{words}, {100 * level:.10g}% interval {low:.4f} to {high:.4f}"
 
 
 def inline_svg(figure: Figure, name: str, label: str) -> str:

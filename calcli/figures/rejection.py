@@ -41,7 +41,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     results = {
         system: rejection_curve(evaluation.confidence, level) for system, evaluation in evaluations.items()
     }
-    band = "" if level is None else f"; band: its {level:.0%} interval at each point (Wilson 1927)"
+    band = "" if level is None else f"; band: its {100 * level:.10g}% interval at each point (Wilson 1927)"
     return rejection_curves(results), results, CAPTION.format(band=band)
 
 

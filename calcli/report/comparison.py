@@ -13,7 +13,16 @@ from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
-from calcli.report.numbers import counted, decimals, number, p_value, percent, points, relative
+from calcli.report.numbers import (
+    counted,
+    decimals,
+    level_percent,
+    number,
+    p_value,
+    percent,
+    points,
+    relative,
+)
 from calcli.report.reading import reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
@@ -103,7 +112,7 @@ class ShownComparison(Shown):
         bad = any(one.verdict == "worse" for one in found.values())
         good = any(one.verdict == "better" for one in found.values())
         numbers = [
-            Number(metric, signed(one), f"{ends(one)} ({100 * one.interval.level:.4g}%)")
+            Number(metric, signed(one), f"{ends(one)} ({level_percent(one.interval.level)})")
             for metric, one in found.items()
             if one.interval
         ]
@@ -222,7 +231,7 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
         spread = ""
         if cost.interval:
             low, high = points(-cost.interval.high), points(-cost.interval.low)
-            spread = f" ({100 * cost.interval.level:.4g}% interval {low} to {high})"
+            spread = f" ({level_percent(cost.interval.level)} interval {low} to {high})"
         parts.append(f"{accuracy} {names[whole.most_accurate]}, the most accurate{spread}.")
     elif cost is not None:
         parts.append("None of the others is more accurate.")

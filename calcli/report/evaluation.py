@@ -18,7 +18,7 @@ from calcli.report.diagram import diagram_table
 from calcli.report.estimates import ends, estimates_table, if_calibrated, meaning, of_section, tested_p
 from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
-from calcli.report.numbers import counted, number, p_value
+from calcli.report.numbers import counted, level_percent, number, p_value
 from calcli.report.posteriors import flat_given, under_given
 from calcli.report.reading import read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
@@ -217,7 +217,7 @@ def _of_system(name: str, result: Result) -> Number:
 
 def _beside(estimate: Estimate) -> str:
     if estimate.interval is not None:
-        return f"{ends(estimate)} ({100 * estimate.interval.level:.4g}%)"
+        return f"{ends(estimate)} ({level_percent(estimate.interval.level)})"
     if estimate.if_calibrated is not None:
         return f"if calibrated {if_calibrated(estimate)}"
     return "no interval" if estimate.no_interval else ""

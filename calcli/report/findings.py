@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from calcli.core.evaluating.results import Estimate, Summary
-from calcli.report.numbers import counted, number, percent, points, some
+from calcli.report.numbers import counted, level_percent, number, percent, points, some
 
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
@@ -65,14 +65,14 @@ def verdict(summary: Summary) -> ConfidenceVerdict | None:
     low, high, level = gap.interval.low, gap.interval.high, gap.interval.level
     shown = partial(points, half=(high - low) / 2)
     if low <= 0 <= high:
-        interval = f"({level:.0%} interval {shown(low)} to {shown(high)})"
+        interval = f"({level_percent(level)} interval {shown(low)} to {shown(high)})"
         chance = f"the gap of {shown(gap.value)} points {interval} can be chance"
         sentence = f"Consistent: {facts}; {chance}.{second}"
         return ConfidenceVerdict("consistent", gap.value, sentence)
     word: Literal["over-confident", "under-confident"] = "over-confident"
     if high < 0:
         word, low, high = "under-confident", -high, -low
-    interval = f"({level:.0%} interval {shown(low)} to {shown(high)})"
+    interval = f"({level_percent(level)} interval {shown(low)} to {shown(high)})"
     sentence = f"{word.capitalize()} by {shown(abs(gap.value))} points {interval}: {facts}.{second}"
     return ConfidenceVerdict(word, gap.value, sentence)
 
@@ -104,7 +104,8 @@ def _useless(summary: Summary) -> Iterator[Warning]:
     for name, found in summary.estimates.items():
         if found.call.entry.name.startswith("normalized_") and found.interval and found.interval.low > 1:
             low, high = number(found.interval.low), number(found.interval.high)
-            worse.append(f"{name} {number(found.value)}, {found.interval.level:.0%} interval {low} to {high}")
+            level = level_percent(found.interval.level)
+            worse.append(f"{name} {number(found.value)}, {level} interval {low} to {high}")
     if worse:
         yield Warning(
             "worse_than_constant",

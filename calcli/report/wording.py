@@ -10,7 +10,7 @@ from calcli.core.estimators.influences import FEW, FEWEST
 from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression
-from calcli.report.numbers import some
+from calcli.report.numbers import level_percent, some
 
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Difference
@@ -99,5 +99,5 @@ def interval_head(found: Iterable[Estimate | Difference]) -> str:
     """Return what to call the intervals of estimates or differences, such as `95% interval`."""
     for one in found:
         if one.interval is not None:
-            return f"{100 * one.interval.level:.4g}% interval"
+            return f"{level_percent(one.interval.level)} interval"
     return "interval"

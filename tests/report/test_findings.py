@@ -37,6 +37,14 @@ def test_the_verdict_says_by_how_much(sure):
     assert sure.verdict.sentence.startswith("Over-confident by 40.0 points (95% interval 3")
 
 
+@pytest.mark.parametrize("level", ["99.99", "97.5"])
+def test_sentences_say_the_level_that_was_asked_for(summarized, level):
+    found = summarized([[0.9, 0.1]] * 100, [0, 1] * 50, level=float(level) / 100)
+    assert f"({level}% interval" in found.verdict.sentence
+    worse = message(found, "worse_than_constant")
+    assert f"{level}% interval" in worse
+
+
 def test_the_verdict_on_two_classes_says_what_the_second_gets(summarized):
     """Of a rare class, too little is predicted where the confidence in the other one is too high."""
     probs, labels = np.array([[0.95, 0.05], [0.7, 0.3]] * 100), [0, 1, 0, 0] * 50

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.report.numbers import counted, number, p_value, percent, points, some, span, spread
+from calcli.report.numbers import counted, level_percent, number, p_value, percent, points, some, span, spread
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,8 @@ def test_words():
     assert points(0.5, half=0.0) == "50.0"
     assert some(["a", "b"]) == "a, b"
     assert some(list(range(8))) == "0, 1, 2, 3, 4 and 3 more"
+
+
+@given(st.decimals(min_value="0.5", max_value="0.99999", places=5))
+def test_a_level_is_never_rounded(level):
+    assert Decimal(level_percent(float(level)).removesuffix("%")) == 100 * level
