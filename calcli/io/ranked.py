@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, first_of_other_length, holds_of
-from calcli.io.layouts.candidates import Holds
-from calcli.io.layouts.names import PREFIXED, RANKED, natural_order
+from calcli.io.layouts.candidates import PAIRS, Holds
+from calcli.io.layouts.names import PREFIXED, RANKED, differ_in_numbers, natural_order
 from calcli.io.layouts.roles import Roles
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
@@ -43,12 +43,15 @@ class RankedScores(TableScores):
         Class names.
     by_name
         Whether the ranks are class names; if not, they are numbers counted from 0.
+    ordered
+        Whether the order of the classes is known; if not, they stand in that of the alphabet.
     """
 
     by_rank: TableScores
     ranks: tuple[str, ...]
     classes: tuple[str, ...]
     by_name: bool
+    ordered: bool = True
 
     def within(self, table: Table, rows: int) -> Self:
         """Return the scores of so many rows of the same columns, in another table."""
@@ -185,7 +188,8 @@ def ranked_scores(
     if head is None:
         return found
     if by_name:
-        found = replace(found, classes=_named_classes(found, head, options))
+        classes, ordered = _named_classes(found, head, options)
+        found = replace(found, classes=classes, ordered=ordered)
     found.positions(head, 0)
     return found
 
@@ -273,15 +277,27 @@ def _holds_within(kind: Any) -> Holds:
     return holds_of(kind.value_type if holds_of(kind) == "list" else kind)
 
 
-def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tuple[str, ...]:
-    """Return the class names that the first row has, in the order of `--classes`."""
+def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tuple[tuple[str, ...], bool]:
+    """Return the class names that the first row has, and whether something says their order.
+
+    They stand in the order of `--classes`, of the fields of objects, of their numbers, or of the alphabet.
+    """
     first = [head.column(name)[0].as_py() for name in found.ranks]
     names = tuple(sorted(map(str, first[0] if isinstance(first[0], list) else first)))
     if options.classes is None:
-        return tuple(names[i] for i in natural_order(names))
+        packed = found.table.packed.get(found.by_rank.names[0])
+        if packed is not None and packed.classes is not None and sorted(packed.classes) == list(names):
+            return tuple(packed.classes[i] for i in natural_order(packed.classes)), True
+        return tuple(names[i] for i in natural_order(names)), _has_order(names)
     if sorted(options.classes) != list(names):
         raise UsageError(
             f"--classes names {listed(options.classes)}, but {listed(found.ranks)} of "
             f"{found.table.place.name} name {listed(names)}; expected the same names, in any order"
         )
-    return options.classes
+    return options.classes, True
+
+
+def _has_order(names: tuple[str, ...]) -> bool:
+    """Tell whether sorted names say which class is 0: by number, or as in negative and positive."""
+    folded = [name.casefold() for name in names]
+    return differ_in_numbers(names) or (set(folded) in PAIRS and folded == sorted(folded))

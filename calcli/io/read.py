@@ -32,7 +32,7 @@ from calcli.io.ignored import without_labels, without_missing_values
 from calcli.io.labels import Labels, class_names
 from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts import ARRAYS, HARNESS
-from calcli.io.layouts.order import refuse_sorted
+from calcli.io.layouts.order import refuse_sorted, refuse_unordered
 from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
@@ -281,6 +281,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     found = replace(found, columns=LazyColumns(readers))
     found, labels = _without(found, labels, options)
     place, rows = found.place, len(labels)
+    refuse_unordered(found, labels.seen)
     classes = class_names(found.classes, columns, labels.seen, options, place)
     _require_text(classes, place)
     if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:

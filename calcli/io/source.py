@@ -179,6 +179,8 @@ class Source(ABC):
         Whether they are percentages with their sign.
     by_rank
         Whether it is said of each score which class it is of.
+    ordered
+        Whether the order of the classes is known, which labels in numbers need.
     labels
         (N,), or None if they are in a file of their own, or not wanted.
     labels_from
@@ -208,6 +210,7 @@ class Source(ABC):
     kind_reason: str = ""
     percent: bool = False
     by_rank: bool = False
+    ordered: bool = True
     labels: Labels | LabelColumn | None = None
     labels_from: str = ""
     weights: Array | None = None

@@ -171,6 +171,7 @@ class Table(Contents):
             kind=roles.kind,
             kind_reason=roles.kind_reason,
             by_rank=ranked is not None,
+            ordered=ranked is None or ranked.ordered,
             percent=packed is not None and packed.percent,
             labels=None if roles.label is None else self._labels(roles.label, names),
             labels_from=f'column "{roles.label}"',

@@ -188,8 +188,13 @@ def natural_key(text: str) -> list[tuple[int, str]]:
     ]
 
 
+def differ_in_numbers(names: Sequence[str]) -> bool:
+    """Tell whether names are alike but for the numbers in them."""
+    return len({re.sub(r"\d+", "0", name) for name in names}) <= 1
+
+
 def natural_order(names: Sequence[str]) -> list[int]:
     """Return the order of class names: by number where they differ in numbers only, else as they are."""
-    if len({re.sub(r"\d+", "0", name) for name in names}) > 1:
+    if not differ_in_numbers(names):
         return list(range(len(names)))
     return sorted(range(len(names)), key=lambda i: natural_key(names[i]))

@@ -1,10 +1,14 @@
-"""Scores that are sorted in each row, so that their place says a rank and not a class."""
+"""Scores sorted in each row, so that their place says a rank and not a class; classes without an order."""
 
 from __future__ import annotations
 
+import shlex
+
 from calcli.core.data.logspace import as_floats
 from calcli.core.language.errors import InputError
-from calcli.io.layouts.candidates import command
+from calcli.io.labels import Labels
+from calcli.io.layouts.candidates import MOST_CLASSES, command
+from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.source import Source
 
@@ -36,4 +40,22 @@ def refuse_sorted(found: Source, options: ReadOptions) -> None:
         "says of which class each is: save them in the order of the classes, or save the classes as well "
         "(index_0 ... beside prob_0 ..., or a list index); if they do stand in the order of the classes, say "
         f"{command(name, '--classes', numbers)}"
+    )
+
+
+def refuse_unordered(found: Source, labels: Labels) -> None:
+    """Refuse labels in numbers where scores have names of classes, and nothing says which of them is 0.
+
+    Raises
+    ------
+    InputError
+        If that is so.
+    """
+    if found.ordered or labels.names is not None or found.classes is None:
+        return
+    names = found.classes if len(found.classes) <= MOST_CLASSES else (*found.classes[:3], "...")
+    raise InputError(
+        f"{found.place.name}: the labels are numbers, and the scores are those of the classes "
+        f"{listed(found.classes)}, of which nothing says the order; name them in the order of the numbers "
+        f"with --classes, as in {command(found.place.parts[0][0], '--classes', shlex.quote(','.join(names)))}"
     )

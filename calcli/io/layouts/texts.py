@@ -118,10 +118,11 @@ def _words(texts: Any, row: Row) -> Any:
 
 def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked | None:
     """Return what becomes of text that holds objects: each a {label, score}, or one of scores by class."""
-    first = _literal(values[0])
+    first, classes = _literal(values[0]), None
     if isinstance(first, dict):
         if len(first) < 2 or not all(isinstance(one, int | float) for one in first.values()):
             return None
+        classes = tuple(map(str, first))
 
         def parse(texts: Any, row: Row) -> Any:
             read = [_scores_by_class(text, row, n) for n, text in enumerate(texts.to_pylist())]
@@ -146,7 +147,7 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
     if found is None:
         return None
     made = tuple(Derived(one.name, one.type, partial(_after, parse, one.make)) for one in found.made)
-    return Unpacked(made, found.scores, note=f"{field.name} holds objects as text")
+    return Unpacked(made, found.scores, note=f"{field.name} holds objects as text", classes=classes)
 
 
 def _unlike(texts: list[str], kind: Any, row: Row) -> str:
