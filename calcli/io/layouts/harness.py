@@ -20,6 +20,7 @@ from calcli.io.damage import column_of
 from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
 
+SEVERAL = -1  # options have the same text
 MARKS = ("filtered_resps", "resps")  # fields that only these samples have
 FIELDS = ("log_likelihoods", "characters", "most", "least")
 OPTIONS = pa.struct(
@@ -38,7 +39,7 @@ def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
     Raises
     ------
     InputError
-        If a target is none of the options.
+        If a target is none of the options, or may be the number or the text of one.
     """
     if not any(mark in records[0] for mark in MARKS):
         return None
@@ -50,10 +51,7 @@ def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
         {"log_likelihoods": one, "characters": _characters(record, len(one)), "most": most, "least": least}
         for record, one in zip(records, likelihoods, strict=True)
     ]
-    targets = [
-        _target(record, len(one), n, name)
-        for n, (record, one) in enumerate(zip(records, likelihoods, strict=True))
-    ]
+    targets = _targets(records, likelihoods, name)
     plain = [
         head
         for head, value in records[0].items()
@@ -129,18 +127,71 @@ def _characters(record: Mapping[str, Any], count: int) -> list[int]:
     return [len(text.removeprefix(" ")) for text in _texts(record, count)]
 
 
-def _target(record: Mapping[str, Any], count: int, n: int, name: str) -> int:
-    """Return which option is right: by its number, or by its text."""
-    target = record.get("target")
-    if isinstance(target, list) and len(target) == 1:
-        target = target[0]
-    texts = [text.strip() for text in _texts(record, count)]
-    if isinstance(target, str) and target.strip() in texts and texts.count(target.strip()) == 1:
-        return texts.index(target.strip())
-    try:
-        found = int(str(target))
-    except ValueError:
-        found = -1
-    if not 0 <= found < count:
-        raise InputError(f"{name}: row {n} has the target {target!r}; expected one of its {count} options")
+def _targets(
+    records: Sequence[Mapping[str, Any]], likelihoods: Sequence[Sequence[float]], name: str
+) -> list[int]:
+    """Return which option is right in each row: in all of them by number, or by text.
+
+    Where neither fits all rows, each has the one that fits. What is still open is known by `acc`, which says
+    whether the likeliest option is the right one.
+    """
+    pairs = [(record, len(one)) for record, one in zip(records, likelihoods, strict=True)]
+    numbers, texts = [_by_number(*pair) for pair in pairs], [_by_text(*pair) for pair in pairs]
+    by_number = [text if number is None else number for number, text in zip(numbers, texts, strict=True)]
+    by_text = [
+        number if text in (None, SEVERAL) else text for number, text in zip(numbers, texts, strict=True)
+    ]
+    if None in texts and None not in numbers:
+        by_text = by_number
+    elif None in numbers and None not in texts:
+        by_number = by_text
+    found = [[_known(one, *pairs[n], n, name) for n, one in enumerate(by)] for by in (by_number, by_text)]
+    if found[0] == found[1]:
+        return found[0]
+    likeliest = [max(range(len(one)), key=one.__getitem__) for one in likelihoods]
+    fitting = [one for one in found if _fits(one, likeliest, records)]
+    if len(fitting) == 1:
+        return fitting[0]
+    n = next(n for n, (one, other) in enumerate(zip(*found, strict=True)) if one != other)
+    raise InputError(
+        f"{name}: the targets may be the numbers of options or their text, as {_target(records[n])!r} in row "
+        f"{n}, and acc does not say which; write them as JSON numbers, if that is what they are, or as words"
+    )
+
+
+def _fits(targets: Sequence[int], likeliest: Sequence[int], records: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether `acc` is there and says of each row whether the likeliest option is right."""
+    right = [one == other for one, other in zip(targets, likeliest, strict=True)]
+    return right == [record.get("acc") for record in records]
+
+
+def _known(found: int | None, record: Mapping[str, Any], count: int, n: int, name: str) -> int:
+    if found is None or found == SEVERAL:
+        raise InputError(
+            f"{name}: row {n} has the target {_target(record)!r}; expected one of its {count} options"
+        )
     return found
+
+
+def _target(record: Mapping[str, Any]) -> Any:
+    target = record.get("target")
+    return target[0] if isinstance(target, list) and len(target) == 1 else target
+
+
+def _by_text(record: Mapping[str, Any], count: int) -> int | None:
+    """Return which option has the text of the target; None if there is none."""
+    target = _target(record)
+    if not isinstance(target, str):
+        return None
+    texts = [text.strip() for text in _texts(record, count)]
+    places = [place for place, text in enumerate(texts) if text == target.strip()]
+    return None if not places else places[0] if len(places) == 1 else SEVERAL
+
+
+def _by_number(record: Mapping[str, Any], count: int) -> int | None:
+    """Return the target as the number of an option; None if it is none."""
+    try:
+        found = int(str(_target(record)))
+    except ValueError:
+        return None
+    return found if 0 <= found < count else None

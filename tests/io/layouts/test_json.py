@@ -149,6 +149,52 @@ def test_a_target_that_is_no_option(tmp_path):
     refused(written(tmp_path / "t.jsonl", records), "row 3 has the target '7'; expected one of its 4 options")
 
 
+def numeric(targets, words=(), acc=True):
+    """Return samples whose options are permuted numbers, but for some with words, and what was drawn."""
+    found, likelihoods = samples([4] * len(targets))
+    options = np.array([RNG.permutation(4) for _ in targets])
+    right = np.empty(len(targets), int)
+    for n, record in enumerate(found):
+        texts = ["red", "blue", "green", "grey"] if n in words else list(map(str, options[n]))
+        record["arguments"] = [["Q:", f" {text}"] for text in texts]
+        by_text = texts.index(str(targets[n])) if str(targets[n]) in texts else -1
+        record["target"], right[n] = str(targets[n]), by_text
+        if not acc:
+            del record["acc"], record["acc_norm"]
+    return found, likelihoods, right
+
+
+@pytest.mark.parametrize("words", [(), range(0, 40, 2)])
+@pytest.mark.parametrize("form", [str, int])
+def test_targets_in_numbers_are_so_in_all_rows(words, form, tmp_path):
+    targets = RNG.integers(4, size=40)
+    records, likelihoods, _ = numeric(targets, words)
+    for record, lls, target in zip(records, likelihoods, targets, strict=True):
+        record["acc"], record["target"] = float(lls.argmax() == target), form(target)
+    found = read(written(tmp_path / "t.jsonl", records))
+    np.testing.assert_array_equal(found.labels, targets)
+    np.testing.assert_allclose(np.exp(scores_of(found)), softmax(likelihoods, 4), rtol=1e-9)
+
+
+def test_targets_that_are_the_text_of_numbers(tmp_path):
+    records, likelihoods, right = numeric(RNG.integers(4, size=40))
+    for record, lls, target in zip(records, likelihoods, right, strict=True):
+        record["acc"] = float(lls.argmax() == target)
+    np.testing.assert_array_equal(read(written(tmp_path / "t.jsonl", records)).labels, right)
+
+
+def test_targets_that_may_be_numbers_or_text_are_refused(tmp_path):
+    records, *_ = numeric(RNG.integers(4, size=40), acc=False)
+    refused(written(tmp_path / "t.jsonl", records), "may be the numbers of options or their text, as '")
+    wide, *_ = numeric(np.full(40, 3), acc=False)
+    for record in wide:
+        record["arguments"] = [["Q:", f" {text}"] for text in ("3", "7", "8", "9")]
+    wide[5]["target"] = "9"
+    np.testing.assert_array_equal(
+        read(written(tmp_path / "t.jsonl", wide)).labels, np.where(np.arange(40) == 5, 3, 0)
+    )
+
+
 @pytest.mark.parametrize("name", ["a.jsonl", "a.npz"])
 def test_only_options_have_characters(name, tmp_path):
     if name == "a.npz":
