@@ -13,10 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Floats
+from calcli.core.data.arrays import Doubles, Floats
 
 T = TypeVar("T", bound=np.generic)
 ROUNDING = 1e-12  # relative noise of a sum of weights
+COMMON = 1e-6  # of their unit: how near weights are to multiples of it
+FINEST = 1e-4  # of the largest weight: the least unit that is looked for
+TRIED = 1_000  # weights that a unit is looked for in, before all are held against it
 
 
 def equal_width_edges(bins: int) -> NDArray[np.float64]:
@@ -60,18 +63,21 @@ def edge_cuts(ordered: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
 def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -> NDArray[np.intp]:
     """Return the positions that part ascending values into bins of about equal counts or weights.
 
-    The sizes are those of `numpy.array_split`, also of whole weights, which are counts of equal rows; a cut
-    inside a run of equal values moves to the end of the run, and cuts that meet are one, so that there may
-    be fewer bins than asked for.
+    The sizes are those of `numpy.array_split`, also of weights that are multiples of one number, which are
+    counts of equal rows; a cut inside a run of equal values moves to the end of the run, and cuts that meet
+    are one, so that there may be fewer bins than asked for.
 
     Returns
     -------
     (m + 1,) positions, m <= bins, from 0 to n.
     """
     n = len(ordered)
+    unit = None if weights is None else common_unit(weights)
+    if weights is not None and unit is not None:
+        weights = np.rint(weights / unit)
     mass = None if weights is None else np.cumsum(weights, dtype=np.float64)
     total = n if mass is None else mass[-1]
-    extra = total % bins if weights is None or not np.mod(weights, 1).any() else 0
+    extra = total % bins if weights is None or unit is not None else 0
     number = np.arange(1, bins + 1)
     targets = number * ((total - extra) / bins) + np.minimum(number, extra)
     if mass is None:
@@ -80,6 +86,32 @@ def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -
         last = np.searchsorted(mass, targets * (1 - ROUNDING))
     last = np.clip(last, 0, n - 1)
     return distinct(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
+
+
+def common_unit(weights: Floats) -> float | None:
+    """Return the largest number that all weights are whole multiples of, up to rounding; None without one."""
+    positive = weights[weights > 0].astype(np.float64)
+    if not len(positive):
+        return None
+    if positive.max() < 2**53 and not np.mod(positive, 1).any():
+        return float(np.gcd.reduce(positive.astype(np.int64)))
+    unit = _unit_of(positive[:TRIED], FINEST * float(positive.max()))
+    if unit is not None and len(positive) > TRIED:
+        near = np.abs(positive / unit - np.rint(positive / unit)).max() <= COMMON
+        unit = unit if near else _unit_of(positive, FINEST * float(positive.max()))
+    return unit
+
+
+def _unit_of(weights: Doubles, finest: float) -> float | None:
+    """Return the common unit of weights by the algorithm of Euclid; None if it is below the finest."""
+    unit = float(weights.min())
+    while unit >= finest:
+        rest = np.abs(weights - unit * np.rint(weights / unit))
+        rest = rest[rest > COMMON * unit]
+        if not len(rest):
+            return unit
+        unit = float(rest.min())
+    return None
 
 
 def recursive_cuts(

@@ -16,7 +16,14 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batch_sizes
-from calcli.core.data.binning import Bins, bin_index, equal_width_edges, equal_width_index
+from calcli.core.data.binning import (
+    ROUNDING,
+    Bins,
+    bin_index,
+    common_unit,
+    equal_width_edges,
+    equal_width_index,
+)
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.errors import OfVectors, OneDimensional
 from calcli.core.estimators.influences import Influences
@@ -256,11 +263,11 @@ class _Cells:
         if isinstance(binning, Recursive):
             return None
         if binning == "equal-mass":
-            whole = baseline.weights is None or not np.mod(baseline.weights, 1).any()
+            unit = 1.0 if baseline.weights is None else common_unit(baseline.weights)
             return cls._steps(
                 scores,
                 max(CELLS, STEPS_OF_A_BIN * bins),
-                lambda sums: binned_error(_of_equal_mass(sums, bins, whole), norm),
+                lambda sums: binned_error(_of_equal_mass(sums, bins, unit), norm),
             )
         if binning == "equal-width":
             first, second = (equal_width_index(score, bins) for score in scores)
@@ -306,14 +313,15 @@ def _largest_cumulative_gap(bins: Bins) -> Doubles:
     return np.abs(gap).max(-1) / bins.weight.sum(-1)
 
 
-def _of_equal_mass(cells: Bins, bins: int, whole: bool) -> Bins:
+def _of_equal_mass(cells: Bins, bins: int, unit: float | None) -> Bins:
     """Return the sums over bins of about equal weight, made of cells; see `binning.equal_mass_cuts`."""
     mass = np.cumsum(cells.weight, axis=-1)
-    total = mass[:, -1:]
-    extra = total % bins if whole else np.zeros_like(total)
+    steps = mass if unit is None else np.rint(mass / unit)
+    total = steps[:, -1:]
+    extra = np.zeros_like(total) if unit is None else total % bins
     number = np.arange(1, bins + 1)
-    targets = number * ((total - extra) / bins) + np.minimum(number, extra)
-    last = np.array([np.searchsorted(own, target) for own, target in zip(mass, targets, strict=True)])
+    targets = (number * ((total - extra) / bins) + np.minimum(number, extra)) * (1 - ROUNDING)
+    last = np.array([np.searchsorted(own, target) for own, target in zip(steps, targets, strict=True)])
     np.minimum(last, mass.shape[1] - 1, out=last)
     sums: list[Any] = [
         np.diff(np.take_along_axis(cumulative, last, axis=-1), axis=-1, prepend=0)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from calcli.core.data.binning import (
     bin_index,
+    common_unit,
     edge_cuts,
     equal_mass_cuts,
     equal_width_cuts,
@@ -75,6 +76,47 @@ def test_equal_mass_weights_are_repeated_rows(rows, bins):
     repeated = np.repeat(values, weights.astype(int))
     weighted = np.append(0, np.cumsum(weights))[equal_mass_cuts(values, bins, weights)]
     assert weighted.tolist() == equal_mass_cuts(repeated, bins).tolist()
+
+
+@given(
+    st.lists(unit, min_size=1, max_size=60),
+    st.integers(1, 8),
+    st.sampled_from([1.0, 2.0, 3.0, 7.3, 0.1, 1 / 3, 1e6, 1e-300]),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_equal_weights_are_none(values, bins, weight, dtype):
+    ordered = np.sort(np.array(values))
+    weights = np.full(len(values), max(weight, 1e-30), dtype)
+    assert equal_mass_cuts(ordered, bins, weights).tolist() == equal_mass_cuts(ordered, bins).tolist()
+
+
+@given(
+    st.lists(st.tuples(unit, st.integers(0, 9)), min_size=1, max_size=60).filter(lambda r: any(w for _, w in r)),
+    st.integers(1, 8),
+    st.sampled_from([2.0, 7.3, 0.1, 1 / 3, 1e6, 1e-12]),
+)
+def test_the_scale_of_copies_is_no_matter(rows, bins, scale):
+    rows = sorted(rows)
+    values, weights = np.array([v for v, _ in rows]), np.array([float(w) for _, w in rows])
+    repeated = np.repeat(values, weights.astype(int))
+    cuts = equal_mass_cuts(values, bins, weights * scale)
+    masses = np.append(0, np.cumsum(weights))[cuts]
+    assert masses.tolist() == equal_mass_cuts(repeated, bins).tolist()
+
+
+def test_the_scale_of_any_weights_is_no_matter():
+    rng = np.random.default_rng(0)
+    ordered, weights = np.sort(rng.random(5_000)), rng.exponential(size=5_000)
+    expected = equal_mass_cuts(ordered, 15, weights).tolist()
+    for scale in (7.3, 0.1, 1 / 3, 1e6):
+        assert equal_mass_cuts(ordered, 15, weights * scale).tolist() == expected
+
+
+def test_a_common_unit_holds_for_all_weights():
+    assert common_unit(np.array([0.0, 4.6, 6.9])) == pytest.approx(2.3)
+    assert common_unit(np.append(np.full(2_000, 2.0), 2.5)) == pytest.approx(0.5)
+    assert common_unit(np.append(np.full(2_000, 1.1), 1.1 * np.pi)) is None
+    assert common_unit(np.array([6e6, 9e6])) == 3e6
 
 
 def test_run_ends():
