@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.comparing.leftover import unlike_rows
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, missing
 from calcli.core.data.predictions import ArrayScores, Predictions, read_through, require_classes
 from calcli.core.data.slices import gathered, select
 from calcli.core.language.errors import InputError, UsageError
@@ -147,7 +147,12 @@ def _keys(predictions: Predictions, key: str) -> Array:
     if key not in predictions.columns:
         known = ", ".join(predictions.columns) or "none"
         raise UsageError(f"--key {key}: {_path(predictions)} has no such column; it has {known}")
-    keys = predictions.columns[key].astype(str)
+    column = predictions.columns[key]
+    if len(gone := missing(column)):
+        raise InputError(
+            f"{_path(predictions)}: column {key}: row {int(gone[0])} has none; expected a key in every row"
+        )
+    keys = column.astype(str)
     values, counts = np.unique(keys, return_counts=True)
     if len(values) < len(keys):
         raise InputError(

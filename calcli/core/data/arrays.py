@@ -12,3 +12,15 @@ Floats = NDArray[np.floating[Any]]  # single or double precision, as the input w
 Doubles = NDArray[np.float64]
 Positions = NDArray[np.intp]
 Tables = dict[str, dict[str, Array]]  # by name: columns of one length by their head
+
+
+def missing(values: Array) -> Positions:
+    """Return the rows of a column that hold nothing: no number, no time, no text."""
+    if values.dtype.kind in "fcmM":
+        return np.flatnonzero(values != values)  # nan and NaT
+    if values.dtype.kind in "US":
+        return np.flatnonzero(values == values.dtype.type())
+    if values.dtype.kind == "O":
+        gone = [one is None or one != one or one == "" for one in values.tolist()]
+        return np.flatnonzero(gone)
+    return np.empty(0, np.intp)

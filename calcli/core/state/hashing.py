@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, missing
 from calcli.core.language.errors import InputError
 
 Hashes = NDArray[np.uint64]
@@ -56,9 +56,8 @@ def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
     InputError
         If one is missing.
     """
-    missing = _missing(keys)
-    if len(missing):
-        raise InputError(f"{called}: row {first + int(missing[0])} has none; expected a key in every row")
+    if len(gone := missing(keys)):
+        raise InputError(f"{called}: row {first + int(gone[0])} has none; expected a key in every row")
     text = keys.astype(str)
     codes = text.view(np.uint32).reshape(len(text), text.itemsize // 4).T
     found = np.zeros(len(text), np.uint64)
@@ -67,11 +66,3 @@ def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
         step ^= step >> np.uint64(32)
         found = np.where(code, step, found)  # shorter texts are filled up with zeros
     return mixed(found)
-
-
-def _missing(keys: Array) -> NDArray[np.intp]:
-    if keys.dtype.kind == "f":
-        return np.flatnonzero(np.isnan(keys))
-    if keys.dtype.kind == "O":
-        return np.flatnonzero([key is None or key != key for key in keys.tolist()])
-    return np.empty(0, np.intp)

@@ -90,3 +90,15 @@ def test_other_classes_are_refused_by_name(predict):
             require_same_classes([first, replace(second, classes=classes)])
     with pytest.raises(InputError, match="2 classes where arrays has 3"):
         require_same_classes([first, predict(np.eye(2), [0, 1])])
+
+
+@pytest.mark.parametrize(
+    ("gone", "kind"), [(np.nan, float), ("", str), (None, object), (np.datetime64("NaT"), "datetime64[D]")]
+)
+def test_a_missing_key_is_none_and_matches_no_other(files, gone, kind):
+    first, _, aligned = files
+    keys = [np.arange(50).astype(kind) if kind is not object else np.arange(50).astype(object) for _ in "ab"]
+    keys[0][5] = keys[1][9] = gone
+    systems = [replace(one, columns={"id": own}) for one, own in zip((first, aligned), keys, strict=True)]
+    with pytest.raises(InputError, match=r"column id: row 5 has none; expected a key in every row"):
+        pair(systems, PairSettings(key="id", allow_unmatched=True))
