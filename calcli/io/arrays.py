@@ -370,7 +370,7 @@ def stored_labels(
     shape, kind = stored.header.shape, stored.header.dtype.kind
     if drop or stored.opened is None or len(shape) != 1 or shape[0] <= MANY_ROWS or kind not in "iub":
         return held()
-    return integer_labels(shape[0], stored.integers, held) or held()
+    return integer_labels(shape[0], stored.integers, held, boolean=kind == "b") or held()
 
 
 def flat_labels(
@@ -390,7 +390,7 @@ def flat_labels(
     """
     if values.ndim > 1 and values.shape[-1] > 1 and values.shape == scores_shape:
         if (one := one_hot(values)) is not None:
-            return labels_from_array(one, place)
+            return Labels(one, meaning="positions")
         raise InputError(
             f"{name} has labels of shape {values.shape}, one for each score: these are one-hot or "
             "multi-label indicators; expected one class per row, such as labels.argmax(-1); where several "

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -89,6 +93,13 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
         within = len(found) and 0 <= found.codes.min() <= found.codes.max() < len(names)
         return Labels(found.codes, names) if within else found
     column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
+
+
+        if within:
+            return Labels(found.codes, names)
+        value = kind.value_type if pa.types.is_dictionary(kind) else kind
+        return replace(found, meaning="booleans") if pa.types.is_boolean(value) else found
+    column = table.column(name)
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise InputError(missing_label(place, row, "null"))

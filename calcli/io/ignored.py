@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.labels import INTEGER, Labels
+from calcli.io.labelnumbers import INTEGER
+from calcli.io.labels import Labels
 from calcli.io.messages import KeptPlace, listed
 from calcli.io.source import LazyColumns, Source
 
@@ -84,7 +85,7 @@ def _rows_of(found: Source, labels: Labels, kept: NDArray[np.bool_], note: str) 
         weights=None if found.weights is None else found.weights[kept],
         columns=LazyColumns(readers),
         notes=(*found.notes, note),
-    ), Labels(codes, names)
+    ), replace(labels, codes=codes, names=names, missing=None)
 
 
 def _kept(reader: Any, kept: NDArray[np.bool_]) -> Array:

@@ -24,7 +24,8 @@ def label_column(table: Table, name: str, held: Callable[[], Labels]) -> LabelCo
     if rows <= MANY_ROWS or pa.types.is_dictionary(kind):
         return None
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return integer_labels(rows, lambda: map(_integers, _columns(table, name)), held)
+        boolean = pa.types.is_boolean(kind)
+        return integer_labels(rows, lambda: map(_integers, _columns(table, name)), held, boolean=boolean)
     return _of_text(table, name, rows, held) if holds_of(kind) == "text" else None
 
 

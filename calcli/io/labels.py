@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,16 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.data.merged import rest_of
 from calcli.core.language.errors import InputError, UsageError
+from calcli.io.labelnumbers import (
+    INTEGER,
+    Meaning,
+    is_own,
+    number_of,
+    other_of_two,
+    places_of,
+    same_name,
+    some_numbers,
+)
 from calcli.io.messages import Place, listed, type_in_words
 from calcli.io.options import ReadOptions
 
@@ -19,7 +28,6 @@ MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark 
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
 LARGEST = 2.0**63  # larger floats are not the integers of labels
 MANY = 20  # classes, to be written out one by one no more
-INTEGER = re.compile(r"[+-]?[0-9]{1,100}")  # Python refuses to convert thousands of digits
 
 
 @dataclass(frozen=True)
@@ -34,11 +42,14 @@ class Labels:
         The distinct labels if they are text, else None.
     missing
         (N,) which rows have none and are to be left out; None if there are none.
+    meaning
+        What labels that are no text stand for: numbers, booleans, or positions, as those of one-hot labels.
     """
 
     codes: Array
     names: tuple[str, ...] | None = None
     missing: Array | None = None
+    meaning: Meaning = "numbers"
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -67,9 +78,12 @@ class Labels:
         table = self.codes.reshape(-1, size)
         return bool((table == table[:1]).all() and np.ptp(table[0]))
 
-    def against_rest(self, name: str) -> Labels:
+    def against_rest(self, name: str, place: Place) -> Labels:
         """Return the labels of one class and, under one name, those of all others."""
-        own = self.values.astype(str) == name
+        if self.meaning == "positions":
+            return self
+        text = self.names is not None
+        own = self.values == name if text else is_own(self.codes, self.meaning, name, place)
         return Labels(own.astype(np.intp), (rest_of(name), name))
 
 
@@ -95,7 +109,7 @@ def labels_from_array(values: Array, place: Place, *, drop: bool = False) -> Lab
         filled = np.where(missing, values[~missing][0], values)  # any label: these rows go
         return replace(labels_from_array(filled, place), missing=missing)
     if values.dtype.kind == "b":
-        return Labels(values.view(np.uint8))
+        return Labels(values.view(np.uint8), meaning="booleans")
     if values.dtype.kind in "iu":
         return Labels(values)
     if values.dtype.kind == "f":
@@ -117,13 +131,16 @@ def labels_from_array(values: Array, place: Place, *, drop: bool = False) -> Lab
 def join_labels(parts: Sequence[Labels]) -> Labels:
     """Put the labels of several files one after the other."""
     if all(part.names is None for part in parts):
-        return Labels(np.concatenate([part.codes for part in parts]), missing=_joined_missing(parts))
+        meanings = {part.meaning for part in parts}
+        meaning: Meaning = meanings.pop() if len(meanings) == 1 else "mixed"
+        return Labels(np.concatenate([part.codes for part in parts]), None, _joined_missing(parts), meaning)
     position: dict[str, int] = {}
     codes = []
     for part in parts:
         if part.names is None:
             values, inverse = np.unique(part.codes, return_inverse=True)
-            part = Labels(inverse, tuple(map(str, values.tolist())))
+            said = "one-hot " if part.meaning == "positions" else ""  # the name of no class
+            part = Labels(inverse, tuple(f"{said}{value}" for value in values.tolist()))
         assert part.names is not None
         moved = [position.setdefault(name, len(position)) for name in part.names]
         codes.append(np.array(moved, np.int64)[part.codes])
@@ -141,8 +158,8 @@ def _joined_missing(parts: Sequence[Labels]) -> Array | None:
 def match(labels: Labels, classes: Sequence[str], place: Place) -> Array:
     """Return the labels as positions in `classes`.
 
-    Text is looked up among the class names; integers are looked up if all class names are integers, and
-    are positions otherwise.
+    Text is looked up among the class names, and so are numbers, by their value, if one of the names is a
+    number other than that of its place; else they are positions. Booleans are the classes true and false.
 
     Returns
     -------
@@ -151,7 +168,7 @@ def match(labels: Labels, classes: Sequence[str], place: Place) -> Array:
     Raises
     ------
     InputError
-        If labels are missing, unknown, out of range or counted from 1.
+        If labels are missing, unknown, out of range, counted from 1, or may be those of several classes.
     """
     if labels.names is not None:
         table = _positions_of_names(labels.names, classes)
@@ -159,33 +176,15 @@ def match(labels: Labels, classes: Sequence[str], place: Place) -> Array:
         if matched.min() < 0:
             _refuse_names(labels, matched < 0, classes, place)
         return matched
-    values = _class_numbers(classes)
-    codes = labels.codes
-    if values == list(range(len(classes))):
-        if codes.min() < 0 or codes.max() >= len(classes):
-            _refuse_numbers(codes, (codes < 0) | (codes >= len(classes)), classes, place)
-        return codes.astype(np.int32)
-    order = np.argsort(values)
-    ordered = np.asarray(values)[order]
-    found = np.minimum(np.searchsorted(ordered, codes), len(classes) - 1)
-    wrong = ordered[found] != codes
-    if wrong.any():
-        _refuse_numbers(codes, wrong, classes, place)
-    return order[found].astype(np.int32)
+    found = places_of(labels.codes, labels.meaning, classes, place)
+    if (wrong := found < 0).any():
+        _refuse_numbers(labels, wrong, classes, place)
+    return found
 
 
 def _positions_of_names(names: Sequence[str], classes: Sequence[str]) -> Array:
     position = {name: k for k, name in enumerate(classes)}
     return np.array([position.get(name, -1) for name in names], np.int32)
-
-
-def _class_numbers(classes: Sequence[str]) -> list[int]:
-    """Return the integer that stands for each class."""
-    if all(INTEGER.fullmatch(name) for name in classes):
-        return [int(name) for name in classes]
-    if {name.casefold() for name in classes} == {"false", "true"}:
-        return [int(name.casefold() == "true") for name in classes]
-    return list(range(len(classes)))
 
 
 def _refuse_fractions(values: Array, place: Place) -> None:
@@ -216,8 +215,8 @@ def _refuse_names(labels: Labels, wrong: Array, classes: Sequence[str], place: P
     )
 
 
-def _refuse_numbers(codes: Array, wrong: Array, classes: Sequence[str], place: Place) -> None:
-    row = int(wrong.argmax())
+def _refuse_numbers(labels: Labels, wrong: Array, classes: Sequence[str], place: Place) -> None:
+    row, codes, boolean = int(wrong.argmax()), labels.codes, labels.meaning == "booleans"
     value, k = int(codes[row]), len(classes)
     if k == 2 and set(np.unique(codes).tolist()) == {-1, 1}:
         raise InputError(
@@ -226,6 +225,13 @@ def _refuse_numbers(codes: Array, wrong: Array, classes: Sequence[str], place: P
         )
     if value in MISSING_NUMBERS:
         raise InputError(missing_label(place, row, str(value)))
+    if boolean or (some := some_numbers(classes)):
+        said = str(bool(value)).lower() if boolean else str(value)
+        why = "none of which it is" if boolean else f"of which only {listed(some)} are numbers"
+        raise InputError(
+            f"{place.row(row)} has the label {said}, but the classes are {listed(tuple(classes))}, {why}; "
+            "name the classes in the order of their scores with --classes, each as its labels are"
+        )
     if codes.min() >= 1 and codes.max() == k:
         raise InputError(
             f"{place.name}: labels run from 1 to {k}, but classes are counted from 0 to {k - 1}; "
@@ -342,7 +348,7 @@ def _two_names(
     both = options.classes or (stored if stored and len(stored) == 2 else None)
     if both is not None:
         first, last = both
-        if options.positive is None and stored and stored[-1] == first:
+        if options.positive is None and stored and same_name(stored[-1], first):
             raise UsageError(
                 f"--classes {first},{last}: the one score per row of {place.name} is named after {first}; "
                 f"expected it last, as in --classes {last},{first}"
@@ -351,14 +357,11 @@ def _two_names(
             raise UsageError(f"--positive {options.positive}: expected one of the classes {first} and {last}")
         return (last, first) if options.positive == first else (first, last)
     if labels.names is None:
-        if second is None or second == "1":
-            return "0", "1"
-        if second == "0":
-            return "1", "0"
-        if INTEGER.fullmatch(second):
-            others = np.unique(labels.codes[labels.codes != int(second)]).tolist()
-            return _with_other(tuple(map(str, others)), second, place)
-        return f"not {second}", second
+        second = second or "1"
+        if (other := other_of_two(second, labels.meaning)) is not None:
+            return other, second
+        others = np.unique(labels.codes[labels.codes != number_of(second)])
+        return _with_other(tuple(map(str, others.tolist())), second, place)
     if second is None:
         raise InputError(
             f"{place.name} has one score per row and the labels {listed(labels.names)}; "

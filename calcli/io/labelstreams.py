@@ -71,7 +71,11 @@ class LabelColumn:
 
 
 def integer_labels(
-    rows: int, parts: Callable[[], Iterator[Array | None]], held: Callable[[], Labels]
+    rows: int,
+    parts: Callable[[], Iterator[Array | None]],
+    held: Callable[[], Labels],
+    *,
+    boolean: bool = False,
 ) -> LabelColumn | None:
     """Return labels that are read part by part, unless their range is too wide or one is missing.
 
@@ -83,6 +87,8 @@ def integer_labels(
         Reads them as integers, each part valid until the next one; None where one is missing.
     held
         Reads all of them at once.
+    boolean
+        Whether they are booleans.
     """
     low, present = 0, np.empty(0, np.bool_)
     for codes in parts():
@@ -104,4 +110,4 @@ def integer_labels(
     def read() -> Iterator[Array]:
         return (place.take(codes - low) for codes in parts() if codes is not None)
 
-    return LabelColumn(rows, Labels(values), held, read)
+    return LabelColumn(rows, Labels(values, meaning="booleans" if boolean else "numbers"), held, read)

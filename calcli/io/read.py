@@ -285,7 +285,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     classes = class_names(found.classes, columns, labels.seen, options, place)
     _require_text(classes, place)
     if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:
-        labels = labels.held().against_rest(own)
+        labels = labels.held().against_rest(own, place)
     swapped = columns == 2 and options.positive == classes[0]
     matched = labels.matched(classes, place, swapped=swapped)
     if swapped:

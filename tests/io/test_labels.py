@@ -97,6 +97,70 @@ def test_labels_that_are_refused(values, classes, message):
         matched(values, classes)
 
 
+WITHIN = np.array([2, 0, 1, 1])  # positions among three classes
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (("1.0", "2.0", "3.0"), [1.0, 2.0, 3.0]),
+        (("3", "01", "2.0"), [3, 1, 2]),
+        (("1", "2", "3+"), [1, 2]),
+        (("0", "0.5", "1.0"), [0, None, 1]),
+        (("unknown", "2", "1"), [None, 2, 1]),
+        (("0", "1", "other"), [0, 1, 2]),
+        (("+1", "-1", "0"), [1, -1, 0]),
+        (("true", "false", "mixture"), [True, False]),
+        (("mixture", "False", "TRUE"), [None, False, True]),
+        (("maybe", "no", "yes"), [None, False, True]),
+        (("yes", "no"), [True, False]),
+        (("true", "other"), [True, False]),
+        (("1", "0", "2"), [True, False]),
+    ],
+)
+def test_numbers_and_booleans_are_looked_up_among_names(names, labels):
+    """However few of the classes are there: every part of a file is read as the whole."""
+    there = [k for k, label in enumerate(labels) if label is not None]
+    for part in [there, *([k] for k in there)]:
+        values = np.array([labels[k] for k in part])
+        np.testing.assert_array_equal(matched(values, names), part)
+        if values.dtype.kind == "f":
+            np.testing.assert_array_equal(matched(values.astype(np.int16), names), part)
+
+
+@pytest.mark.parametrize(
+    ("values", "classes", "message"),
+    [
+        ([1], ["1", "01"], "classes 1 and 01 are the same number, .*save the labels as text"),
+        ([2.0], ["1.0", "1", "2", "x"], "1.0 and 1 are the same number"),
+        ([1, 3], ["1", "2", "3+"], "row 1 has the label 3, .* of which only 1, 2 are numbers; .*--classes"),
+        ([0, 1, 2], ["1", "2", "3+"], "row 0 has the label 0, .*--classes"),
+        ([1, 2, 3], ["1", "2", "unk"], "row 2 has the label 3, .*--classes"),
+        ([0, 1], ["0", "0.5", "other"], "row 1 has the label 1, "),
+        ([True, False], ["true", "mixture", "lie"], "row 1 has the label false, .*none of which it is"),
+        ([True], ["true", "True", "false"], "may be any of the classes false, true, True"),
+    ],
+)
+def test_names_that_leave_a_label_open_are_refused(values, classes, message):
+    with pytest.raises(InputError, match=message) as caught:
+        matched(values, classes)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_hot_labels_are_positions_whatever_the_names():
+    labels = Labels(WITHIN, meaning="positions")
+    assert match(labels, ["1", "2", "0"], PLACE).tolist() == WITHIN.tolist()
+
+
+def test_parts_of_booleans_and_of_numbers_are_joined_where_they_agree():
+    parts = [labels_from_array(np.array(part), PLACE) for part in ([True, False], [0, 2, 1])]
+    assert match(join_labels(parts), ["0", "1", "2"], PLACE).tolist() == [1, 0, 0, 2, 1]
+    with pytest.raises(InputError, match="numbers in some parts, but booleans"):
+        match(join_labels(parts), ["true", "false", "mixture"], PLACE)
+    alike = join_labels([parts[0], parts[0]])
+    assert match(alike, ["true", "false", "mixture"], PLACE).tolist() == [0, 1, 0, 1]
+
+
 def test_names_that_only_look_missing_are_classes():
     assert matched(["none", "some"], ["none", "some"]) == [0, 1]
 
