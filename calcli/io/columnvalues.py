@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -91,15 +88,11 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
     if holds != "text":
         found = labels_from_array(column_values(table, name), place)
         within = len(found) and 0 <= found.codes.min() <= found.codes.max() < len(names)
-        return Labels(found.codes, names) if within else found
-    column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
-
-
         if within:
             return Labels(found.codes, names)
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
         return replace(found, meaning="booleans") if pa.types.is_boolean(value) else found
-    column = table.column(name)
+    column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise InputError(missing_label(place, row, "null"))

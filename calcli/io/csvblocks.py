@@ -39,13 +39,15 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> It
     """
     rest, empty = b"", True
     with pa.input_stream(str(on_disk(path))) as stream:
-        while part := stream.read(size):
+        part = stream.read(size)
+        while part:
             rest += part
-            if end := _end_of_rows(rest, delimiter):
+            part = stream.read(size)
+            if part and (end := _end_of_rows(rest, delimiter)):  # behind the last part nothing is cut off
                 yield rest[:end]
                 empty = False
                 rest = rest[end:]
-            if len(rest) > most:
+            if len(rest) > most + size * (not part):
                 raise InputError(f"{name}: a row is longer than {most / 1e6:.0f} MB; expected rows of fields")
     if rest or empty:
         yield rest

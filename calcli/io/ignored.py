@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.labelnumbers import INTEGER
-from calcli.io.labels import Labels
+from calcli.io.labels import Labels, is_missing
 from calcli.io.messages import KeptPlace, listed
 from calcli.io.source import LazyColumns, Source
 
@@ -38,8 +38,10 @@ def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tup
     return _rows_of(found, labels, kept, ignored_note(kept, ignored))
 
 
-def without_missing_values(found: Source, labels: Labels) -> tuple[Source, Labels]:
+def without_missing_values(found: Source, labels: Labels, classes: Sequence[str]) -> tuple[Source, Labels]:
     """Return what was found without the rows where a score or the label is missing, and how many these are.
+
+    Labels that only look as if they were missing, but are among the `classes`, are not.
 
     Raises
     ------
@@ -50,6 +52,8 @@ def without_missing_values(found: Source, labels: Labels) -> tuple[Source, Label
     kept = ~found.missing()
     if labels.missing is not None:
         kept &= ~labels.missing
+    if labels.names is not None:
+        kept &= ~is_missing(np.array(labels.names, np.str_), classes)[labels.codes]
     if not kept.any():
         raise InputError(f"{found.place.name}: in all {rows:,} rows something is missing")
     return _rows_of(found, labels, kept, dropped_note(kept))

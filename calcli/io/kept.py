@@ -66,22 +66,22 @@ class KeptTable(Table):
             yield batch if kept.all() else batch.filter(pa.array(kept))
 
 
-def without_missing(table: Table, names: Sequence[str]) -> KeptTable:
-    """Return the rows of a table in which none of these columns is missing."""
-    kept = ~missing_in(table, names)
+def without_missing(table: Table, names: Sequence[str], classes: Sequence[str] = ()) -> KeptTable:
+    """Return the rows of a table in which none of these columns is missing; the name of a class is not."""
+    kept = ~missing_in(table, names, classes)
     return KeptTable(table, kept, dropped_note(kept))
 
 
-def missing_in(table: Table, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return (N,) in which rows one of these columns is missing."""
-    missing: NDArray[np.bool_] = np.logical_or.reduce([_missing(table, name) for name in names])
+def missing_in(table: Table, names: Sequence[str], classes: Sequence[str] = ()) -> NDArray[np.bool_]:
+    """Return (N,) in which rows one of these columns is missing; the name of a class is not."""
+    missing: NDArray[np.bool_] = np.logical_or.reduce([_missing(table, name, classes) for name in names])
     return missing
 
 
-def _missing(table: Table, name: str) -> Array:
+def _missing(table: Table, name: str, classes: Sequence[str]) -> Array:
     """Return (N,) whether a value is missing, or one in a list."""
     if holds_of(table.schema.field(name).type) != "list":
-        return is_missing(column_values(table, name))
+        return is_missing(column_values(table, name), classes)
     parts = [_missing_lists(batch.column(0)) for batch in table.batches([name])]
     return np.concatenate([np.zeros(0, np.bool_), *parts])
 

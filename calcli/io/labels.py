@@ -95,14 +95,14 @@ def labels_from_array(values: Array, place: Place, *, drop: bool = False) -> Lab
     values, place
         What is stored, and where.
     drop
-        Whether rows without a label are to be left out.
+        Whether rows without a label are to be left out; of text, `without_missing_values` tells which.
 
     Raises
     ------
     InputError
         If a label is missing (nan) or not a class at all.
     """
-    missing = is_missing(values) if drop else np.zeros(len(values), np.bool_)
+    missing = is_missing(values) if drop and values.dtype.kind != "U" else np.zeros(len(values), np.bool_)
     if missing.any():
         if missing.all():
             raise InputError(f"{place.name}: all {len(values):,} labels are missing")
@@ -245,12 +245,13 @@ def _refuse_numbers(labels: Labels, wrong: Array, classes: Sequence[str], place:
     )
 
 
-def is_missing(values: Array) -> Array:
-    """Return (N,) whether a value is missing: nan, none, or text that says so."""
+def is_missing(values: Array, classes: Sequence[str] = ()) -> Array:
+    """Return (N,) whether a value is missing: nan, none, or text that says so and is not among `classes`."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "U":
-        return np.isin(np.char.lower(np.char.strip(values)), MISSING_NAMES)
+        said_so = np.isin(np.char.lower(np.char.strip(values)), MISSING_NAMES)
+        return said_so & ~np.isin(values, np.array(classes, np.str_)) if len(classes) else said_so
     if values.dtype.kind == "O":
         return np.array([value is None for value in values], np.bool_)
     return np.zeros(len(values), np.bool_)

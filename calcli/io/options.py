@@ -70,6 +70,12 @@ class ReadOptions:
     )
     renormalize: bool = setting(False, FLAG, "Divide rows of probabilities by their sum, however far from 1.")
 
+    def named(self, stored: tuple[str, ...] | None) -> tuple[str, ...]:
+        """Return all classes that are named, in the file or by the options."""
+        return tuple(
+            one for one in (*(stored or ()), *(self.classes or ()), self.positive) if one is not None
+        )
+
     def require_all_rows(self) -> None:
         """Raise a UsageError if rows may be left out; where their order pairs them, none may."""
         if self.drop_missing:

@@ -153,6 +153,14 @@ class RankedScores(TableScores):
         )
 
 
+def names_known(table: Table, roles: Roles, ranks: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the classes that columns are named after, and those that ranks name in the first row."""
+    packed, first = table.packed.get(roles.scores[0]), table.head(ranks, 1) if ranks else None
+    values = [] if first is None else [column[0].as_py() for column in first.columns]
+    ranked = [str(one) for value in values for one in (value if isinstance(value, list) else [value])]
+    return (*(roles.classes or ()), *((packed and packed.classes) or ()), *ranked)
+
+
 def ranked_scores(
     raw: TableScores, ranks: tuple[str, ...], roles: Roles, options: ReadOptions
 ) -> TableScores:

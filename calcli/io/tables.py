@@ -37,7 +37,7 @@ from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
-from calcli.io.ranked import RankedScores, rank_columns, ranked_scores
+from calcli.io.ranked import RankedScores, names_known, rank_columns, ranked_scores
 from calcli.io.source import Contents, LazyColumns, Source, StoredScores
 
 LEAVE_OUT = "leave them out with --drop-missing"
@@ -144,7 +144,8 @@ class Table(Contents):
         view = seen.only((*parts, options.weights))
         if labelled and known.label is None:  # rows are left out when the labels are there
             return view.source(known, ranks, options)
-        return _of_kept(view, parts, options, lambda rows: rows.source(known, ranks, options))
+        named = options.named(names_known(seen, known, ranks)) if options.drop_missing else ()
+        return _of_kept(view, parts, options, lambda rows: rows.source(known, ranks, options), named=named)
 
     def source(self, roles: Roles, ranks: tuple[str, ...], options: ReadOptions) -> TableSource:
         """Return what is found where columns have these roles; `ranks` name the class of each score."""
@@ -306,13 +307,14 @@ def _of_kept(
     options: ReadOptions,
     source: Callable[[Table], TableSource],
     outcome: str | None = None,
+    named: Sequence[str] = (),
 ) -> TableSource:
     """Return what is found in a table; if asked, without rows where one of the columns is missing."""
     from calcli.io.kept import without_missing, without_outcomes
 
     notes = []
     if options.drop_missing:
-        table = without_missing(table, names)
+        table = without_missing(table, names, named)
         notes.append(table.note)
     if outcome is not None and options.ignore_label:
         table = without_outcomes(table, outcome, options.ignore_label)

@@ -131,7 +131,7 @@ def test_numbers_and_booleans_are_looked_up_among_names(names, labels):
 @pytest.mark.parametrize(
     ("values", "classes", "message"),
     [
-        ([1], ["1", "01"], "classes 1 and 01 are the same number, .*save the labels as text"),
+        ([1], ["1", "01"], "classes 1 and 01 are the same number, .*save them as text"),
         ([2.0], ["1.0", "1", "2", "x"], "1.0 and 1 are the same number"),
         ([1, 3], ["1", "2", "3+"], "row 1 has the label 3, .* of which only 1, 2 are numbers; .*--classes"),
         ([0, 1, 2], ["1", "2", "3+"], "row 0 has the label 0, .*--classes"),

@@ -91,7 +91,9 @@ def test_equal_weights_are_none(values, bins, weight, dtype):
 
 
 @given(
-    st.lists(st.tuples(unit, st.integers(0, 9)), min_size=1, max_size=60).filter(lambda r: any(w for _, w in r)),
+    st.lists(st.tuples(unit, st.integers(0, 9)), min_size=1, max_size=60).filter(
+        lambda r: any(w for _, w in r)
+    ),
     st.integers(1, 8),
     st.sampled_from([2.0, 7.3, 0.1, 1 / 3, 1e6, 1e-12]),
 )

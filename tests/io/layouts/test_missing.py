@@ -125,3 +125,56 @@ def test_answers_in_arrays(tmp_path):
     np.testing.assert_array_equal(found.columns["id"], kept)
     np.testing.assert_array_equal(found.labels, LABELS[kept] == 0)
     np.testing.assert_array_equal(scores_of(found)[:, 1], confidence[kept])
+
+
+ODD = np.array(["none", "nan", "null"])
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "npz", "npy", "objects"])
+def test_classes_with_names_that_look_missing_are_not(form, tmp_path):
+    rows = np.arange(N) != 40
+    labels, path = with_missing(ODD[LABELS]), tmp_path / f"t.{form.replace('objects', 'jsonl')}"
+    columns = {f"prob_{name}": np.ascontiguousarray(one) for name, one in zip(ODD, THREE.T, strict=True)}
+    table, options = pa.table({"label": labels, **columns}), DROP
+    if form == "csv":
+        table.to_pandas().to_csv(path, index=False)
+    elif form == "parquet":
+        pq.write_table(table, path)
+    elif form == "npz":
+        np.savez(path, probs=THREE, labels=labels, classes=ODD)
+    elif form == "npy":
+        np.save(path, THREE)
+        np.save(tmp_path / "y.npy", labels)
+        options = ReadOptions(drop_missing=True, classes=tuple(ODD), labels=str(tmp_path / "y.npy"))
+    else:
+        lines = [
+            json.dumps({"label": label, "probs": dict(zip(ODD.tolist(), row, strict=True))})
+            for label, row in zip(labels.tolist(), THREE.tolist(), strict=True)
+        ]
+        path.write_text("\n".join(lines))
+    found = read(path, options)
+    assert found.classes == tuple(ODD)
+    np.testing.assert_array_equal(found.labels, LABELS[rows])
+    np.testing.assert_array_equal(scores_of(found), THREE[rows])
+
+
+@pytest.mark.parametrize("options", [{"positive": "none"}, {"classes": ("some", "none")}])
+def test_a_single_score_of_a_class_that_looks_missing(options, tmp_path):
+    labels = with_missing(np.where(LABELS == 0, "none", "some"))
+    pq.write_table(pa.table({"label": labels, "prob": THREE[:, 0]}), tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet", ReadOptions(drop_missing=True, **options))
+    np.testing.assert_array_equal(found.labels, LABELS[np.arange(N) != 40] == 0)
+
+
+def test_ranked_scores_of_classes_that_look_missing(tmp_path):
+    labels, order = with_missing(ODD[LABELS]), np.argsort(-THREE, axis=1)
+    sorted_scores = np.take_along_axis(THREE, order, axis=1)
+    columns = {f"prob_{k}": np.ascontiguousarray(sorted_scores[:, k]) for k in range(3)}
+    columns |= {f"label_{k}": ODD[order[:, k]] for k in range(3)}
+    pq.write_table(pa.table({"label": labels, **columns}), tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet", DROP)
+    rows = np.arange(N) != 40
+    assert [found.classes[k] for k in found.labels] == ODD[LABELS[rows]].tolist()
+    np.testing.assert_array_equal(
+        scores_of(found)[:, np.argsort(found.classes)], THREE[rows][:, np.argsort(ODD)]
+    )
