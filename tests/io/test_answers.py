@@ -257,3 +257,83 @@ def test_percentages_are_confidences(tmp_path):
     check(read(file))
     file.write_text("model_confidence,ok\n90%,1\n,0\n30%,0\n55%,1\n100%,0\n")
     check(read(file, ReadOptions(drop_missing=True)))
+
+
+MANY = 400
+SURE = np.random.default_rng(3).uniform(0.3, 1, MANY).round(3)
+
+
+def answered(classes, wrong):
+    """Return labels, and predictions that are as often right as the confidence says, else `wrong`."""
+    rng = np.random.default_rng(4)
+    labels = rng.choice(classes, MANY)
+    return labels, np.where(rng.random(MANY) < SURE, labels, wrong)
+
+
+@pytest.mark.parametrize(
+    ("classes", "wrong"),
+    [
+        (["01", "02", "10", "11"], "n.a."),
+        (["1.0", "2.0"], "none of them"),
+        (["12345678901234567", "12345678901234568"], "x"),
+        (["0.5", "1.5"], "x"),
+        (["true", "false"], "unknown"),
+        (["True", "False"], "unknown"),
+    ],
+)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_text_beside_numbers_or_booleans_in_csv(tmp_path, classes, wrong, swapped):
+    """Types are found column by column: what can only be text in one is a number in the other."""
+    labels, said = answered(classes, wrong)
+    first, second = (said, labels) if swapped else (labels, said)
+    rows = "".join(f"{c},{p},{y}\n" for c, p, y in zip(SURE, second, first, strict=True))
+    (tmp_path / "log.csv").write_text("confidence,prediction,label\n" + rows)
+    found = read(tmp_path / "log.csv")
+    assert found.of_answers
+    np.testing.assert_array_equal(found.labels, said == labels)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "npz"])
+def test_booleans_beside_text(tmp_path, form):
+    labels, said = answered([True, False], None)
+    texts = np.array(["unknown" if one is None else str(one) for one in said])
+    if form == "npz":
+        np.savez(tmp_path / "log.npz", confidence=SURE, prediction=texts, label=labels)
+    else:
+        columns = {"prediction": texts.tolist(), "label": labels.tolist(), "confidence": SURE.tolist()}
+        written(tmp_path / "log.jsonl", columns)
+    np.testing.assert_array_equal(read(tmp_path / f"log.{form}").labels, said == labels)
+
+
+def test_two_columns_of_text_are_compared_letter_by_letter(tmp_path):
+    columns = {
+        "confidence": CONFIDENCE,
+        "prediction": ["01", "1", "x", "True"],
+        "label": ["01", "01", "x", "true"],
+    }
+    check(read(written(tmp_path / "log.jsonl", columns)))
+    columns |= {"prediction": ["1", "true", "2", "x"], "label": [1, 2, 2, 1]}  # 2 is no boolean
+    check(read(written(tmp_path / "log.jsonl", columns)))
+
+
+@pytest.mark.parametrize(("classes", "high"), [(["false", "true"], "TRUE"), (["0", "1"], "01")])
+def test_one_score_beside_predictions_in_another_type(tmp_path, classes, high):
+    """The score decides which class is predicted, so that it is that of a class."""
+    own = np.random.default_rng(5).random(MANY) < SURE
+    said = np.where(SURE > 0.6, high, "unsure")
+    rows = "".join(f"{c},{p},{classes[int(y)]}\n" for c, p, y in zip(SURE, said, own, strict=True))
+    (tmp_path / "log.csv").write_text("prob,prediction,label\n" + rows)
+    found = read(tmp_path / "log.csv")
+    said_so = np.where(SURE > 0.6, own, False)  # three values: the confidence in what is predicted
+    assert found.of_answers
+    np.testing.assert_array_equal(found.labels, said_so)
+
+
+def test_the_class_of_a_score_is_named_as_the_labels_are(tmp_path):
+    own = np.random.default_rng(6).random(MANY) < SURE
+    score, labels = np.where(SURE > 0.6, SURE, 1 - SURE), np.array(["01", "02"])[own.astype(int)]
+    columns = {"prob": score, "prediction": np.where(score > 0.6, 2, 1), "label": labels}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet")
+    assert found.classes == ("01", "02")
+    np.testing.assert_array_equal(found.labels, own)

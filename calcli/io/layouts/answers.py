@@ -16,6 +16,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
+from calcli.io.labelnumbers import number_of
 from calcli.io.labels import Labels, is_missing
 from calcli.io.layouts.names import ALONE, PREFIXED, STEMS
 from calcli.io.messages import Place, in_command, listed
@@ -189,7 +190,7 @@ def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str, *, d
     for one in values:
         refuse_missing(one, owner, place, mend)
     if len(values) == 2:
-        said, right = values if all(map(_is_numeric, values)) else map(as_text, values)
+        said, right = comparable(*values)
         return Labels((said == right).astype(np.uint8))
     distinct, which = np.unique(values[0], return_inverse=True)
     known = {text: 1 for text in RIGHT} | {text: 0 for text in WRONG}
@@ -249,6 +250,43 @@ def as_text(values: Array) -> Array:
     if _is_numeric(values):
         return np.array([f"{value:.15g}" for value in values.astype(np.float64).tolist()])
     return np.char.strip(values.astype(str))
+
+
+def comparable(one: Array, other: Array) -> tuple[Array, Array]:
+    """Return two columns, the same wherever they say the same.
+
+    Text is compared letter by letter; but where it stands beside numbers, a type that was found column by
+    column, 01 is 1, and true and false are 1 and 0, if there are no other numbers.
+    """
+    numeric = _is_numeric(one), _is_numeric(other)
+    if all(numeric):
+        return one, other
+    if not any(numeric):
+        return as_text(one), as_text(other)
+    numbers = one if numeric[0] else other
+    words = {"true": "1", "false": "0"} if np.isin(numbers[~is_missing(numbers)], (0, 1)).all() else {}
+    one, other = (_in_numbers(values, words) for values in (one, other))
+    return one, other
+
+
+def _in_numbers(values: Array, words: Mapping[str, str]) -> Array:
+    """Return values as text, in which all that is a number has one form; whole ones to their last digit."""
+    distinct, which = np.unique(values if _is_numeric(values) else as_text(values), return_inverse=True)
+    if values.dtype.kind in "iu":
+        texts = distinct.astype(str)
+    else:
+        texts = as_text(distinct)
+        plain = [words.get(text.casefold(), text) for text in texts.tolist()]
+        texts = np.array([_in_one_form(text) for text in plain])
+    found: Array = texts[which]
+    return found
+
+
+def _in_one_form(text: str) -> str:
+    number = number_of(text)
+    if number is None:
+        return text
+    return str(number) if number.denominator == 1 else f"{float(number):.15g}"
 
 
 def _given(options: ReadOptions, *names: str) -> list[str]:

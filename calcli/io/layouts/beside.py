@@ -15,7 +15,7 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.io.labels import is_missing
 from calcli.io.layouts import ALONE
-from calcli.io.layouts.answers import PREDICTION, Answers, as_text, plain_name
+from calcli.io.layouts.answers import PREDICTION, Answers, as_text, comparable, plain_name
 from calcli.io.layouts.candidates import command
 from calcli.io.layouts.names import LABELS, plain
 from calcli.io.layouts.roles import Roles
@@ -84,7 +84,8 @@ def _judged(scores: Array, said: Array, right: Array) -> tuple[str, str]:
     there = ~(is_missing(said) | is_missing(right) | is_missing(scores))
     if scores.dtype.kind not in "fiu" or not there.any():
         return "", ""
-    scores, said, right = scores[there], as_text(said[there]), as_text(right[there])
+    scores, named = scores[there], as_text(right[there])
+    said, right = map(as_text, comparable(said[there], right[there]))
     top = 100 if scores.max() > 1 else 1
     if scores.min() < 0 or scores.max() > top:
         return "", ""
@@ -98,5 +99,6 @@ def _judged(scores: Array, said: Array, right: Array) -> tuple[str, str]:
         return ("confidence" if sure else "score"), ""
     one, other = (scores[said == prediction] for prediction in predictions)
     if one.max() <= other.min() or other.max() <= one.min():
-        return "score", str(predictions[int(one.max() <= other.min())])
+        high = predictions[int(one.max() <= other.min())]
+        return "score", str(named[right == high][0] if high in right else high)
     return ("confidence" if sure else "doubt"), ""
