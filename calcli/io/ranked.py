@@ -20,8 +20,16 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, first_of_other_length, holds_of
 from calcli.io.layouts.candidates import PAIRS, Holds
-from calcli.io.layouts.names import PREFIXED, RANKED, differ_in_numbers, natural_order
-from calcli.io.layouts.roles import Roles
+from calcli.io.layouts.names import (
+    PREFIXED,
+    RANKED,
+    TOPPED,
+    differ_in_numbers,
+    natural_order,
+    top_class,
+    top_ranks,
+)
+from calcli.io.layouts.roles import Roles, top_k_dump
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 
@@ -209,15 +217,11 @@ def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str,
     if packed is not None and packed.scores == roles.scores[0]:
         return tuple(one.name for one in packed.made if one.name != packed.scores)
     lists = len(roles.scores) == 1 and holds_of(schema.field(roles.scores[0]).type) == "list"
-    suffixes = [None] if lists else [_suffix(name) for name in roles.scores]
+    tops = None if lists or roles.classes else top_ranks(roles.scores)
+    suffixes = [None] if lists else tops or [_suffix(name) for name in roles.scores]
     if lists and options.scores is None:
         _refuse_ranks_alone(schema.field(roles.scores[0]), table.place.name)
-    groups: dict[str, dict[str | None, str]] = {}
-    for column in schema:
-        match = RANKED.fullmatch(column.name)
-        taken = column.name in (roles.label, *roles.scores)
-        if match and not taken and _names_classes(match[1], column.type, lists):
-            groups.setdefault(match[1].lower(), {})[match[2]] = column.name
+    groups = _groups(roles, schema, lists, tops is not None)
     if roles.label is not None:
         named = holds_of(schema.field(roles.label).type) == "text"
     else:  # to recalibrate, where `positive` is a class of the fit
@@ -243,7 +247,30 @@ def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str,
                 f"{table.place.name} has {listed(tuple(group.values()))} beside the scores, but none for "
                 f"{listed(missing)}; expected the class of each score, or none; rename or remove the others"
             )
+    if tops:
+        raise InputError(
+            f"{top_k_dump(table.place.name, schema.names)}, or the class of each score in {tops[0]}_class ..."
+        )
     return ()
+
+
+def _groups(roles: Roles, schema: Any, lists: bool, tops: bool) -> dict[str, dict[str | None, str]]:
+    """Return columns that may name the classes, by what they call them and by rank."""
+    groups: dict[str, dict[str | None, str]] = {}
+    for column in schema:
+        named_by = _named_by(column, lists, tops)
+        if named_by and column.name not in (roles.label, *roles.scores):
+            groups.setdefault(named_by[0], {})[named_by[1]] = column.name
+    return groups
+
+
+def _named_by(column: Any, lists: bool, tops: bool) -> tuple[str, str | None] | None:
+    """Return what a column names classes as, and its rank; None if it is none of ranks."""
+    if tops:
+        found = top_class(column.name)
+        return found if found and holds_of(column.type) in ("integer", "float", "text") else None
+    match = RANKED.fullmatch(column.name)
+    return (match[1].lower(), match[2]) if match and _names_classes(match[1], column.type, lists) else None
 
 
 def _refuse_ranks_alone(field: Any, name: str) -> None:
@@ -267,6 +294,8 @@ def _refuse_text_beside_numbers(names: tuple[str, ...], by_name: bool, table: Ta
 
 
 def _suffix(score: str) -> str:
+    if top := TOPPED.fullmatch(score):
+        return f"top{top[1]}"
     prefixed = PREFIXED.fullmatch(score)
     return prefixed[2] if prefixed else score
 

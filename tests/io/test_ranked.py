@@ -169,3 +169,63 @@ def test_lists_and_arrays_are_written_by_class(make, target, tmp_path):
     predictions = read(tmp_path / target, ReadOptions(labels="target") if target == "o.npz" else None)
     np.testing.assert_allclose(scores_of(predictions), expected(), rtol=1e-12)
     assert "index" not in predictions.columns
+
+
+TOPS = [
+    "top{}_prob top{}_class",
+    "top_{}_prob top_{}_label",
+    "prob_top{} class_top{}",
+    "top{}_proba top{}_pred",
+]
+
+
+def tops_of(names, start=1, classes=None, **others):
+    score, ranked = names.split()
+    ranks = ORDER if classes is None else np.array(classes)[ORDER]
+    table = {score.format(j + start): SORTED[:, j] for j in range(K)}
+    table |= {ranked.format(j + start): ranks[:, j] for j in range(K)}
+    return pd.DataFrame({"label": SAMPLE.labels} | table | others)
+
+
+@pytest.mark.parametrize("names", TOPS)
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_columns_of_tops_are_ranks(names, start, name, tmp_path):
+    found = read(saved(tmp_path, tops_of(names, start), name))
+    np.testing.assert_allclose(scores_of(found), SAMPLE.scores, atol=1e-15)
+    np.testing.assert_array_equal(found.labels, SAMPLE.labels)
+    named = tops_of(names, start, NAMES, label=np.array(NAMES)[SAMPLE.labels])
+    found = read(saved(tmp_path, named, f"named{name}"))
+    assert found.classes == NAMES
+    np.testing.assert_allclose(scores_of(found), SAMPLE.scores, atol=1e-15)
+
+
+@pytest.mark.parametrize("names", TOPS)
+def test_tops_without_their_classes_are_refused(names, tmp_path):
+    table = tops_of(names)
+    alone = table[["label", *(names.split()[0].format(j) for j in (1, 2, 3))]]
+    refused(saved(tmp_path, alone, "t.csv"), "only the largest scores of each row .* in top1_class")
+    refused(saved(tmp_path, table.drop(columns=names.split()[1].format(2)), "u.csv"), "but none for")
+
+
+def test_tops_may_be_chosen(tmp_path):
+    found = read(saved(tmp_path, tops_of(TOPS[0]), "t.csv"), ReadOptions(scores="top*_prob"))
+    np.testing.assert_allclose(scores_of(found), SAMPLE.scores, atol=1e-15)
+
+
+def test_tops_of_more_classes_are_refused(tmp_path):
+    table = tops_of(TOPS[0]).drop(columns=["top3_prob", "top3_class"])
+    refused(saved(tmp_path, table, "t.csv"), "if only the 2 largest scores of more classes were saved")
+
+
+def test_recalibrated_tops_are_read_again(tmp_path):
+    recalibrated(saved(tmp_path, tops_of(TOPS[0]), "t.csv"), tmp_path / "o.csv")
+    np.testing.assert_allclose(scores_of(read(tmp_path / "o.csv")), expected(), rtol=1e-12)
+
+
+def test_classes_may_be_called_tops(tmp_path):
+    table = {"label": [f"top{k + 1}" for k in SAMPLE.labels]}
+    table |= {f"prob_top{k + 1}": SAMPLE.scores[:, k] for k in range(K)}
+    found = read(saved(tmp_path, pd.DataFrame(table), "t.csv"))
+    assert found.classes == ("top1", "top2", "top3")
+    np.testing.assert_allclose(scores_of(found), SAMPLE.scores, atol=1e-15)

@@ -286,7 +286,12 @@ def _suffixed(columns: Columns, singles: Sequence[Guess]) -> Guess | None:
     scores, classes = tuple(matches), tuple(matches.values())
     labels = columns.labels()
     numbered = all(name.isdigit() for name in classes)
-    if numbered or (labels and labels <= set(classes)) or columns.look(scores) == "distributions":
+    if (
+        numbered
+        or known.top_ranks(scores)
+        or (labels and labels <= set(classes))
+        or columns.look(scores) == "distributions"
+    ):
         return Guess(scores, classes, COLUMNS)
     return None
 

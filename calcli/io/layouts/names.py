@@ -126,6 +126,13 @@ NO_SCORES = re.compile(  # lists that are something else
 )
 RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
 PREDICTED = re.compile(r"(?i)pred|y_?hat|guess|scored.?label|response|argmax|winner")  # a class, perhaps
+TOP = r"top[_\- ]?(\d+)"
+TOPPED = re.compile(rf"(?i)(?:.*[_.\-: ])?{TOP}(?:[_.\-: ].*)?")
+TOP_CLASS = re.compile(
+    rf"(?i)(?:{TOP}[_.\-: ])?"
+    r"(class(?:es|_?names?)?|labels?|names?|(?:class_)?(?:index|idx|id)|preds?|predictions?)"
+    rf"(?:[_.\-: ]{TOP})?"
+)
 TOP_K = re.compile(r"(?i)(.*[_.-])?top[_-]?\d+([_.-].*)?")
 
 
@@ -186,6 +193,22 @@ def natural_key(text: str) -> list[tuple[int, str]]:
         (len(number), number) if i % 2 else (-1, piece)
         for i, (piece, number) in enumerate(zip(pieces, numbers, strict=True))
     ]
+
+
+def top_ranks(names: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the ranks that columns such as `top1_prob`, `top2_prob` are named after, as `top1`."""
+    found = [match[1] for name in names if (match := TOPPED.fullmatch(name))]
+    numbers = sorted(int(one) for one in found if len(one) < 7)
+    ranks = numbers and numbers == list(range(numbers[0], numbers[0] + len(names))) and numbers[0] < 2
+    return tuple(f"top{int(one)}" for one in found) if ranks and len(names) > 1 else None
+
+
+def top_class(name: str) -> tuple[str, str] | None:
+    """Return what a column such as `top1_class` names by rank, and the rank, as `top1`."""
+    match = TOP_CLASS.fullmatch(name)
+    if match is None or (match[1] is None) == (match[3] is None):
+        return None
+    return f"top {match[2].lower()}", f"top{int((match[1] or match[3])[:7])}"
 
 
 def differ_in_numbers(names: Sequence[str]) -> bool:

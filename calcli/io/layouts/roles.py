@@ -24,6 +24,7 @@ from calcli.io.layouts.names import (
     label_names,
     natural_order,
     plain,
+    top_ranks,
 )
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.messages import listed
@@ -128,6 +129,9 @@ def find_roles(
         classes = None  # its name is that of the system
     if classes is not None:
         scores, classes = _in_order(scores, classes, options, name)
+        words = {one for one in classes if not one.isdigit()}
+        if options.classes is None and top_ranks(scores) and not words & others.labels():
+            classes = None  # they are ranks
     kind, reason = kind_by_name(scores)
     if found.kind is not None:
         kind, reason = found.kind, f"so {found.layout.name} writes them"
@@ -254,10 +258,7 @@ def _by_list(wanted: tuple[str, ...], columns: Mapping[str, Holds], name: str) -
 
 def _no_scores(columns: Mapping[str, Holds], name: str) -> str:
     if any(TOP_K.fullmatch(column) for column in columns):
-        return (
-            f"{name} has only the largest scores of each row (a sparse top-k dump, columns "
-            f"{listed(tuple(columns))}); expected the scores of all classes"
-        )
+        return top_k_dump(name, columns)
     if {"resps", "filtered_resps"} & set(columns):
         return (
             f"{name} holds answers that were generated, without log-likelihoods of options; nothing says "
@@ -269,6 +270,14 @@ def _no_scores(columns: Mapping[str, Holds], name: str) -> str:
         f"{name} has no score columns: found {listed(tuple(columns))}, expected names such as logit_cat or "
         "prob_cat, the class names themselves, or one list column; name them as in --scores 'p_*' "
         "or --scores neg,pos, and the classes of the labels in the same order with --classes"
+    )
+
+
+def top_k_dump(name: str, columns: Iterable[str]) -> str:
+    """Say that a file has scores by rank alone."""
+    return (
+        f"{name} has only the largest scores of each row (a sparse top-k dump, columns "
+        f"{listed(tuple(columns))}); expected the scores of all classes"
     )
 
 
