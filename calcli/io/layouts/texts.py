@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +24,8 @@ BETWEEN = r"\s*[,;|]\s*|\s+"
 NUMBERS = re.compile(rf"(?i)\s*[\[(]?\s*(?:{NUMBER})(?:(?:{BETWEEN})(?:{NUMBER}))+\s*[\])]?\s*")
 WORDS = re.compile(r"\s*\[[^{}]*\]\s*", re.DOTALL)
 OBJECTS = re.compile(r"\s*\[?\s*\{.*\}\s*\]?\s*", re.DOTALL)
+SEPARATORS = (",", ";", r"\|", r"[^\s,;|]\s+[^\s,;|]")
+COMMA = re.compile(r"(?i)\s*[-+]?\d*,\d+(?:e[-+]?\d+)?\s*")  # two numbers, or one with a decimal comma
 PERCENT = re.compile(r"\s*\d+(?:\.\d+)?\s*%\s*")
 WRAPPED = re.compile(
     r"(?:np\.|numpy\.)?(?:float\d*|array|tensor)\(([^()]*?)(?:,\s*(?:dtype|device|grad_fn)=[^()]*)?\)"
@@ -40,16 +42,15 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
         name, options
     ):
         return None
-    values = [value for value in head().to_pylist()[:LOOKED_AT] if value and value.strip()]
-    if not values:
+    told = [value for value in head().to_pylist() if value and value.strip()]
+    if not told:
         return None
-    plainly = [_unwrapped(value) for value in values]
+    plainly = [_unwrapped(value) for value in told[:LOOKED_AT]]
     if all(map(PERCENT.fullmatch, plainly)):
         return Unpacked((Derived(name, pa.float64(), _percentages),), percent=True)
     if all(map(NUMBERS.fullmatch, plainly)):
-        return Unpacked(
-            (Derived(name, pa.list_(pa.float64()), _numbers),), note=f"{name} holds lists as text"
-        )
+        make = _of_decimal_commas if all(map(COMMA.fullmatch, told)) else _numbers
+        return Unpacked((Derived(name, pa.list_(pa.float64()), make),), note=f"{name} holds lists as text")
     if RANKED.fullmatch(name):
         if all(map(WORDS.fullmatch, plainly)) and any("," in value or "'" in value for value in plainly):
             return Unpacked((Derived(name, pa.list_(pa.string()), _words),))
@@ -73,6 +74,11 @@ def _unwrapped(text: str) -> str:
 
 
 def _percentages(texts: Any, row: Row) -> Any:
+    unsigned = pc.match_substring_regex(texts, r"(?i)^\s*[^\s%n][^%]*$")  # nan is missing
+    if (n := pc.index(unsigned, True).as_py()) >= 0:
+        raise InputError(
+            f'{row(n)} has "{texts[n].as_py()}" among percentages; expected a number with a percent sign'
+        )
     cells = pc.utf8_trim_whitespace(pc.replace_substring(texts, "%", "", max_replacements=1))
     cells = pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)  # what is missing
     return _as_numbers(cells, cells, row, "a number with a percent sign")
@@ -89,12 +95,34 @@ def _numbers(texts: Any, row: Row) -> Any:
             f"{row(n)} has scores of which some were left out as they were printed (...); save all of them"
         )
     bare = pc.utf8_trim(cells.cast(pa.string()), "[]() \t\r\n")
+    _refuse_two_separators(bare, row)
     lists = pc.split_pattern_regex(bare, BETWEEN)
     flat = lists.flatten()
     if pc.any(pc.equal(flat, "")).as_py():  # what is missing
         lists = pa.array([[x for x in one if x] for one in lists.to_pylist()], pa.list_(pa.string()))
         flat = lists.flatten()
     return pa.ListArray.from_arrays(lists.offsets, _as_numbers(flat, lists, row, "numbers, as in [0.1, 0.9]"))
+
+
+def _refuse_two_separators(cells: Any, row: Row) -> None:
+    kinds = [pc.match_substring_regex(cells, one).cast(pa.int8()) for one in SEPARATORS]
+    two = pc.greater(reduce(pc.add, kinds), 1)
+    if (n := pc.index(two, True).as_py()) >= 0:
+        raise InputError(
+            f'{row(n)} has "{cells[n].as_py()[:60]}", scores with two kinds of separators; expected one; if '
+            "commas are decimal ones, write points"
+        )
+
+
+def _of_decimal_commas(texts: Any, row: Row) -> Any:
+    """Refuse text such as "1,5"; what is missing is an empty list."""
+    for n, text in enumerate(texts.to_pylist()):
+        if text and text.strip():
+            raise InputError(
+                f'{row(n)} has "{text.strip()[:60]}", as others, which may be one number with a decimal '
+                "comma, or two scores; write a decimal point, or brackets around the two"
+            )
+    return pa.array([[]] * len(texts), pa.list_(pa.float64()))
 
 
 def _as_numbers(flat: Any, cells: Any, row: Row, expected: str) -> Any:
