@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-
 from calcli.core.data.logspace import as_floats
 from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels
-from calcli.io.layouts.candidates import MOST_CLASSES, command
+from calcli.io.layouts.candidates import command
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.source import Source
@@ -53,9 +51,8 @@ def refuse_unordered(found: Source, labels: Labels) -> None:
     """
     if found.ordered or labels.names is not None or found.classes is None:
         return
-    names = found.classes if len(found.classes) <= MOST_CLASSES else (*found.classes[:3], "...")
     raise InputError(
         f"{found.place.name}: the labels are numbers, and the scores are those of the classes "
-        f"{listed(found.classes)}, of which nothing says the order; name them in the order of the numbers "
-        f"with --classes, as in {command(found.place.parts[0][0], '--classes', shlex.quote(','.join(names)))}"
+        f"{listed(found.classes)}, of which nothing says the order; name them with --classes, that of label 0 "
+        "first"
     )
