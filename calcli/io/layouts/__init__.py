@@ -73,7 +73,11 @@ ALONE = Layout(
     "of the second of two classes: `prob`, `y_pred_proba`, `default_proba`, `score`; `prediction`, `pred`, "
     "`y_pred`, `oof_pred` where they lie in [0, 1]",
 )
-RANKS = Layout("scores sorted by rank", "`prob_0` ... beside `index_0` ... or `label_0` ..., also as lists")
+RANKS = Layout(
+    "scores sorted by rank",
+    "`prob_0` ... beside `index_0` ... or `label_0` ..., also as lists; `top1_prob` ... beside "
+    "`top1_class` ...",
+)
 ARRAYS = Layout(
     "arrays",
     "an (N, K) array in `.npy`; in `.npz` that named `scores`, `logits`, `probs`, `y_proba` ...",
@@ -89,7 +93,7 @@ HARNESS = Layout(
     "lm-evaluation-harness",
     "`samples_*.jsonl`: log-likelihoods of the options in `filtered_resps` or `resps`; `--per-character` "
     "divides them as `acc_norm` does",
-    "`target`, the number or the text of an option",
+    "`target`, the number or the text of an option, in all rows the same; `acc` says which where both fit",
     module="harness",
 )
 LAYOUTS = (

@@ -53,6 +53,6 @@ def refuse_unordered(found: Source, labels: Labels) -> None:
         return
     raise InputError(
         f"{found.place.name}: the labels are numbers, and the scores are those of the classes "
-        f"{listed(found.classes)}, of which nothing says the order; name them with --classes, that of label 0 "
+        f"{listed(found.classes)}, of which nothing says the order; name them with --classes, that of 0 "
         "first"
     )

@@ -47,7 +47,7 @@ def test_names_without_an_order_need_one_where_labels_are_numbers(tmp_path):
     path = pairs(tmp_path / "t.jsonl", EMOTIONS, THREE, OF_THREE)
     refused(
         path,
-        "labels are numbers, .* classes joy, love, sadness, of which nothing .* --classes, that of label 0",
+        "labels are numbers, .* classes joy, love, sadness, of which nothing .* --classes, that of 0",
     )
     refused(path, "of which nothing says the order", limit=5)
     found = read(path, ReadOptions(classes=EMOTIONS))
