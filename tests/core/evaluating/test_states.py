@@ -196,6 +196,16 @@ def test_without_a_sample_what_needs_rows_is_refused_by_name():
         found(state, Settings(metrics=("ece:lens=top-2",)))
 
 
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [(2, "^the state has no sums over 7 bins; "), (3, "sums over 15 bins of each class, not 7; ")],
+)
+def test_bins_that_a_state_does_not_have_are_named(classes, words):
+    state = state_of(drawn(500, classes), Settings(metrics=("log_loss", "cw_ece")))
+    with pytest.raises(NeedsRows, match=words):
+        found(state, Settings(metrics=("cw_ece",), bins=7))
+
+
 def test_unlike_states_and_the_same_rows_are_refused():
     rows = drawn(500, 3)
     state = state_of(rows, SETTINGS)
