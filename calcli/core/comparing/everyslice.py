@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import slice_rows
+from calcli.core.data.slices import PREDICTED, slice_rows
 from calcli.core.estimators.multiple import holm
 
 
@@ -18,11 +18,17 @@ def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule
     groups = []
     for rule in rules:
         own = [rule]
-        if rule.every and rule.every in predictions.columns:
+        if rule.every and _has_values(predictions, rule.every):
             own = [replace(rule, part=str(part)) for part, _ in slice_rows(predictions, rule.every)]
         groups.append(list(range(len(asked), len(asked) + len(own))))
         asked += own
     return asked, groups
+
+
+def _has_values(predictions: Predictions, column: str) -> bool:
+    """Tell whether there is such a column, or classes are predicted, so that there is a rule a value."""
+    predicted = column == PREDICTED and predictions.has_rows and not predictions.of_answers
+    return predicted or column in predictions.columns
 
 
 def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[Outcome, ...], list[str]]:
@@ -65,5 +71,8 @@ def _beyond_chance_of_so_many(judged: Sequence[Outcome], alpha: float) -> list[O
                 f"{one.reason}, which is chance in one of {len(judged)} slices (corrected p {corrected:.3g})"
             )
             one = replace(one, status="passed", reason=reason)
+        elif own and len(judged) > 1:
+            reason = f"{one.reason}, corrected for {len(judged)} slices p {corrected:.3g}"
+            one = replace(one, reason=reason)
         found.append(replace(one, p_value=corrected) if own else one)
     return found

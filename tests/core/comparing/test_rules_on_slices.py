@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from calcli.core.comparing.checking import check
 from calcli.core.comparing.policy import Bound, Checked, Policy, Rule, exit_status
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.io.policy import parse_policy
@@ -92,3 +95,30 @@ def test_policies_may_say_every_value(predictions):
     assert policy.rules[0].every == "country"
     assert policy.rules[0].min_rows is None
     assert parse_policy({**table, "min_rows": 7}, "policy.toml").rules[0].min_rows == 7
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "accuracy"])
+def test_a_rule_may_be_for_every_predicted_class(predictions, metric):
+    found = judged(predictions, rule(metric, 2.0, "predicted-class=*"))
+    parts = [outcome.rule.part for outcome in found.outcomes]
+    assert parts == ["predicted-class=a", "predicted-class=b"]
+    alone = [judged(predictions, rule(metric, 2.0, part)).outcomes[0].value for part in parts]
+    assert [outcome.value for outcome in found.outcomes] == alone
+
+
+def test_answers_have_no_predicted_classes_for_every_one_of_which_a_rule_is(predictions):
+    scores = ArrayScores(predictions.scores.blocks(1810).__next__(), "probs")
+    answers = Predictions(scores, predictions.labels, WRONG_RIGHT)
+    found = judged(answers, rule("log_loss", 2.0, "predicted-class=*"), rule("log_loss", 2.0, ""))
+    assert [outcome.result for outcome in found.outcomes] == ["not judged", "passed"]
+    assert "no predicted classes" in found.outcomes[0].reason
+
+
+def test_a_broken_rule_tells_the_p_value_that_was_corrected(predictions):
+    sure = replace(predictions, labels=np.zeros(1810, int))
+    broken = judged(sure, rule("ece:lens=class-1", 0.01, "country=*")).outcomes
+    raw = [judged(sure, rule("ece:lens=class-1", 0.01, one.rule.part)).outcomes[0].p_value for one in broken]
+    assert [one.result for one in broken] == ["failed"] * 3
+    for one, alone in zip(broken, raw, strict=True):
+        assert one.p_value > alone or alone == max(raw)
+        assert one.reason.endswith(f"corrected for 3 slices p {one.p_value:.3g}")
