@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from calcli.core.comparing.leftover import as_states, unlike_rows
 from calcli.core.comparing.pairing import pair
 from calcli.core.comparing.policy import Policy
+from calcli.core.comparing.unlikesettings import unlike_setting
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.estimators.interval import Interval
+from calcli.core.language.errors import InputError
 from calcli.core.language.settings import PairSettings
 
 
@@ -33,11 +36,14 @@ class StoredReport:
         Names of the classes.
     metrics
         By slice ("" for all rows) and metric expression.
+    settings
+        What it was made with, as JSON has it.
     """
 
     path: str
     classes: tuple[str, ...]
     metrics: Mapping[str, Mapping[str, StoredValue]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ class Against:
         Raises
         ------
         InputError
-            If classes or rows differ and that is not allowed.
+            If classes or rows differ and that is not allowed, or a report was made with other settings.
         UsageError
             If the key is not a column.
         """
@@ -92,7 +98,10 @@ class Against:
             owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
             mend = "; compare them all the same with --allow-other-classes"
             require_classes(predictions, reference.classes, owner, mend)
-        if not isinstance(reference, StoredReport):
+        if isinstance(reference, StoredReport):
+            if unlike := unlike_setting(reference.settings, reference.classes, policy, reference.path):
+                raise InputError(unlike)
+        else:
             metrics = tuple(dict.fromkeys(rule.call.asked for rule in policy.rules))
             settings = replace(policy.settings, metrics=metrics)
             reference, predictions = as_states([reference, predictions], settings, how.key)

@@ -142,7 +142,9 @@ class StoredMeasurements(Measurements):
             return super().class_bins(bins)
         if bins not in self._state.bins:
             known = ", ".join(map(str, self._state.bins))
-            kept = f"sums over {known} bins of each class, not {bins}" if known else f"no sums over {bins} bins"
+            kept = (
+                f"sums over {known} bins of each class, not {bins}" if known else f"no sums over {bins} bins"
+            )
             raise NeedsRows(f"the state has {kept}; {ONLY_SUMS}")
         return self._state.bins[bins]
 

@@ -1,0 +1,109 @@
+"""A report made with other settings than a policy has is no baseline."""
+
+from __future__ import annotations
+
+import pytest
+
+from calcli.core.comparing.policy import NoWorse, Policy, Rule
+from calcli.core.comparing.unlikesettings import unlike_setting
+from calcli.core.estimators.evidence import Margin
+from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
+
+RULE = '[[rules]]\nmetric = "{}"\n{} = 0.0\n'
+LOSS = RULE.format("log_loss", "max_increase")
+RISK = RULE.format("bayes_risk", "max_increase")
+PRIORS = ",".join(["0.19", *["0.09"] * 9])
+
+
+@pytest.fixture
+def checked(run, sample, tmp_path):
+    """Return what `check` makes of a file against a report of itself."""
+    file = sample / "release_1.parquet"
+
+    def check(options, policy):
+        report, rules = tmp_path / "base.json", tmp_path / "policy.toml"
+        done = run("evaluate", file, "--format", "json", *options)
+        assert done.status == 0, done.err
+        report.write_text(done.out)
+        rules.write_text(policy)
+        return run("check", file, "--policy", rules, "--baseline", report)
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("options", "policy", "words"),
+    [
+        (["--clip", "0.2"], LOSS, "--clip of the report"),
+        ([], f"clip = 0.2\n{LOSS}", "was 0, and the policy has 0.2"),
+        ([], f'priors = "{PRIORS}"\n{LOSS}', "was none, and the policy has 0.19,0.09"),
+        (["--priors", PRIORS], LOSS, "and the policy has none"),
+        (["--priors", PRIORS], f'priors = "uniform"\n{LOSS}', "and the policy has uniform"),
+        (
+            ["--priors", PRIORS, "--shift-to-priors"],
+            f'priors = "{PRIORS}"\n{LOSS}',
+            "--shift-to-priors of the report",
+        ),
+        (
+            ["--costs", "abstain:0.1", "--metrics", "bayes_risk"],
+            f'costs = ["abstain:0.4"]\n{RISK}',
+            "has another 'abstain' than the policy",
+        ),
+    ],
+)
+def test_other_settings_are_refused_by_name(checked, options, policy, words):
+    done = checked(options, policy)
+    assert done.status == 2
+    out = " ".join(done.out.split())
+    assert words in out
+    assert "Could not be judged" in out
+    assert "FAILED" not in out
+
+
+@pytest.mark.parametrize(
+    ("options", "policy"),
+    [
+        (["--clip", "0.2"], f"clip = 0.2\n{LOSS}"),
+        (["--clip", "0.2"], RULE.format("accuracy", "max_decrease")),
+        (["--clip", "0.2"], '[[rules]]\nmetric = "log_loss"\nmax = 9\n'),
+        (["--priors", PRIORS], f'priors = "{PRIORS}"\n{LOSS}'),
+        (["--priors", "uniform"], f'priors = "{",".join(["0.1"] * 10)}"\n{LOSS}'),
+        (["--costs", "abstain:0.1", "--metrics", "bayes_risk"], f'costs = ["abstain:0.1"]\n{RISK}'),
+        (["--costs", "abstain:0.1", "--metrics", "bayes_risk,log_loss"], f'costs = ["abstain:0.4"]\n{LOSS}'),
+        (["--edges", "mine=0,0.5,1"], f'edges = ["mine=0,0.9,1"]\n{LOSS}'),
+    ],
+)
+def test_the_same_settings_or_those_that_no_rule_depends_on_pass(checked, options, policy):
+    done = checked(options, policy)
+    assert done.status == 0, done.out + done.err
+
+
+def test_costs_of_a_file_that_was_edited_are_others(checked, tmp_path):
+    costs, names = tmp_path / "costs.csv", list(map(str, range(10)))
+    matrix = [[str(int(row != column)) for column in names] for row in names]
+
+    def write(first):
+        lines = [["", *names], [names[0], "0", *[first] * 9]]
+        lines += [[name, *own] for name, own in zip(names[1:], matrix[1:], strict=True)]
+        costs.write_text("\n".join(map(",".join, lines)))
+
+    write("1")
+    options = ["--costs", str(costs), "--metrics", "bayes_risk"]
+    policy = f'costs = ["{costs}"]\n{RISK}'
+    assert checked(options, policy).status == 0
+    edited = policy.replace("costs.csv", "other/costs.csv")
+    (tmp_path / "other").mkdir()
+    first = costs.read_text()
+    write("50")
+    (tmp_path / "other" / "costs.csv").write_text(costs.read_text())
+    costs.write_text(first)
+    done = checked(options, edited)
+    assert done.status == 2
+    assert "has another 'costs' than the policy" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("settings", [{"priors": 5}, {"costs": [{}], "clip": 0.1}, {"clip": None}])
+def test_damaged_settings_are_told(settings):
+    policy = Policy((Rule(parse_metric("log_loss"), NoWorse(Margin())),), Settings(clip=0.1))
+    assert "r.json is a damaged report" in unlike_setting(settings, ("a", "b"), policy, "r.json")
