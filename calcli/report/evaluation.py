@@ -145,7 +145,7 @@ class EvaluationReport(Shown):
     def content(self) -> dict[str, Any]:
         """Return settings and results, with the definition of every number."""
         return {
-            "settings": asdict(self.settings),
+            "settings": asdict(self.settings) | {"clip": self._clip()},
             "unread": [asdict(one) for one in self.unread],
             "failures": {path: list(sentences) for path, sentences in self.failures.items()},
             "results": [
@@ -154,6 +154,11 @@ class EvaluationReport(Shown):
                 for result in (whole, *parts)
             ],
         }
+
+    def _clip(self) -> float | None:
+        """Return the clip that was used, which states bring along; None if it was not the same for all."""
+        used = {result.settings.clip for result in self.results} or {self.settings.clip}
+        return used.pop() if len(used) == 1 else None
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every metric of every result, and for every figure of a class if asked.

@@ -10,6 +10,7 @@ from typing import Any
 
 from calcli.core.comparing.baseline import Against, StoredReport
 from calcli.core.comparing.checking import check as check_predictions
+from calcli.core.comparing.leftover import require_same_clip
 from calcli.core.comparing.policy import Checked, Policy
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
@@ -144,6 +145,7 @@ def _checked_file(
 
 
 def _checked(predictions: Predictions, rules: Policy, against: Against | None) -> Checked:
+    require_same_clip([predictions], rules.settings)
     baseline = None if against is None else against.baseline(predictions, rules)
     return check_predictions(predictions, rules, baseline)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from calcli.core.comparing.comparison import Plan, compared_metrics, parse_margins
 from calcli.core.comparing.comparison import compare as compare_systems
-from calcli.core.comparing.leftover import as_states, unlike_rows
+from calcli.core.comparing.leftover import as_states, require_same_clip, unlike_rows
 from calcli.core.comparing.pairing import pair, require_same_classes
 from calcli.core.comparing.seeds import over_seeds
 from calcli.core.data.predictions import Predictions
@@ -164,6 +164,7 @@ def _compared(
 
 
 def _over_seeds(systems: Sequence[Predictions], settings: Settings) -> SeedsReport:
+    require_same_clip(systems, settings)
     settings = replace(settings, no_intervals=True, draws=0)
     first = evaluate(systems[0], settings).summary
     metrics = tuple(estimate.call.asked for estimate in first.estimates.values())

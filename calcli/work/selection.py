@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from calcli.core.comparing.leftover import require_same_clip
 from calcli.core.comparing.selection import Choice, best_of, paired_by_number
 from calcli.core.data.numbering import by_folder, numbers_in_names
 from calcli.core.evaluating.evaluate import evaluate
@@ -122,6 +123,7 @@ def _estimated(
     file: str, options: ReadOptions, settings: Settings, watcher: Watcher
 ) -> Mapping[str, Estimate]:
     predictions = read(file, options)
+    require_same_clip([predictions], settings)
     return evaluate(predictions, settings, watcher(Path(file).name, predictions.n_rows)).estimates
 
 

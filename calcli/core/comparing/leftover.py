@@ -40,14 +40,13 @@ def as_states(
     Raises
     ------
     UsageError
-        If states were made with different settings, or without the key.
+        If states were made with another clip than is asked for, or without the key.
     """
     left = next((system.state for system in systems if isinstance(system, Remains)), None)
     if left is None:
         return systems
+    require_same_clip(systems, settings)
     for system in systems:
-        if isinstance(system, Remains) and system.state.head.clip != left.head.clip:
-            raise UsageError(f"{system.provenance.path} and others were made with different values of --clip")
         if key and isinstance(system, Remains) and system.state.head.key != key:
             made = f"with --key {own}" if (own := system.state.head.key) else "without"
             raise UsageError(
@@ -55,7 +54,6 @@ def as_states(
             )
     alike = replace(
         settings,
-        clip=left.head.clip,
         groups=left.head.groups,
         precision="single" if left.head.computed_in == "float32" else "double",
     )
@@ -67,6 +65,18 @@ def as_states(
         else left_of(state_of(system, alike, known=known, by=by), system.provenance.path)
         for system in systems
     ]
+
+
+def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> None:
+    """Raise a UsageError if a state was made with another clip of the log-loss than is asked for."""
+    for system in systems:
+        if isinstance(system, Remains) and system.state.head.clip != settings.clip:
+            made = f"with {clip:g}" if (clip := system.state.head.clip) else "without"
+            asked = f"{settings.clip:g}" if settings.clip else "none"
+            raise UsageError(
+                f"--clip: {system.provenance.path} was made {made}, and {asked} is asked for; ask for the "
+                "same, in a policy with clip, or make a state with it from the predictions"
+            )
 
 
 def unlike_rows(systems: Sequence[Predictions]) -> str:
