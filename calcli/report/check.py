@@ -268,11 +268,13 @@ def first_policy(evaluation: Evaluation, baseline: bool = False) -> str:
     """
     rows = evaluation.predictions.n_rows
     parts = [HEAD.format(path=evaluation.predictions.provenance.path, rows=rows, min_rows=max(1, rows // 2))]
-    for name in (*SCORES, "ece"):
-        estimate = evaluation.estimates.get(name)
-        if estimate is not None and math.isfinite(estimate.value):
-            parts.append(_first_rule(name, estimate))
-    against = [f'[[rules]]\nmetric = "{name}"\n{key} = {margin}\n' for name, key, margin in RULES_AGAINST]
+    found = {name: evaluation.estimates[name] for name in (*SCORES, "ece") if name in evaluation.estimates}
+    parts += [_first_rule(name, estimate) for name, estimate in found.items()]
+    against = [
+        f'[[rules]]\nmetric = "{name}"\n{key} = {margin}\n'
+        for name, key, margin in RULES_AGAINST
+        if name not in found or math.isfinite(found[name].value)
+    ]
     lines = "\n".join(against)
     parts.append(
         BASELINE + (lines if baseline else "".join(f"# {line}\n" for line in lines.split("\n") if line))
@@ -282,6 +284,8 @@ def first_policy(evaluation: Evaluation, baseline: bool = False) -> str:
 
 def _first_rule(name: str, estimate: Estimate) -> str:
     value, today = estimate.value, f"# today {number(estimate.value)}"
+    if not math.isfinite(value):
+        return f"{today}: no limit for {name}, nor a rule against a baseline, as it has no finite value\n"
     if estimate.if_calibrated is not None:
         null = estimate.if_calibrated
         limit = rounded_outward(max(value, null.mean) + 2 * null.sd, up=True)

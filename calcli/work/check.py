@@ -15,7 +15,7 @@ from calcli.core.comparing.policy import Checked, Policy
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import checked, documented
-from calcli.core.language.errors import CalcliError, UsageError
+from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
 from calcli.io.atomic import atomic_path, together
@@ -177,9 +177,19 @@ def policy_for(
     """Return a first policy, whose limits a file passes, and those rules against a baseline that it breaks.
 
     See `first_policy`.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or gives no rule.
     """
     predictions = read(file, options)
     text = first_policy(evaluate(predictions), baseline is not None)
+    if not tomllib.loads(text).get("rules"):
+        raise InputError(
+            f"{file} gives no policy a rule: every score is infinite, undefined or at its end; write one by "
+            "hand, or take other predictions"
+        )
     if baseline is None:
         return text, []
     against = _against(baseline, options, pairing, lambda path: read(path, options))

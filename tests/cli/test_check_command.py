@@ -105,6 +105,28 @@ def test_a_first_policy_that_its_own_file_breaks_says_so(run, old, new, tmp_path
     assert not unwritten.exists()
 
 
+def test_a_first_policy_has_no_rule_without_a_finite_value(run, tmp_path):
+    file, written = tmp_path / "sure.csv", tmp_path / "first.toml"
+    rows = "0,0.8,0.2\n1,0.3,0.7\n1,0.6,0.4\n0,0.9,0.1\n" * 75
+    file.write_text(f"label,prob_0,prob_1\n0,0.0,1.0\n{rows}")
+    assert run("check", "--init", file, "--baseline", file, "--policy", written).status == 0
+    text = written.read_text()
+    assert "# today inf: no limit for log_loss, nor a rule against a baseline" in text
+    assert "log_loss" not in [rule["metric"] for rule in tomllib.loads(text)["rules"]]
+    assert {"metric": "accuracy", "max_decrease": 0.01} in tomllib.loads(text)["rules"]
+    assert run("check", file, "--baseline", file, "--policy", written).status == 0
+
+
+def test_a_first_policy_without_a_rule_is_not_written(run, tmp_path):
+    file, written = tmp_path / "wrong.csv", tmp_path / "first.toml"
+    file.write_text("label,prob_0,prob_1\n0,0.0,1.0\n")
+    done = run("check", "--init", file, "--policy", written)
+    assert (done.status, done.out) == (2, "")
+    assert f"{file} gives no policy a rule" in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not written.exists()
+
+
 def test_a_first_policy_has_no_limit_that_cannot_break(run, tmp_path):
     few = tmp_path / "few.csv"
     few.write_text("label,prob_0,prob_1\n1,0.95,0.05\n1,0.7,0.3\n")
