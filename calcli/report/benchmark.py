@@ -13,7 +13,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
 from calcli.report.asprinted import printed_tables
 from calcli.report.numbers import counted, number, relative
-from calcli.report.reading import reading_sentences, reading_table
+from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Headline, Mark, Shown, TextTable
 from calcli.report.wording import NONE
 
@@ -47,6 +47,8 @@ class BenchmarkReport(Shown):
         Names of the files, and what there is to say about how each was read.
     workers
         Processes that tried the methods.
+    warnings
+        What stands in the way of trusting the values, sentences without their full stop.
     """
 
     trials: Sequence[Trial]
@@ -55,6 +57,7 @@ class BenchmarkReport(Shown):
     columns: Sequence[str] = ()
     read: Sequence[tuple[str, Sequence[str]]] = ()
     workers: int = 1
+    warnings: Sequence[str] = ()
 
     title = "Benchmark of calibrators"
     schema = "calcli.benchmark/1"
@@ -70,7 +73,7 @@ class BenchmarkReport(Shown):
             tables.append(self._changes(several))
         failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
         failed = [TextTable("Failed", notes=failures)] if failures else []
-        return [*reading_table(self.read), *tables, *failed]
+        return [*reading_table(self.read), *tables, *failed, *warnings_table(self.warnings)]
 
     def reading(self) -> list[str]:
         """Return how the files were read, in sentences."""
@@ -110,6 +113,7 @@ class BenchmarkReport(Shown):
                 for model, tried in by_model(trials).items()
             },
             "mean_ranks": {metric: mean_ranks(trials, metric) for metric in settings.metrics},
+            "warnings": list(self.warnings),
         }
 
     def _changes(self, several: bool) -> TextTable:

@@ -79,3 +79,8 @@ def _balance(result: Result) -> str:
     if least.rows == most.rows:
         return f"each {low} of the rows"
     return f"{low} ({least.name}) to {high} ({most.name}) of the rows"
+
+
+def warnings_table(warnings: Sequence[str]) -> list[TextTable]:
+    """Return a table of sentences that lack their full stop, or none."""
+    return [TextTable("Warnings", notes=tuple(f"{one}." for one in warnings))] if warnings else []

@@ -28,12 +28,15 @@ class SelectionReport(Shown):
         What is reported.
     files
         How many there were to choose from.
+    same
+        Whether files of both sets are the same.
     """
 
     choices: Sequence[Choice]
     sets: tuple[str, str]
     metrics: Sequence[MetricExpression]
     files: int
+    same: bool = False
 
     title = "Selection"
     schema = "calcli.selection/1"
@@ -49,12 +52,19 @@ class SelectionReport(Shown):
         ]
         notes = (
             f"Each criterion chose the best of {self.files} files on {self.sets[0]}, where its own "
-            f"values are too good; those on {self.sets[1]} played no part in the choice.",
+            f"values are too good; {self._of_the_other}.",
         )
         tables = [TextTable("Selection", tuple(columns), tuple(rows), notes)]
         if len(self.choices) > 1:
             tables.append(self._changes(columns))
         return tables
+
+    @property
+    def _of_the_other(self) -> str:
+        """What the values on the other set are worth."""
+        if self.same:
+            return f"files on {self.sets[1]} are the same ones, so that values there are too good as well"
+        return f"those on {self.sets[1]} played no part in the choice"
 
     def _changes(self, columns: Sequence[Column]) -> TextTable:
         rows = []
@@ -77,6 +87,7 @@ class SelectionReport(Shown):
         return {
             "sets": {"chosen_on": self.sets[0], "reported_on": self.sets[1]},
             "files": self.files,
+            "warnings": [f"{self._of_the_other[0].upper()}{self._of_the_other[1:]}"] if self.same else [],
             "choices": [
                 {
                     "criterion": choice.criterion.asked,

@@ -11,7 +11,7 @@ import numpy as np
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.sizes import SizeTrial
 from calcli.report.numbers import number, spread
-from calcli.report.reading import reading_sentences, reading_table
+from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Shown, TextTable
 
 
@@ -29,6 +29,8 @@ class SizesReport(Shown):
         Subsets of each size.
     read
         Names of the files, and what there is to say about how each was read.
+    warnings
+        What stands in the way of trusting the values, sentences without their full stop.
     """
 
     title: ClassVar[str] = "Benchmark over the number of calibration rows"
@@ -39,6 +41,7 @@ class SizesReport(Shown):
     settings: Settings
     repeats: int
     read: Sequence[tuple[str, Sequence[str]]] = ()
+    warnings: Sequence[str] = ()
 
     def reading(self) -> list[str]:
         """Return how the files were read, in sentences."""
@@ -68,7 +71,7 @@ class SizesReport(Shown):
             )
             for metric in self.settings.metrics
         ]
-        return [*reading_table(self.read), *tables]
+        return [*reading_table(self.read), *tables, *warnings_table(self.warnings)]
 
     def content(self) -> dict[str, Any]:
         """Return the values of every subset."""
@@ -86,6 +89,7 @@ class SizesReport(Shown):
                 }
                 for one in self.trials
             ],
+            "warnings": list(self.warnings),
         }
 
     def records(self) -> Iterator[dict[str, Any]]:

@@ -29,9 +29,14 @@ from calcli.io.read import read
 from calcli.report.benchmark import BenchmarkReport
 from calcli.report.sizes import SizesReport
 from calcli.report.summary import short_names
+from calcli.work.samefiles import same_files
 from calcli.work.selection import files_of
 
 REPEATS = 10  # subsets of each size
+_SAME = (
+    "The methods are fitted to the rows of {test} that they are judged on: the values are too good, and the "
+    "best of them may be the one that fits these rows too closely"
+)
 PRINTED_METRICS = ("ece_l2", "cw_ece_l2")
 
 
@@ -70,13 +75,17 @@ def benchmark_files(
     names = [part for name in trying.methods or DEFAULT_METHODS for part in SETS.get(name, (name,))]
     calls = parse_methods(names)
     reading: list[tuple[str, Sequence[str]]] = []
+    files_read: dict[str, Sequence[str]] = {}
 
     def read_told(path: str) -> Predictions:
         predictions = read(path, options)
         reading.append((path, predictions.reading))
+        files_read[path] = predictions.provenance.files
         return predictions
 
     tasks = _tasks(cal, test, pairs, trying.folds, read_told, settings)
+    fitted = [*pairs, *([(cal, test)] if cal and test else [])]
+    same = [_SAME.format(test=b) for a, b in fitted if same_files(files_read[a], files_read[b])]
     of_answers = any(task.of_answers for task in tasks)
     if of_answers:
         calls = calls if trying.methods else [call for call in calls if not call.entry.needs_classes]
@@ -93,12 +102,12 @@ def benchmark_files(
         repeats = trying.repeats or REPEATS
         watch = watcher("methods", len(trying.sizes) * repeats * (len(methods) + 1))
         found = try_sizes(tasks[0], methods, trying.sizes, repeats, settings, trying.workers, watch)
-        return SizesReport(tasks[0].model, found, settings, repeats, reading)
+        return SizesReport(tasks[0].model, found, settings, repeats, reading, same)
     watch = watcher("methods", len(tasks) * (len(methods) + 1))
     heads = [name for name, _ in others]
     trials = run(tasks, [*methods, *heads], settings, trying.workers, watch)
     used = workers_for(tasks, len(methods) + len(heads), trying.workers)
-    return BenchmarkReport(trials, settings, trying.as_printed, heads, reading, used)
+    return BenchmarkReport(trials, settings, trying.as_printed, heads, reading, used, same)
 
 
 def _refuse_idle(trying: BenchmarkSettings, pairs: Sequence[tuple[str, str]], settings: Settings) -> None:

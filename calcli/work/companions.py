@@ -10,6 +10,7 @@ from calcli.core.evaluating.truth import require_use
 from calcli.core.language.errors import UsageError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
+from calcli.work.samefiles import same_files
 
 
 def read_companions(
@@ -57,3 +58,18 @@ def refuse_idle(evaluation: Evaluation, companions: Companions | None) -> None:
             raise UsageError(
                 f"--posteriors are of rows, and {path} is a state: it keeps sums; leave them out"
             )
+
+
+def told_if_same(evaluation: Evaluation, companions: Companions | None) -> Evaluation:
+    """Return an evaluation that says so if recalibrations are trained on the rows that it judges."""
+    calibration = None if companions is None else companions.calibration
+    trained = any(one.call.arguments.get("training") == "held-out" for one in evaluation.estimates.values())
+    if calibration is None or not trained:
+        return evaluation
+    judged, summary = evaluation.predictions, evaluation.summary
+    if calibration is not judged and not same_files(calibration.provenance.files, judged.provenance.files):
+        return evaluation
+    name = calibration.provenance.path
+    note = f"the calibration data, {name}, are the rows that are judged, so that what is won back is too good"
+    told = replace(summary, recalibration_notes=(*summary.recalibration_notes, note))
+    return replace(evaluation, summary=told)

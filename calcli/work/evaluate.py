@@ -22,7 +22,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, summarize
-from calcli.work.companions import refuse_idle
+from calcli.work.companions import refuse_idle, told_if_same
 from calcli.work.read import OF_TABLES, predictions_of, split_reading
 from calcli.work.report import Report
 
@@ -105,6 +105,7 @@ def evaluated(
     looks = looks_of(standard, predictions, USUAL, settings)
     evaluation = evaluate_predictions(predictions, settings, watch, companions, looks)
     refuse_idle(evaluation, companions)
+    evaluation = told_if_same(evaluation, companions)
     evaluation.slices.update(slices_of(predictions, by, evaluation.summary, companions))
     return evaluation
 

@@ -21,6 +21,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.remote import is_url, parts_of_pattern, path_of
 from calcli.report.selection import SelectionReport
+from calcli.work.samefiles import same_files
 
 REPORTED = ("accuracy", "ece_l2", "cw_ece_l2")
 
@@ -70,7 +71,8 @@ def select_files(
             reported[other] = _estimated(other, options, settings, watcher)
         choices.append(Choice(call, number, found[best], reported[other]))
     folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
-    return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs))
+    same = any(same_files([file], [other]) for _, file, other in pairs)
+    return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs), same)
 
 
 def chosen_on(
