@@ -16,8 +16,8 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batch_sizes
+from calcli.core.data.binning import ROUNDING as OF_MASS
 from calcli.core.data.binning import (
-    ROUNDING,
     Bins,
     bin_index,
     common_unit,
@@ -320,7 +320,7 @@ def _of_equal_mass(cells: Bins, bins: int, unit: float | None) -> Bins:
     total = steps[:, -1:]
     extra = np.zeros_like(total) if unit is None else total % bins
     number = np.arange(1, bins + 1)
-    targets = (number * ((total - extra) / bins) + np.minimum(number, extra)) * (1 - ROUNDING)
+    targets = (number * ((total - extra) / bins) + np.minimum(number, extra)) * (1 - OF_MASS)
     last = np.array([np.searchsorted(own, target) for own, target in zip(steps, targets, strict=True)])
     np.minimum(last, mass.shape[1] - 1, out=last)
     sums: list[Any] = [
