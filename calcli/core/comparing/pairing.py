@@ -45,12 +45,13 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     how
         By which column, if not by their order, and whether rows that not all systems have are left out.
     keep
-        Columns that the result must still have, of every system that has them.
+        Columns that the result must still have, of every system that has them; without a key, systems that
+        have them must agree in them.
 
     Raises
     ------
     InputError
-        If rows, labels, weights or classes differ, or a key repeats.
+        If rows, labels, weights, classes or columns differ, or a key repeats or is missing.
     UsageError
         If the key is not a column.
     """
@@ -75,6 +76,8 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
         paired = _matched(systems, key, how.allow_unmatched, keep)
     for other in paired.systems[1:]:
         _require_same_cases(paired.systems[0], other, key)
+        if key is None:
+            _require_same_columns(paired.systems[0], other, keep)
     return paired
 
 
@@ -116,6 +119,30 @@ def _require_same_questions(first: Predictions, other: Predictions) -> None:
                     f"{first.n_rows:,} paired rows, the first of them row {int(different[0])}; expected "
                     f"answers to the same questions in the same order; match them with --key {name}"
                 )
+
+
+def _require_same_columns(first: Predictions, other: Predictions, names: Sequence[str]) -> None:
+    """Raise an InputError if a column that says what a row is differs: the rows are in other orders."""
+    for name in names:
+        if name not in first.columns or name not in other.columns:
+            continue
+        different = np.flatnonzero(_unlike(first.column(name), other.column(name)))
+        if len(different):
+            row = int(different[0])
+            found = f"{other.column(name)[row]} and {first.column(name)[row]}"
+            raise InputError(
+                f"{_path(other)} and {_path(first)} differ in column {name!r} in {len(different):,} of "
+                f"{first.n_rows:,} rows, the first of them row {row} ({found}); expected the same cases "
+                "in the same order; match them with --key COLUMN, or compare them with --unpaired"
+            )
+
+
+def _unlike(first: Array, other: Array) -> NDArray[np.bool_]:
+    """Tell where two columns differ; what is missing in both is alike."""
+    if first.dtype.kind in "biuf" and other.dtype.kind in "biuf":
+        both = (first != first) & (other != other)
+        return (first != other) & ~both
+    return first.astype(str) != other.astype(str)
 
 
 def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequence[str]) -> Paired:

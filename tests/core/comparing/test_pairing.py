@@ -102,3 +102,17 @@ def test_a_missing_key_is_none_and_matches_no_other(files, gone, kind):
     systems = [replace(one, columns={"id": own}) for one, own in zip((first, aligned), keys, strict=True)]
     with pytest.raises(InputError, match=r"column id: row 5 has none; expected a key in every row"):
         pair(systems, PairSettings(key="id", allow_unmatched=True))
+
+
+@pytest.mark.parametrize("column", ["site", "number"])
+def test_rows_in_order_agree_in_the_columns_that_are_kept(files, column):
+    first, _, aligned = files
+    columns = {"site": np.array(["a", "b"] * 25), "number": np.append(np.arange(49.0), np.nan)}
+    first, same = (replace(one, columns=columns) for one in (first, aligned))
+    pair([first, same], keep=[column])
+    pair([first, replace(same, columns={})], keep=[column])
+    pair([first, replace(same, columns={**columns, "number": np.append(np.arange(49), 50)})], keep=["site"])
+    other = replace(same, columns={name: values[::-1] for name, values in columns.items()})
+    pair([first, other])
+    with pytest.raises(InputError, match=rf"differ in column '{column}' in 50 of 50 rows, .* --unpaired"):
+        pair([first, other], keep=[column])
