@@ -15,6 +15,7 @@ from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.everyslice import expanded, of_groups
 from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.required import require_clusters
 from calcli.core.data.slices import select, slice_rows
 from calcli.core.estimators.evidence import NORMAL, Evidence, Normal, Permuted, Untested
 from calcli.core.estimators.interval import Interval
@@ -47,6 +48,7 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     baseline
         Needed for rules that name no limit of their own.
     """
+    _require_clusters(predictions, policy.settings.cluster, baseline)
     asked, groups = expanded(predictions, policy.rules)
     tests = sum(map(_is_test, asked))
     settings = _settings(policy, max(tests, *map(len, groups), 0))
@@ -70,6 +72,15 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
         warnings=unused,
         reading=predictions.reading,
     )
+
+
+def _require_clusters(predictions: Predictions, column: str | None, baseline: Baseline | None) -> None:
+    """Raise an InputError if a row that is judged, or compared with, has no cluster."""
+    reference = baseline.reference if baseline else None
+    if isinstance(reference, Predictions):
+        require_clusters(reference, column)
+    if not (baseline and baseline.paired):  # paired rows have the clusters of the baseline
+        require_clusters(predictions, column)
 
 
 def _judged(

@@ -12,6 +12,7 @@ import numpy as np
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.priors import at_priors
+from calcli.core.data.required import require_clusters
 from calcli.core.data.rows import ROW_STATISTICS
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
@@ -76,6 +77,7 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
+    require_clusters(predictions, settings.cluster)
     sampled = companions in (None, Companions()) and is_sampled(predictions, settings)
     redrawn = settings.test or settings.sd or settings.resample_predictions  # which takes the rows
     if sampled and not redrawn and (sums := summed(predictions, settings, watch, looks.lenses)):
