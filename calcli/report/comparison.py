@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from calcli.core.comparing.comparison import Comparison, Difference
+from calcli.core.comparing.selection import why_none_is_best
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
@@ -207,7 +208,8 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTa
     for ranked in whole.ranking:
         estimates = whole.summaries[ranked.system].estimates
         found = ranked.to_best
-        cells = [names[ranked.system], "best" if found is None else _verdict(found)]
+        best = "best" if ranked.among_best else "untested"
+        cells = [names[ranked.system], best if found is None else _verdict(found)]
         cells.append(number(estimates[key].value))
         cells += ["", "", ""] if found is None else [signed(found), ends(found), shown_p(found.corrected_p)]
         rows.append((*cells, *([number(estimates["accuracy"].value)] if accurate else [])))
@@ -216,8 +218,16 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTa
     return TextTable(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
 
 
+def no_best(whole: Comparison) -> str:
+    """Return why no system is the best; "" if one is."""
+    key = str(whole.ranked_by)
+    return why_none_is_best([summary.estimates[key].value for summary in whole.summaries], whole.ranked_by)
+
+
 def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
-    """Say which system to ship, which others are as good, and what accuracy it costs."""
+    """Say which system to ship, if any, which others are as good, and what accuracy it costs."""
+    if reason := no_best(whole):
+        return f"None of them is the best: {reason}."
     best = whole.ranking[0].system
     value = whole.summaries[best].estimates[str(whole.ranked_by)].value
     order = "lowest" if whole.ranked_by.entry.direction == "lower" else "highest"

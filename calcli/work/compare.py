@@ -14,7 +14,7 @@ from calcli.core.comparing.seeds import over_seeds
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import checked, declared, documented
-from calcli.core.language.errors import UsageError, naming
+from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
 from calcli.core.language.spelling import of_python
@@ -22,6 +22,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
 from calcli.io.states import is_state
+from calcli.report.comparison import no_best
 from calcli.report.seeds import SeedsReport
 from calcli.work.cluster import Engine, predictions_in
 from calcli.work.kept import ComparisonReport
@@ -160,6 +161,8 @@ def _compared(
         systems, unmatched = same.systems, same.unmatched
     watch = watcher("comparing", sum(system.n_rows for system in systems))
     found = tuple(compare_systems(systems, settings, plan, watch))
+    if selecting and (reason := no_best(found[0])):
+        raise InputError(f"none of the systems can be chosen: {reason}; choose by another metric")
     return ComparisonReport(found, settings, plan.paired, unmatched, selecting, unlike)
 
 

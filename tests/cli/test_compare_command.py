@@ -253,3 +253,43 @@ def test_relative_changes(run, releases):
     errors = [line for line in out.splitlines() if line.startswith(("| ece", "| ks"))]
     assert len(errors) == 2
     assert not any("%" in line for line in errors)  # most of a small error is bias
+
+
+@pytest.fixture
+def like(tmp_path):
+    """Return a writer of three systems of different sharpness for rows with some labels."""
+
+    def made(labels, impossible=()):
+        base = np.random.default_rng(0).dirichlet(np.ones(2), len(labels))
+        files = []
+        for number, power in enumerate((0.5, 1, 2)):
+            probs = base**power / (base**power).sum(1, keepdims=True)
+            if number in impossible:
+                probs[0] = np.eye(2)[1 - labels[0]]
+            files.append(write(tmp_path / f"s{number}.csv", probs, labels))
+        return files
+
+    return made
+
+
+def test_no_system_is_chosen_by_what_is_undefined_for_all(run, like):
+    files = like(np.zeros(40, int))
+    options = ["--classes", "0,1"]
+    done = run("compare", *files, "--select", "auroc", *options)
+    assert (done.status, done.out) == (2, "")
+    assert "none of the systems can be chosen: auroc is undefined for all of them" in done.err
+    done = run("compare", *files, "--select", "log_loss", *options)
+    assert done.status == 0
+
+
+def test_no_system_is_chosen_by_what_is_infinite_for_all(run, like):
+    labels = np.arange(40) % 2
+    done = run("compare", *like(labels, (0, 1, 2)), "--select", "log_loss")
+    assert done.status == 2
+    assert "log_loss is infinite for all of them" in done.err
+    done = run("compare", *like(labels, (0, 1, 2)), "--metrics", "log_loss,accuracy")
+    assert done.status == 0
+    assert "Ship" not in done.out
+    said = run("compare", *like(labels, (0, 2)), "--select", "log_loss").out
+    assert "Ship s1.csv" in said
+    assert "Cannot be told" not in said

@@ -97,7 +97,7 @@ class Ranked:
     to_best
         Its difference to the best system, corrected for the number of systems; None for the best.
     among_best
-        Whether it is the best, or cannot be told from it.
+        Whether it is the best, or cannot be told from it; never where the metric is undefined.
     """
 
     system: int
@@ -359,8 +359,9 @@ def rank(contest: Contest, call: MetricExpression, level: float) -> list[Ranked]
     best = order[0]
     found = [_between(contest, call, best, other) for other in order[1:]]
     corrected = _with_holm(found, level)
-    return [Ranked(best, None, True)] + [
-        Ranked(system, to_best, to_best.verdict != "worse")
+    defined = ~np.isnan(values)
+    return [Ranked(best, None, bool(defined[best]))] + [
+        Ranked(system, to_best, bool(defined[system]) and to_best.verdict != "worse")
         for system, to_best in zip(order[1:], corrected, strict=True)
     ]
 

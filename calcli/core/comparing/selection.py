@@ -52,6 +52,15 @@ def best_of(value: ArrayLike, call: MetricExpression) -> int:
     return int(np.nanargmin(cost))
 
 
+def why_none_is_best(values: Sequence[float], call: MetricExpression) -> str:
+    """Return why none of some systems is the best: no value of the metric is finite; "" if one is."""
+    if np.isfinite(values).any():
+        return ""
+    said = "undefined" if np.isnan(values).all() else "undefined or infinite"
+    said = "infinite" if np.isinf(values).all() else said
+    return f"{call.asked} is {said} for all of them"
+
+
 def relative_change(first: float, second: float) -> float:
     """Return by what share of the first of two values the second is greater; nan where there is none."""
     return (second - first) / abs(first) if first and math.isfinite(first) else math.nan

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import sem
 
-from calcli.core.comparing.comparison import Plan, compare, difference, parse_margins
+from calcli.core.comparing.comparison import Plan, compare, difference, parse_margins, rank
 from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.seeds import over_seeds
 from calcli.core.estimators.evidence import Normal, Studentized
@@ -265,3 +265,17 @@ def test_paired_intervals_cover_the_true_difference(predict):
         ends = found.differences[0]["log_loss"].interval
         covered += ends.low <= expected <= ends.high
     assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_an_undefined_value_is_never_among_the_best(systems):
+    settings = replace(SETTINGS, metrics=("log_loss",))
+    contest = Contest(systems, settings)
+    call = parse_metric("log_loss")
+    for missing in (0, 1, 2):
+        values = [math.nan if n == missing else value for n, value in enumerate(contest.values(call))]
+        contest.values = lambda _, values=values: values
+        ranked = rank(contest, call, 0.95)
+        assert [one.system for one in ranked if not one.among_best][-1] == missing
+        assert ranked[-1].system == missing
+        assert values[ranked[0].system] == np.nanmin(values)
+        del contest.values
