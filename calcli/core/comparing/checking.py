@@ -16,7 +16,7 @@ from calcli.core.comparing.everyslice import expanded, of_groups
 from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.required import require_clusters
-from calcli.core.data.slices import select, slice_rows
+from calcli.core.data.slices import counted, select, slice_rows
 from calcli.core.estimators.evidence import NORMAL, Evidence, Normal, Permuted, Untested
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import SHARPNESS, holm
@@ -49,6 +49,9 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
         Needed for rules that name no limit of their own.
     """
     _require_clusters(predictions, policy.settings.cluster, baseline)
+    read = len(predictions.provenance.notes)
+    predictions, baseline = _counted(predictions, baseline)
+    left_out = tuple(f"{note}." for note in predictions.provenance.notes[read:])
     asked, groups = expanded(predictions, policy.rules)
     tests = sum(map(_is_test, asked))
     settings = _settings(policy, max(tests, *map(len, groups), 0))
@@ -68,7 +71,7 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
         path,
         predictions.n_rows,
         ordered,
-        notes=(*_notes(baseline), *skipped),
+        notes=(*left_out, *_notes(baseline), *skipped),
         warnings=unused,
         reading=predictions.reading,
     )
@@ -81,6 +84,20 @@ def _require_clusters(predictions: Predictions, column: str | None, baseline: Ba
         require_clusters(reference, column)
     if not (baseline and baseline.paired):  # paired rows have the clusters of the baseline
         require_clusters(predictions, column)
+
+
+def _counted(predictions: Predictions, baseline: Baseline | None) -> tuple[Predictions, Baseline | None]:
+    """Return the rows of a weight above 0 of predictions, and of what they are compared with."""
+    kept = counted(predictions)
+    if baseline is None:
+        return kept, None
+    reference, candidate = baseline.reference, baseline.candidate
+    own = kept if candidate is predictions else counted(candidate)
+    if candidate.scores is predictions.scores:
+        own = replace(own, scores=kept.scores)
+    if isinstance(reference, Predictions):
+        reference = counted(reference)
+    return kept, replace(baseline, reference=reference, candidate=own)
 
 
 def _judged(

@@ -14,7 +14,7 @@ from calcli.core.comparing.leftover import parts_left
 from calcli.core.comparing.selection import relative_change
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.required import require_clusters
-from calcli.core.data.slices import Slice, select, slice_rows
+from calcli.core.data.slices import Slice, counted, select, slice_rows
 from calcli.core.estimators.evidence import Evidence, Untested
 from calcli.core.estimators.influences import BIASED
 from calcli.core.estimators.interval import Interval
@@ -188,6 +188,7 @@ def compare(
     settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan))
     for system in systems[:1] if plan.paired else systems:
         require_clusters(system, settings.cluster)
+    systems = [counted(system) for system in systems]
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += _parts(systems, plan.by, plan.paired)

@@ -12,6 +12,7 @@ import numpy as np
 from calcli.core.comparing.recomputed import in_memory, recomputed_differences
 from calcli.core.comparing.settled import is_repeatable
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.evidence import Evidence
@@ -75,7 +76,7 @@ class Contest:
         self._samples: dict[int, Measurements] = {}
         self._judged = judged
         self._slices, self._ranked_by = slices, str(ranked_by)
-        predictions = self._with_clusters(predictions)
+        predictions = [counted(one) for one in self._with_clusters(predictions)]
         units = [
             Units.of(one.n_rows, one.column_if(settings.cluster)) for one in predictions if settings.draws
         ]

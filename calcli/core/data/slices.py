@@ -106,6 +106,20 @@ def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
     )
 
 
+def counted(predictions: Predictions) -> Predictions:
+    """Return the rows of a weight above 0, with a note on the others; all rows where none has weight 0."""
+    weights = predictions.weights
+    if weights is None or not predictions.has_rows:
+        return predictions
+    kept = weights > 0
+    left = len(kept) - int(np.count_nonzero(kept))
+    if left in (0, len(kept)):
+        return predictions
+    origin = predictions.provenance
+    note = f"{left:,} of {len(kept):,} rows have weight 0 and are left out"
+    return replace(select(predictions, kept), provenance=replace(origin, notes=(*origin.notes, note)))
+
+
 def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator[Predictions]:
     """Yield the rows of each number, from 0, as predictions of their own.
 

@@ -14,6 +14,7 @@ from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.priors import at_priors
 from calcli.core.data.required import require_clusters
 from calcli.core.data.rows import ROW_STATISTICS
+from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.effort import CALL, CLASS, affordable_resamples
@@ -78,6 +79,8 @@ def evaluate(
     """
     settings = settings or Settings()
     require_clusters(predictions, settings.cluster)
+    companions = companions and companions.counted(predictions)
+    predictions = counted(predictions)
     sampled = companions in (None, Companions()) and is_sampled(predictions, settings)
     redrawn = settings.test or settings.sd or settings.resample_predictions  # which takes the rows
     if sampled and not redrawn and (sums := summed(predictions, settings, watch, looks.lenses)):
@@ -92,6 +95,7 @@ def values(predictions: Predictions, settings: Settings) -> tuple[Predictions, d
 
     Parameters and errors as for `evaluate`; without priors and what draws at random.
     """
+    predictions = counted(predictions)
     if isinstance(predictions, Remains) or is_sampled(predictions, settings):
         evaluation = evaluate(predictions, settings)
         return evaluation.predictions, {name: one.value for name, one in evaluation.estimates.items()}

@@ -11,7 +11,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import Block, show_blocks
 from calcli.core.data.predictions import Predictions, read_through
-from calcli.core.data.slices import select_each, slice_numbers
+from calcli.core.data.slices import counted, select_each, slice_numbers
 from calcli.core.data.threads import Turn
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.folded import keep_odds
@@ -62,6 +62,8 @@ def state_of(
     """
     settings = settings or Settings()
     require_mergeable(settings)
+    if known.run is None:  # whose rows have places
+        predictions = counted(predictions)
     single = settings.precision == "single" or (
         settings.precision == "auto" and predictions.scores.dtype.itemsize <= 4
     )

@@ -20,6 +20,7 @@ from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.processes import Processes, processes_for
+from calcli.core.data.slices import select
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.rules.base import ScoringRule
@@ -47,6 +48,22 @@ class Companions:
     calibration: Predictions | None = None
     posteriors: Predictions | None = None
 
+    def counted(self, predictions: Predictions) -> Companions:
+        """Return these beside the evaluated rows of a weight above 0; see `slices.counted`.
+
+        Raises
+        ------
+        InputError
+            If posteriors are not of these rows.
+        """
+        weights, posteriors = predictions.weights, self.posteriors
+        if posteriors is None or weights is None or not (predictions.has_rows and posteriors.has_rows):
+            return self
+        if weights.all() or not weights.any():
+            return self
+        self._require_rows(predictions)
+        return replace(self, posteriors=select(posteriors, weights > 0))
+
     def log_posteriors(self, predictions: Predictions) -> Doubles | None:
         """Return the (N, K) log-posteriors of evaluated rows, if there are any.
 
@@ -57,14 +74,16 @@ class Companions:
         """
         if self.posteriors is None:
             return None
-        path = predictions.provenance.path
-        require_classes(self.posteriors, predictions.classes, path)
-        if self.posteriors.n_rows != predictions.n_rows:
+        require_classes(self.posteriors, predictions.classes, predictions.provenance.path)
+        self._require_rows(predictions)
+        return log_softmax(rows_of(self.posteriors).scores.astype(np.float64, copy=False))
+
+    def _require_rows(self, predictions: Predictions) -> None:
+        if self.posteriors is not None and self.posteriors.n_rows != predictions.n_rows:
             raise InputError(
                 f"{self.posteriors.provenance.path} has {self.posteriors.n_rows:,} rows; expected the "
-                f"{predictions.n_rows:,} of {path}"
+                f"{predictions.n_rows:,} of {predictions.provenance.path}"
             )
-        return log_softmax(rows_of(self.posteriors).scores.astype(np.float64, copy=False))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import Slice, select, select_each, slice_numbers
+from calcli.core.data.slices import Slice, counted, select, select_each, slice_numbers
 from calcli.core.estimators.chance import slice_p_value
 from calcli.core.estimators.multiple import enough_draws, holm, with_holm
 from calcli.core.evaluating.evaluate import evaluate
@@ -52,15 +52,12 @@ def evaluate_slices(
         calls = [estimate.call for estimate in whole.estimates.values()]
         usual = tuple(call.asked for call in calls if not call.entry.family.fits)
         settings = replace(settings, metrics=usual)
-    companions = companions or Companions()
-    posteriors = companions.posteriors
+    companions = (companions or Companions()).counted(predictions)
+    predictions, posteriors = counted(predictions), companions.posteriors
     slices, numbers = slice_numbers(predictions, column)
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
     for number, rows in enumerate(select_each(predictions, numbers)):
-        if rows.weights is not None and not rows.weights.any():
-            where = f"{predictions.provenance.path}: slice {slices[number]}"
-            raise InputError(f"{where} has no row of a weight above 0; leave its rows out of the file")
         own = None if posteriors is None else select(posteriors, numbers == number)
         beside = replace(companions, posteriors=own)
         try:
