@@ -73,6 +73,7 @@ def test_equal_mass_sizes_are_those_of_array_split(n, bins):
 def test_equal_mass_weights_are_repeated_rows(rows, bins):
     rows = sorted(rows)
     values, weights = np.array([v for v, _ in rows]), np.array([float(w) for _, w in rows])
+    weights /= np.gcd.reduce(weights.astype(int))
     repeated = np.repeat(values, weights.astype(int))
     weighted = np.append(0, np.cumsum(weights))[equal_mass_cuts(values, bins, weights)]
     assert weighted.tolist() == equal_mass_cuts(repeated, bins).tolist()
@@ -100,6 +101,7 @@ def test_equal_weights_are_none(values, bins, weight, dtype):
 def test_the_scale_of_copies_is_no_matter(rows, bins, scale):
     rows = sorted(rows)
     values, weights = np.array([v for v, _ in rows]), np.array([float(w) for _, w in rows])
+    weights /= np.gcd.reduce(weights.astype(int))
     repeated = np.repeat(values, weights.astype(int))
     cuts = equal_mass_cuts(values, bins, weights * scale)
     masses = np.append(0, np.cumsum(weights))[cuts]

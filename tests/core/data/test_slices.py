@@ -193,12 +193,13 @@ def test_a_fault_names_the_slice_that_has_it(predict):
         list(evaluate_slices(rows, "place", whole.summary))
 
 
-def test_a_slice_of_no_weight_is_refused(predict):
+def test_a_slice_of_no_weight_is_none(predict):
     rows = predict([[0.6, 0.4]] * 4, [0, 1, 1, 0], weights=[1, 1, 0, 0])
     rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})
     whole = evaluate(rows, Settings(("log_loss",), no_intervals=True))
-    with pytest.raises(InputError, match="slice place=b has no row of a weight above 0"):
-        list(evaluate_slices(rows, "place", whole.summary))
+    ((part, own),) = evaluate_slices(rows, "place", whole.summary)
+    assert (part.value, own.summary.input.rows) == ("a", 2)
+    assert own.estimates["log_loss"].value == pytest.approx(-np.log([0.6, 0.4]).mean())
 
 
 def test_slices_by_predicted_class(predict):
