@@ -78,12 +78,13 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
 
 
 def _require_clusters(predictions: Predictions, column: str | None, baseline: Baseline | None) -> None:
-    """Raise an InputError if a row that is judged, or compared with, has no cluster."""
-    reference = baseline.reference if baseline else None
-    if isinstance(reference, Predictions):
-        require_clusters(reference, column)
-    if not (baseline and baseline.paired):  # paired rows have the clusters of the baseline
-        require_clusters(predictions, column)
+    """Raise an InputError if a row that is judged, or compared with, has no cluster.
+
+    If there is no such column at all, it is for the rules to say that they cannot be judged.
+    """
+    for rows in (predictions, baseline.reference if baseline else None):
+        if isinstance(rows, Predictions) and column in rows.columns:
+            require_clusters(rows, column)
 
 
 def _counted(predictions: Predictions, baseline: Baseline | None) -> tuple[Predictions, Baseline | None]:
