@@ -13,7 +13,7 @@ from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.junit import junit_text
-from calcli.report.numbers import counted, number, span, spread
+from calcli.report.numbers import counted, level_percent, number, span, spread
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
@@ -298,7 +298,7 @@ def _first_rule(name: str, estimate: Estimate) -> str:
     if estimate.interval is not None and math.isfinite(estimate.interval.high):
         interval = estimate.interval
         end = interval.high if up else interval.low
-        today += f", {100 * interval.level:.4g}% interval {span(interval.low, interval.high, value)}"
+        today += f", {level_percent(interval.level)} interval {span(interval.low, interval.high, value)}"
     limit = rounded_outward(end, up)
     if float(limit) == value:
         return f"{today}: no limit for {name}, as the next best would break it; give one of your own\n"
