@@ -80,7 +80,8 @@ def _at_own_places(numbers: Sequence[int | Fraction | None]) -> bool:
 def _positions(codes: Array, classes: int) -> Array:
     if codes.min() >= 0 and codes.max() < classes:
         return codes.astype(np.int32)
-    return np.where((codes >= 0) & (codes < classes), codes, NO_PLACE).astype(np.int32)
+    inside = (codes >= 0) & (codes < classes)
+    return np.where(inside, np.where(inside, codes, 0).astype(np.int32), np.int32(NO_PLACE))
 
 
 def _by_number(

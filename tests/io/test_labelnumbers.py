@@ -153,3 +153,12 @@ def test_one_class_against_the_rest_that_was_written_so(own, labels, tmp_path):
         "the labels are numbers, which do not tell whether the class is cat",
         against_rest="cat",
     )
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
+def test_labels_beyond_the_classes_are_refused_in_any_type(dtype, tmp_path):
+    labels = np.array([0, 1, 2, 7]).astype(dtype)
+    if dtype == "?":
+        labels = np.array([40, 1, 0, 1], np.uint8).view(np.bool_)  # as in a damaged file
+    np.savez(tmp_path / "t.npz", probs=np.full((4, 3), 1 / 3), labels=labels)
+    refused(tmp_path / "t.npz", "row . has the label (7|true), but the (3 scores|classes)")
