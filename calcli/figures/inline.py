@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from calcli.core.data.arrays import Doubles
+from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate
 from calcli.figures.style import BAR, GRID, INK, MUTED, STYLE
 
@@ -133,7 +134,7 @@ def estimate_words(estimate: Estimate) -> str:
     if estimate.interval is None:
         return words
     level, low, high = estimate.interval.level, estimate.interval.low, estimate.interval.high
-    return f"{words}, {100 * level:.10g}% interval {low:.4f} to {high:.4f}"
+    return f"{words}, {level_percent(level)} interval {low:.4f} to {high:.4f}"
 
 
 def inline_svg(figure: Figure, name: str, label: str) -> str:

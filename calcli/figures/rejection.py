@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.risk import RejectionCurve, rejection_curve
+from calcli.core.estimators.interval import level_percent
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
@@ -41,7 +42,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     results = {
         system: rejection_curve(evaluation.confidence, level) for system, evaluation in evaluations.items()
     }
-    band = "" if level is None else f"; band: its {100 * level:.10g}% interval at each point (Wilson 1927)"
+    band = "" if level is None else f"; band: its {level_percent(level)} interval at each point (Wilson 1927)"
     return rejection_curves(results), results, CAPTION.format(band=band)
 
 

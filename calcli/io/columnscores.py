@@ -136,6 +136,11 @@ def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListSc
     )
 
 
+def decoded(kind: Any) -> Any:
+    """Return the type of the values, whether they are stored as a dictionary or not."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def holds_of(kind: Any) -> Holds:
     """Return what values of an Arrow type are."""
     types = pa.types

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.columnscores import holds_of, numbers
+from calcli.io.columnscores import decoded, holds_of, numbers
 from calcli.io.labels import Labels, labels_from_array, missing_label
 
 EXACT = 2**53  # up to here a float holds any integer
@@ -38,7 +38,7 @@ def column_values(table: Table, name: str) -> Array:
             f"{table.place.name}: the column {name} holds {kind}; expected one number, text or time in each "
             "row"
         )
-    stored = kind.value_type if pa.types.is_dictionary(kind) else kind
+    stored = decoded(kind)
     if pa.types.is_integer(stored) and stored.bit_width == 64:
         return _whole_numbers(table.column(name).cast(stored))
     if holds in ("float", "integer"):
@@ -90,8 +90,7 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
         within = len(found) and 0 <= found.codes.min() <= found.codes.max() < len(names)
         if within:
             return Labels(found.codes, names)
-        value = kind.value_type if pa.types.is_dictionary(kind) else kind
-        return replace(found, meaning="booleans") if pa.types.is_boolean(value) else found
+        return replace(found, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else found
     column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()

@@ -37,17 +37,16 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> It
     InputError
         If a row has more.
     """
-    rest, empty = b"", True
+    empty = True
     with pa.input_stream(str(on_disk(path))) as stream:
-        part = stream.read(size)
-        while part:
-            rest += part
-            part = stream.read(size)
-            if part and (end := _end_of_rows(rest, delimiter)):  # behind the last part nothing is cut off
+        rest = stream.read(size)
+        while part := stream.read(size):  # of the last one nothing is cut off
+            if end := _end_of_rows(rest, delimiter):
                 yield rest[:end]
                 empty = False
                 rest = rest[end:]
-            if len(rest) > most + size * (not part):
+            rest += part
+            if len(rest) > most + size:
                 raise InputError(f"{name}: a row is longer than {most / 1e6:.0f} MB; expected rows of fields")
     if rest or empty:
         yield rest

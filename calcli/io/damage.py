@@ -57,27 +57,6 @@ def _inner(kind: Any) -> Iterable[Any]:
     return [] if inner is None else [inner]
 
 
-def aligned(values: Any, kind: Any) -> Any:
-    """Return an array as one of another type, fields of structs by name; those that it lacks are null."""
-    if values.type == kind:
-        return values
-    if pa.types.is_struct(values.type) and pa.types.is_struct(kind):
-        known = {one.name for one in values.type}
-        made = [
-            aligned(values.field(one.name), one.type)
-            if one.name in known
-            else pa.nulls(len(values), one.type)
-            for one in kind
-        ]
-        return pa.StructArray.from_arrays(made, fields=list(kind), mask=values.is_null())
-    if any(is_list(values.type) and is_list(kind) for is_list in (pa.types.is_list, pa.types.is_large_list)):
-        inner = aligned(values.values, kind.value_type)
-        return pa.Array.from_buffers(
-            kind, len(values), values.buffers()[:2], values.null_count, values.offset, [inner]
-        )
-    return values.cast(kind)
-
-
 def refuse_repeated_fields(schema: Any, name: str) -> None:
     """Raise an InputError if a struct, also one within a list, has two fields of the same name."""
     waiting = [(field.name, field.type) for field in schema if field.type.num_fields]

@@ -85,7 +85,7 @@ def _rows_of(found: Source, labels: Labels, kept: NDArray[np.bool_], note: str) 
     return replace(
         found,
         place=place,
-        scores=found.kept(kept, note),
+        scores=found.kept(kept),
         weights=None if found.weights is None else found.weights[kept],
         columns=LazyColumns(readers),
         notes=(*found.notes, note),

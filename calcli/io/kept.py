@@ -39,7 +39,7 @@ class KeptTable(Table):
 
     table: Table
     kept: NDArray[np.bool_]
-    note: str
+    note: str = ""
 
     @cached_property
     def place(self) -> Place:

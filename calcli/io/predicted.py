@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calcli.core.language.errors import InputError, UsageError
+from calcli.io.columnscores import decoded
 from calcli.io.layouts.answers import require_column
 from calcli.io.layouts.names import PREDICTED
 from calcli.io.messages import listed
@@ -81,7 +82,7 @@ class PredictedColumn:
         self.misfits += int(np.count_nonzero(said != after))
         if not self.renew:
             return column
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        kind = decoded(column.type)
         new = pa.array([self.values[code] for code in after.tolist()]).cast(kind)
         return new.dictionary_encode().cast(column.type) if kind != column.type else new
 

@@ -234,8 +234,8 @@ class Source(ABC):
             return np.zeros(self.scores.shape[0], np.bool_)
         return np.concatenate([np.isnan(block).any(axis=1) for block in self.scores.blocks(BLOCK_ROWS)])
 
-    def kept(self, kept: NDArray[np.bool_], note: str) -> StoredScores:
-        """Return the scores of some rows; `note` says why of these."""
+    def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
+        """Return the scores of some rows."""
         return KeptScores(self.scores, kept)
 
     @abstractmethod

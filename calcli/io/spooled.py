@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
+from calcli.io.alike import aligned_table
 from calcli.io.messages import Place
 from calcli.io.remote import AnyPath, on_disk
 from calcli.io.tables import MemoryTable, Table
@@ -89,7 +90,7 @@ class SpooledTable(Table):
         """Yield the batches of one part after the other."""
         wanted = pa.schema([self.schema.field(name) for name in columns])
         for part in self.parts:
-            yield from aligned(self.file.read(part), wanted).to_batches()
+            yield from aligned_table(self.file.read(part), wanted).to_batches()
 
     def held(self) -> Table:
         """Return itself: it does not need the text any more."""
@@ -151,7 +152,7 @@ def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
             second = next(parts, None)
         schema = pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
         for one in dict.fromkeys(schemas):
-            aligned(pa.Table.from_batches([], one), schema)
+            aligned_table(pa.Table.from_batches([], one), schema)
     except pa.ArrowException:
         return None
     except OSError as error:
@@ -161,14 +162,3 @@ def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
             f"{error.strerror}; set TMPDIR to a folder that has"
         ) from error
     return SpooledTable(name, file, tuple(done), schema)
-
-
-def aligned(table: Any, schema: Any) -> Any:
-    """Return a table with the columns of a schema, null where it has none."""
-    columns = [
-        table.column(field.name).cast(field.type, safe=False)
-        if field.name in table.schema.names
-        else pa.nulls(table.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)

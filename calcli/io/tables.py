@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
+from calcli.io.alike import aligned_batches, joined_batch
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in
-from calcli.io.damage import aligned, refuse_repeated_fields
+from calcli.io.damage import refuse_repeated_fields
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
@@ -76,7 +77,7 @@ class Table(Contents):
             rows -= batch.num_rows
             if rows <= 0:
                 break
-        return _one_batch(found, self.schema) if len(found) > 1 else next(iter(found), None)
+        return joined_batch(found, self.schema) if len(found) > 1 else next(iter(found), None)
 
     def column(self, name: str) -> Any:
         """Return one whole column as a pyarrow.ChunkedArray."""
@@ -255,11 +256,11 @@ class TableSource(Source):
 
         return missing_in(self.table, self.scores.names)
 
-    def kept(self, kept: NDArray[np.bool_], note: str) -> StoredScores:
-        """Return the scores of some rows; `note` says why of these."""
+    def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
+        """Return the scores of some rows."""
         from calcli.io.kept import KeptTable
 
-        return self.scores.within(KeptTable(self.table, kept, note), int(np.count_nonzero(kept)))
+        return self.scores.within(KeptTable(self.table, kept), int(np.count_nonzero(kept)))
 
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
         """Return the columns to be kept, in the order of the table."""
@@ -338,36 +339,12 @@ class JoinedTable(Table):
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the batches of each part in turn."""
         for part in self.parts:
-            yield from map(self._aligned, part.batches(columns))
+            yield from aligned_batches(part.batches(columns), self.schema, self.place.name)
 
     def slices(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the slices of each part in turn."""
         for part in self.parts:
-            yield from map(self._aligned, part.slices(columns))
-
-    def _aligned(self, batch: Any) -> Any:
-        """Return a batch whose nested columns have the fields of all parts, in one order."""
-        kinds = {name: self.schema.field(name).type for name in batch.schema.names}
-        for place, (name, kind) in enumerate(kinds.items()):
-            if kind.num_fields and batch.column(place).type != kind:
-                try:
-                    batch = batch.set_column(place, name, aligned(batch.column(place), kind))
-                except pa.ArrowException as error:
-                    raise InputError(
-                        f"{self.place.name}: the column {name} is of other types in other parts, of which no "
-                        "one type can be made; parts of one data set must be alike"
-                    ) from error
-        return batch
-
-
-def _one_batch(batches: Sequence[Any], schema: Any) -> Any:
-    """Return batches as one, their columns of the types in a schema."""
-    columns = []
-    for field in batches[0].schema:
-        kind = schema.field(field.name).type
-        parts = [batch.column(field.name) for batch in batches]
-        columns.append(pa.concat_arrays([aligned(part, kind) for part in parts]))
-    return pa.RecordBatch.from_arrays(columns, names=batches[0].schema.names)
+            yield from aligned_batches(part.slices(columns), self.schema, self.place.name)
 
 
 def _join(parts: Sequence[Table]) -> Table:

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
+from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.junit import junit_text
-from calcli.report.numbers import counted, level_percent, number, span, spread
+from calcli.report.numbers import counted, number, span, spread
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names

@@ -10,6 +10,7 @@ from typing import Any
 from calcli.core.comparing.comparison import Comparison, Difference
 from calcli.core.comparing.selection import why_none_is_best
 from calcli.core.data.slices import ENOUGH_ROWS
+from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY
@@ -17,7 +18,6 @@ from calcli.report.evaluation import input_object
 from calcli.report.numbers import (
     counted,
     decimals,
-    level_percent,
     number,
     p_value,
     percent,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from calcli.core.curves.reliability import Reliability
 from calcli.core.estimators.consistency import Null
+from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate, Input
 from calcli.core.language.settings import Settings
@@ -18,7 +19,7 @@ from calcli.report.diagram import diagram_table
 from calcli.report.estimates import ends, estimates_table, if_calibrated, meaning, of_section, tested_p
 from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
-from calcli.report.numbers import counted, level_percent, number, p_value
+from calcli.report.numbers import counted, number, p_value
 from calcli.report.posteriors import flat_given, under_given
 from calcli.report.reading import read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table

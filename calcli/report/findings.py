@@ -10,8 +10,9 @@ from typing import Literal
 
 import numpy as np
 
+from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate, Summary
-from calcli.report.numbers import counted, level_percent, number, percent, points, some
+from calcli.report.numbers import counted, number, percent, points, some
 
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 

@@ -42,11 +42,6 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:z.{digits}f}%"
 
 
-def level_percent(level: float) -> str:
-    """Return the level of an interval as a percentage, with no digit rounded away."""
-    return f"{100 * level:.10g}%"
-
-
 def relative(change: float) -> str:
     """Return a relative change in percent with its sign, and a word where there is none."""
     return "undefined" if math.isnan(change) else f"{100 * change:+z.2f}%"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.influences import FEW, FEWEST
+from calcli.core.estimators.interval import level_percent
 from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression
-from calcli.report.numbers import level_percent, some
+from calcli.report.numbers import some
 
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Difference

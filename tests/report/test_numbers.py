@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.report.numbers import counted, level_percent, number, p_value, percent, points, some, span, spread
+from calcli.core.estimators.interval import level_percent
+from calcli.report.numbers import counted, number, p_value, percent, points, some, span, spread
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ def why_none_is_best(values: Sequence[float], call: MetricExpression) -> str:
     """Return why none of some systems is the best: no value of the metric is finite; "" if one is."""
     if np.isfinite(values).any():
         return ""
-    said = "undefined" if np.isnan(values).all() else "undefined or infinite"
-    said = "infinite" if np.isinf(values).all() else said
+    found = {"undefined": np.isnan(values).any(), "infinite": np.isinf(values).any()}
+    said = " or ".join(word for word, there in found.items() if there)
     return f"{call.asked} is {said} for all of them"
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Doubles, Floats
 
 T = TypeVar("T", bound=np.generic)
-ROUNDING = 1e-12  # relative noise of a sum of weights
+MASS_ROUNDING = 1e-12  # relative noise of a sum of weights
 COMMON = 1e-6  # of their unit: how near weights are to multiples of it
 FINEST = 1e-4  # of the largest weight: the least unit that is looked for
 TRIED = 1_000  # weights that a unit is looked for in, before all are held against it
@@ -83,7 +83,7 @@ def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -
     if mass is None:
         last = np.ceil(targets).astype(np.intp) - 1
     else:
-        last = np.searchsorted(mass, targets * (1 - ROUNDING))
+        last = np.searchsorted(mass, targets * (1 - MASS_ROUNDING))
     last = np.clip(last, 0, n - 1)
     return distinct(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.binning import ROUNDING, Bins
+from calcli.core.data.binning import MASS_ROUNDING, Bins
 from calcli.core.estimators.rules.base import Decomposable
 from calcli.core.problems.pav import Blocks, pav
 
@@ -98,7 +98,7 @@ class RefinedBins:
         share
             Of the rows, how many of equal weight would tell as much.
         """
-        several = self.sums.count * share > 1 + ROUNDING
+        several = self.sums.count * share > 1 + MASS_ROUNDING
         frequency, weight = self._frequency[several], self.sums.weight[several]
         spread = (1 - frequency) / (self.sums.count[several] * share - 1)
         spread *= self.rule.curvature(frequency)

@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 from calcli.core.estimators.quantiles import share_least, share_most
 
 
+def level_percent(level: float) -> str:
+    """Return the level of an interval as a percentage, with no digit rounded away."""
+    return f"{100 * level:.10g}%"
+
+
 @dataclass(frozen=True)
 class Interval:
     """An interval that holds the truth with a known probability.

@@ -16,8 +16,8 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batch_sizes
-from calcli.core.data.binning import ROUNDING as OF_MASS
 from calcli.core.data.binning import (
+    MASS_ROUNDING,
     Bins,
     bin_index,
     common_unit,
@@ -39,7 +39,7 @@ Statistic = Callable[[Bins], Any]
 
 CELLS = 500  # steps of the score, if it has more distinct values
 STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
-SAME = 1e-13  # relative to a difference: what a unit brings that is the same in both systems
+ROUNDING = 1e-13  # relative to a difference: what a unit brings that is the same in both systems
 MEMBERSHIPS = 5_000_000  # of units in systems, held in memory at once
 VISITS = 100_000_000  # scores that all permutations together may look at, before there are fewer of them
 FEWEST_DRAWS = 199
@@ -84,7 +84,7 @@ def swapped_signs(difference: Influences, draws: int, rng: np.random.Generator) 
     """Return differences of means with what each unit brings to them swapped between paired systems."""
     share = 1 / len(difference.of_units) if difference.share is None else difference.share
     brought = difference.of_units + difference.value * share
-    brought = brought[np.abs(brought) > SAME * abs(difference.value)]
+    brought = brought[np.abs(brought) > ROUNDING * abs(difference.value)]
     drawn = [
         rng.choice([-1.0, 1.0], (size, len(brought))) @ brought
         for size in batch_sizes(draws, max(1, len(brought)), MEMBERSHIPS)
@@ -320,7 +320,7 @@ def _of_equal_mass(cells: Bins, bins: int, unit: float | None) -> Bins:
     total = steps[:, -1:]
     extra = np.zeros_like(total) if unit is None else total % bins
     number = np.arange(1, bins + 1)
-    targets = (number * ((total - extra) / bins) + np.minimum(number, extra)) * (1 - OF_MASS)
+    targets = (number * ((total - extra) / bins) + np.minimum(number, extra)) * (1 - MASS_ROUNDING)
     last = np.array([np.searchsorted(own, target) for own, target in zip(steps, targets, strict=True)])
     np.minimum(last, mass.shape[1] - 1, out=last)
     sums: list[Any] = [

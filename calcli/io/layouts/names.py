@@ -133,7 +133,6 @@ TOP_CLASS = re.compile(
     r"(class(?:es|_?names?)?|labels?|names?|(?:class_)?(?:index|idx|id)|preds?|predictions?)"
     rf"(?:[_.\-: ]{TOP})?"
 )
-TOP_K = re.compile(r"(?i)(.*[_.-])?top[_-]?\d+([_.-].*)?")
 
 
 def plain(name: str) -> str:

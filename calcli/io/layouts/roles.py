@@ -18,7 +18,7 @@ from calcli.io.layouts.byvalues import labels_by_values
 from calcli.io.layouts.candidates import Columns, Guess, Holds, Look, choose, command, system_doubt
 from calcli.io.layouts.names import (
     PREFIXED,
-    TOP_K,
+    TOPPED,
     WEAK_LABELS,
     kind_by_name,
     label_names,
@@ -257,7 +257,7 @@ def _by_list(wanted: tuple[str, ...], columns: Mapping[str, Holds], name: str) -
 
 
 def _no_scores(columns: Mapping[str, Holds], name: str) -> str:
-    if any(TOP_K.fullmatch(column) for column in columns):
+    if any(TOPPED.fullmatch(column) for column in columns):
         return top_k_dump(name, columns)
     if {"resps", "filtered_resps"} & set(columns):
         return (

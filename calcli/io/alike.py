@@ -1,0 +1,74 @@
+"""Parts of a data set, of types that differ, made alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from calcli.core.language.errors import InputError
+
+
+def aligned(values: Any, kind: Any) -> Any:
+    """Return an array as one of another type, fields of structs by name; those that it lacks are null."""
+    if values.type == kind:
+        return values
+    if pa.types.is_struct(values.type) and pa.types.is_struct(kind):
+        known = {one.name for one in values.type}
+        made = [
+            aligned(values.field(one.name), one.type)
+            if one.name in known
+            else pa.nulls(len(values), one.type)
+            for one in kind
+        ]
+        return pa.StructArray.from_arrays(made, fields=list(kind), mask=values.is_null())
+    if any(is_list(values.type) and is_list(kind) for is_list in (pa.types.is_list, pa.types.is_large_list)):
+        inner = aligned(values.values, kind.value_type)
+        return pa.Array.from_buffers(
+            kind, len(values), values.buffers()[:2], values.null_count, values.offset, [inner]
+        )
+    return values.cast(kind, safe=False)  # a type of all parts has room for any, but for large integers
+
+
+def aligned_table(table: Any, schema: Any) -> Any:
+    """Return a table with the columns of a schema, null where it has none."""
+    columns = [
+        pa.chunked_array([aligned(part, field.type) for part in table.column(field.name).chunks], field.type)
+        if field.name in table.schema.names
+        else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def aligned_batches(batches: Iterable[Any], schema: Any, name: str) -> Iterator[Any]:
+    """Yield batches of a part whose nested columns have the fields of all parts, in one order.
+
+    Raises
+    ------
+    InputError
+        If a column cannot be of the type in the schema; `name` is that of the data set.
+    """
+    for batch in batches:
+        for place, column in enumerate(batch.schema.names):
+            kind = schema.field(column).type
+            if kind.num_fields and batch.column(place).type != kind:
+                try:
+                    batch = batch.set_column(place, column, aligned(batch.column(place), kind))
+                except pa.ArrowException as error:
+                    raise InputError(
+                        f"{name}: the column {column} is of other types in other parts, of which no one type "
+                        "can be made; parts of one data set must be alike"
+                    ) from error
+        yield batch
+
+
+def joined_batch(batches: Sequence[Any], schema: Any) -> Any:
+    """Return batches as one, their columns of the types in a schema."""
+    columns = []
+    for field in batches[0].schema:
+        kind = schema.field(field.name).type
+        parts = [batch.column(field.name) for batch in batches]
+        columns.append(pa.concat_arrays([aligned(part, kind) for part in parts]))
+    return pa.RecordBatch.from_arrays(columns, names=batches[0].schema.names)
