@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
+from calcli.io.columnscores import decoded
 
 
 def aligned(values: Any, kind: Any) -> Any:
@@ -42,8 +43,29 @@ def aligned_table(table: Any, schema: Any) -> Any:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def joined_schema(schemas: Sequence[Any]) -> Any:
+    """Return the schema of parts together: dictionaries are those of all parts, or what they hold.
+
+    Raises
+    ------
+    pyarrow.ArrowException
+        If a column is of types of which no one type can be made.
+    """
+    unlike = {
+        field.name for one in schemas for field in one if field.type != schemas[0].field(field.name).type
+    }
+    plain = [
+        pa.schema(
+            [field.with_type(decoded(field.type)) if field.name in unlike else field for field in one],
+            one.metadata,
+        )
+        for one in schemas
+    ]
+    return pa.unify_schemas(plain, promote_options="permissive")
+
+
 def aligned_batches(batches: Iterable[Any], schema: Any, name: str) -> Iterator[Any]:
-    """Yield batches of a part whose nested columns have the fields of all parts, in one order.
+    """Yield batches of a part with nested columns of the fields of all parts, in one order, and plain text.
 
     Raises
     ------
@@ -52,8 +74,8 @@ def aligned_batches(batches: Iterable[Any], schema: Any, name: str) -> Iterator[
     """
     for batch in batches:
         for place, column in enumerate(batch.schema.names):
-            kind = schema.field(column).type
-            if kind.num_fields and batch.column(place).type != kind:
+            kind, own = schema.field(column).type, batch.column(place).type
+            if own != kind and (kind.num_fields or pa.types.is_dictionary(own)):
                 try:
                     batch = batch.set_column(place, column, aligned(batch.column(place), kind))
                 except pa.ArrowException as error:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.alike import aligned_batches, joined_batch
+from calcli.io.alike import aligned_batches, joined_batch, joined_schema
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in
 from calcli.io.damage import refuse_repeated_fields
@@ -360,7 +360,7 @@ def _join(parts: Sequence[Table]) -> Table:
                 "--concat files are evaluated one by one"
             )
     try:
-        schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
+        schema = joined_schema([part.schema for part in parts])
     except pa.ArrowException as error:
         raise InputError(
             f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ CONFIDENCE = re.compile(
     r"|(p|prob|probability)_(of_being_)?(correct|right|true)|(correct|right|true)_(p|prob|probability)"
     r"|(max|top|top_?1|predicted|answer)_(softmax_)?prob(ability)?|msp|(confidence|conf)_(self|verbali[sz]ed)"
 )
+OPPOSITES = (("true", "false"), ("correct", "incorrect"), ("correct", "wrong"), ("right", "wrong"))
 SCORE = re.compile(r"(\w+_)?(score|prob|probability|p)")  # beside what is right, it is the confidence
 CORRECT = re.compile(
     r"(\w+_)?(is_|was_)?(correct|right)(ness)?|correct_?flag|acc(uracy)?|acc_norm|em|exact_match|"
@@ -107,6 +108,8 @@ def find_answers(
     if of_classes:
         return None
     confidences = _named(CONFIDENCE, columns, NUMBERS)
+    if not asked and any(_is_of_a_class(one, columns) for one in confidences):
+        return None
     rights = [one for one in _named(CORRECT, columns, (*NUMBERS, TEXT)) if one not in confidences]
     labels = _named(LABEL, columns, (*NUMBERS, TEXT))
     rights = rights or (_named(GRADED, columns, (TEXT,)) if confidences else [])
@@ -300,6 +303,16 @@ def plain_name(column: str) -> str:
 
 def _named(pattern: re.Pattern[str], columns: Mapping[str, str], holding: Sequence[str]) -> list[str]:
     return [one for one, holds in columns.items() if holds in holding and pattern.fullmatch(plain_name(one))]
+
+
+def _is_of_a_class(confidence: str, columns: Iterable[str]) -> bool:
+    """Tell whether a score such as `prob_true` stands beside that of the other class, and labels."""
+    names = [plain_name(one) for one in columns]
+    others = [
+        re.sub(rf"(?<![a-z]){yes}(?![a-z])", no, plain_name(confidence), count=1) for yes, no in OPPOSITES
+    ]
+    there = any(other in names and other != plain_name(confidence) for other in others)
+    return there and any(LABEL.fullmatch(name) for name in names)
 
 
 def _has_scores(columns: Mapping[str, str]) -> bool:
