@@ -94,10 +94,15 @@ class ListScores(TableScores):
         """
         lists = batch.column(0)
         if (row := first_of_other_length(lists, self.shape[1])) is not None:
+            found = len(lists[row].as_py() or ())
+            mend = "leave such rows out with --drop-missing"
+            if found:
+                mend = (
+                    "if these are the largest of a row (a sparse top-k dump), save the scores of all classes"
+                )
             raise InputError(
-                f"{self.table.place.row(at + row)} has {len(lists[row].as_py() or ())} scores in "
-                f"{self.names[0]}; expected {self.shape[1]}, as in the first row; if only the largest scores "
-                "of each row were saved (a sparse top-k dump), save the scores of all classes"
+                f"{self.table.place.row(at + row)} has {found} scores in {self.names[0]}; expected "
+                f"{self.shape[1]}, as in the first row; {mend}"
             )
         flat = numbers(pa.RecordBatch.from_arrays([lists.flatten()], names=self.names), by_row=True)
         return flat.reshape(len(lists), self.shape[1]).astype(self.dtype, copy=False)

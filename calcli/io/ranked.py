@@ -7,6 +7,7 @@ classes may also be named, as in `label_0..`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.columnscores import TableScores, first_of_other_length, holds_of
+from calcli.io.columnscores import TableScores, first_of_other_length, holds_of, numbers
 from calcli.io.layouts.candidates import PAIRS, Holds
 from calcli.io.layouts.names import (
     PREFIXED,
@@ -35,6 +36,8 @@ from calcli.io.options import ReadOptions
 
 if TYPE_CHECKING:
     from calcli.io.tables import Table
+
+ENOUGH = 100  # rows that have the same numbers in any order if these name the classes
 
 
 @dataclass(frozen=True)
@@ -222,6 +225,12 @@ def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str,
     if lists and options.scores is None:
         _refuse_ranks_alone(schema.field(roles.scores[0]), table.place.name)
     groups = _groups(roles, schema, lists, tops is not None)
+    groups = {
+        stem: group
+        for stem, group in groups.items()
+        if _is_of_ranks(stem, schema.field(next(iter(group.values()))).type)
+        or _number_the_classes(group, suffixes, roles.scores, table)
+    }
     if roles.label is not None:
         named = holds_of(schema.field(roles.label).type) == "text"
     else:  # to recalibrate, where `positive` is a class of the fit
@@ -270,13 +279,13 @@ def _named_by(column: Any, lists: bool, tops: bool) -> tuple[str, str | None] | 
         found = top_class(column.name)
         return found if found and holds_of(column.type) in ("integer", "float", "text") else None
     match = RANKED.fullmatch(column.name)
-    return (match[1].lower(), match[2]) if match and _names_classes(match[1], column.type, lists) else None
+    return (match[1].lower(), match[2]) if match and _names_classes(column.type, lists=lists) else None
 
 
 def _refuse_ranks_alone(field: Any, name: str) -> None:
     """Raise an InputError if lists that were taken for scores are classes by their name."""
     match = RANKED.fullmatch(field.name)
-    if match and _names_classes(match[1], field.type, True):
+    if match and _names_classes(field.type, lists=True) and _is_of_ranks(match[1], field.type):
         raise InputError(
             f"{name}: {field.name} names the classes by rank, and no column has their scores; save these as "
             f"well, or, if they are in {field.name}, say so with --scores"
@@ -300,13 +309,53 @@ def _suffix(score: str) -> str:
     return prefixed[2] if prefixed else score
 
 
-def _names_classes(stem: str, kind: Any, lists: bool) -> bool:
-    """Return whether a column of such a name can be ranks: `label_0` also stands for an indicator."""
-    if lists != (holds_of(kind) == "list"):
+def _names_classes(kind: Any, *, lists: bool) -> bool:
+    """Return whether a column of such a type can be ranks."""
+    return lists == (holds_of(kind) == "list") and _holds_within(kind) in ("text", "integer", "float")
+
+
+def _is_of_ranks(stem: str, kind: Any) -> bool:
+    """Tell whether columns are ranks, whatever their numbers are: `label_0` also stands for an indicator."""
+    return _holds_within(kind) == "text" or bool(re.search("(?i)top|ind|idx", stem))
+
+
+def _number_the_classes(
+    group: dict[str | None, str], suffixes: Sequence[str | None], scores: tuple[str, ...], table: Table
+) -> bool:
+    """Tell whether the numbers in each of the first rows are the same, in any order: those of the classes.
+
+    Raises
+    ------
+    InputError
+        If 0 and 1 may as well say which class is the right one.
+    """
+    names = tuple(group[suffix] for suffix in suffixes if suffix in group)
+    head = table.head((*scores, *names), ENOUGH)
+    if len(names) < len(scores) or head is None:
         return False
-    value = kind.value_type if lists else kind
-    number = pa.types.is_integer(value) or pa.types.is_floating(value)
-    return holds_of(value) == "text" or (number and bool(re.search("(?i)ind|idx", stem)))
+    classes, values = (_matrix(head.select(list(columns))) for columns in (names, scores))
+    if classes is None or values is None or classes.shape != values.shape:
+        return False
+    each = np.sort(classes, axis=1)
+    if (each != each[0]).any() or (np.diff(each[0]) <= 0).any():
+        return False
+    if each[0].tolist() == [0, 1] and (values[:, 1] <= values[:, 0]).all():
+        raise InputError(
+            f"{table.place.name}: {listed(names)} may name the class of each score, or tell the right one; "
+            f"call them {'index' if len(names) == 1 else 'index_0 and index_1'} if they name classes, and "
+            "remove them if not"
+        )
+    return each[0].tolist() != [0, 1]
+
+
+def _matrix(batch: Any) -> Array | None:
+    """Return the numbers of a few rows, in columns or in lists; None if lists are of different lengths."""
+    if len(batch.columns) > 1:
+        return numbers(batch, by_row=True)
+    lists = batch.column(0)
+    found = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), np.float64)
+    length = len(found) // max(1, len(lists))
+    return found.reshape(-1, length) if length and first_of_other_length(lists, length) is None else None
 
 
 def _holds_within(kind: Any) -> Holds:

@@ -254,13 +254,13 @@ class TableSource(Source):
         """Return (N,) in which rows a score is missing."""
         from calcli.io.kept import missing_in
 
-        return missing_in(self.table, self.scores.names)
+        return missing_in(self.scores.table, self.scores.names)
 
     def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
         """Return the scores of some rows."""
         from calcli.io.kept import KeptTable
 
-        return self.scores.within(KeptTable(self.table, kept), int(np.count_nonzero(kept)))
+        return self.scores.within(KeptTable(self.scores.table, kept), int(np.count_nonzero(kept)))
 
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
         """Return the columns to be kept, in the order of the table."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 
-from tests.differential import comparing
+from calcli.core.language.errors import CalcliError
+from tests.differential import comparing, tangled
 from tests.differential.files import draw
 
 
@@ -34,3 +36,22 @@ def test_a_seed_gives_a_file_again(tmp_path):
     )
     assert once.path.read_bytes() == again.path.read_bytes()
     assert once.told == again.told != other.told
+
+
+def right_or_refused(seed, folder):
+    try:
+        return list(tangled.differences(tangled.tangled(seed, folder)))
+    except CalcliError:
+        return ["refused"]
+
+
+def test_tangled_files_are_read_right_or_refused(tmp_path):
+    found = [right_or_refused(seed, tmp_path) for seed in range(48)]
+    assert [one for one in found if one not in ([], ["refused"])] == []
+    assert found.count([]) > 0.8 * len(found)
+
+
+def test_a_wrong_value_of_a_tangled_file_is_seen(tmp_path):
+    drawn = tangled.tangled(2, tmp_path)
+    other = dataclasses.replace(drawn, labels=np.roll(drawn.labels, 1))
+    assert any("log_loss is" in one for one in tangled.differences(other))

@@ -91,7 +91,15 @@ def test_answers_are_right_where_they_are_the_label(tmp_path, said, true):
     assert {"prediction", "label"} <= set(found.columns)  # to slice by
 
 
-@pytest.mark.parametrize("names", [("Predicted", "Confidence", "Actual"), ("pred", "prob", "true")])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("Predicted", "Confidence", "Actual"),
+        ("pred", "prob", "true"),
+        ("answer", "confidence", "target"),
+        ("prediction", "confidence", "answer"),
+    ],
+)
 def test_predicted_and_actual_classes_have_many_names(tmp_path, names):
     classes = ["cat", "dog", "owl", "cat"], ["cat", "cat", "owl", "dog"]
     columns = dict(zip(names, (classes[0], CONFIDENCE, classes[1]), strict=True))
@@ -140,6 +148,12 @@ def test_logarithms_and_log_odds_are_told(tmp_path):
             "prob_b": [0.1, 0.7, 0.45, 0.0],
             "confidence": CONFIDENCE,
             "label": list("abab"),
+        },
+        {
+            "prob_true": CONFIDENCE,
+            "prob_false": [0.1, 0.7, 0.45, 0.0],
+            "prediction": ["true", "false", "true", "true"],
+            "label": ["true", "false", "true", "false"],
         },
         {"score": CONFIDENCE, "label": [0, 1, 0, 1]},
         {"score": CONFIDENCE, "correct": [1, 0, 0, 1], "label": [0, 1, 0, 1]},

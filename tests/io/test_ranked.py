@@ -96,6 +96,46 @@ def test_indicators_are_no_ranks(tmp_path):
     np.testing.assert_array_equal(scores_of(read(path)), SAMPLE.scores)
 
 
+@pytest.mark.parametrize("rows", [4, 30])
+@pytest.mark.parametrize("stem", ["label", "class"])
+def test_numbers_that_are_each_class_once_are_ranks(stem, rows, tmp_path):
+    table = columns_of(stem=stem)[:rows]
+    predictions = read(saved(tmp_path, table, "t.csv"))
+    np.testing.assert_allclose(scores_of(predictions), SAMPLE.scores[:rows], atol=1e-15)
+    lists = lists_of()[:rows].rename(
+        columns={"index": f"{stem}es"} if stem == "class" else {"index": "labels"}
+    )
+    predictions = read(saved(tmp_path, lists, "t.parquet"), ReadOptions(label_column="target"))
+    np.testing.assert_array_equal(scores_of(predictions), SAMPLE.scores[:rows])
+
+
+def test_two_numbers_may_be_ranks_or_indicators(tmp_path):
+    scores = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    order, labels = np.argsort(-scores, axis=1), np.array([0, 1, 1])
+    own = {"prob_0": np.sort(scores)[:, 1], "prob_1": np.sort(scores)[:, 0], "target": labels}
+    ranks = {"class_0": order[:, 0], "class_1": order[:, 1]}
+    message = "class_0, class_1 may name the class of each score, .* call them index_0 and index_1"
+    refused(saved(tmp_path, pd.DataFrame(ranks | own), "t.csv"), message)
+    named = {f"index_{k}": values for k, values in enumerate(ranks.values())}
+    predictions = read(saved(tmp_path, pd.DataFrame(named | own), "t.csv"))
+    np.testing.assert_array_equal(scores_of(predictions), scores)
+    indicators = {"class_0": 1 - labels, "class_1": labels, "prob_0": scores[:, 0], "prob_1": scores[:, 1]}
+    predictions = read(saved(tmp_path, pd.DataFrame(indicators | {"target": labels}), "t.csv"))
+    np.testing.assert_array_equal(scores_of(predictions), scores)
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("scores", [None, "top*_prob"])
+def test_classes_of_the_largest_scores_may_be_ordered(scores, named, tmp_path):
+    ranks = np.array(NAMES)[ORDER] if named else ORDER
+    columns = {f"top{j + 1}_prob": SORTED[:, j] for j in range(K)}
+    columns |= {f"top{j + 1}_class": ranks[:, j] for j in range(K)} | {"label": SAMPLE.labels}
+    path = saved(tmp_path, pd.DataFrame(columns), "t.csv")
+    predictions = read(path, ReadOptions(classes=NAMES, scores=scores))
+    assert predictions.classes == NAMES
+    np.testing.assert_allclose(scores_of(predictions), SAMPLE.scores, atol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

@@ -118,10 +118,12 @@ def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
     side = np.zeros(len(spectra))
     for _ in range(MAX_STEPS):
         fall = low_excess - high_excess
-        step = np.divide(low_excess, fall, out=np.zeros_like(fall), where=fall > 0)
-        width = low + step * (high - low)
+        step = np.divide(low_excess, fall, out=np.ones_like(fall), where=fall > 0)
+        # of a Gaussian narrower than a cell the sums are a little too large, at the upper end as well
+        width = low + np.minimum(step, 1) * (high - low)
         excess = _smoothed_sums(spectra, width) - width
-        if np.abs(excess).max() <= TOLERANCE:  # the excess falls at least as fast as the width grows
+        # the excess falls at least as fast as the width grows
+        if np.minimum(np.abs(excess), high - low).max() <= TOLERANCE:
             break
         above = excess > 0
         # the end that stays twice in a row counts half, or it would stay for ever

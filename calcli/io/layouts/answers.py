@@ -118,6 +118,8 @@ def find_answers(
     predictions = _named(PREDICTION, columns, (*NUMBERS, TEXT))
     if not predictions and (true := _named(TRUE_TEXT, columns, (TEXT,))):
         labels, predictions = true, _named(READ_TEXT, columns, (TEXT,))
+    labels = [one for one in labels if one not in predictions] or labels  # an answer may be either
+    predictions = [one for one in predictions if one not in labels] or predictions
     known = rights or (predictions and labels) or not labelled
     if not asked and not (confidences and known and not _has_scores(columns)):
         return None

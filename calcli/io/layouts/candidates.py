@@ -238,8 +238,9 @@ def _by_class_names(columns: Columns) -> Guess | None:
     name, options = columns.name, columns.options
     if options.classes is not None and set(options.classes) <= set(columns.holds):
         return Guess(options.classes, options.classes, COLUMNS)
-    numbered = tuple(column for column in columns.holds if re.fullmatch(r"\d+", column))
-    if len(numbered) > 1:
+    numbered = tuple(column for column in columns.holds if re.fullmatch(r"-?\d+", column))
+    alike = [one for one in columns.floats() if one not in numbered and re.match(r"[-+<>=]*\d", one)]  # 3+
+    if len(numbered) > 1 and not alike:
         return Guess(numbered, numbered, COLUMNS)
     if options.classes is not None:
         return None

@@ -24,6 +24,7 @@ from calcli.io.layouts.names import (
     label_names,
     natural_order,
     plain,
+    top_class,
     top_ranks,
 )
 from calcli.io.layouts.unpacking import Unpacked
@@ -130,7 +131,8 @@ def find_roles(
     if classes is not None:
         scores, classes = _in_order(scores, classes, options, name)
         words = {one for one in classes if not one.isdigit()}
-        if options.classes is None and top_ranks(scores) and not words & others.labels():
+        named = options.classes is not None and not any(map(top_class, columns))
+        if top_ranks(scores) and not named and not words & others.labels():
             classes = None  # they are ranks
     kind, reason = kind_by_name(scores)
     if found.kind is not None:
@@ -301,11 +303,25 @@ def _in_order(
         if ordered == tuple(map(str, range(len(classes)))):
             return tuple(column[c] for c in ordered), wanted
         if {c.casefold() for c in wanted}.isdisjoint(c.casefold() for c in classes):
+            _refuse_two_orders(tuple(column[c] for c in ordered), scores, wanted, name)
             return scores, wanted
     raise UsageError(
         f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
         "expected the same names, in any order, or as many others, in the order of the columns"
     )
+
+
+def _refuse_two_orders(
+    ordered: tuple[str, ...], stored: tuple[str, ...], wanted: tuple[str, ...], name: str
+) -> None:
+    """Refuse other names for columns whose numbers are not in the order of the file, as in 1, 10, 2."""
+    if ordered != stored:
+        shown = ",".join(ordered) if len(ordered) <= 20 else f"{','.join(ordered[:3])},..."
+        raise UsageError(
+            f"--classes names {listed(wanted)}, but the score columns of {name}, {listed(stored)}, do not "
+            "stand in the order of their numbers: which is which is open; list them in the order of the "
+            f"names, as in --scores {shlex.quote(shown)}"
+        )
 
 
 def _as_listed(

@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from scipy.stats import norm
 
+from calcli.core.estimators import smooth
 from calcli.core.estimators.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
 from calcli.core.problems.problem import ordered_problem
 
@@ -99,6 +100,14 @@ def test_gaps_of_one_sign_add_up(scores):
     score = np.array(scores)
     problem = ordered_problem(score, np.zeros(len(score), bool))
     assert smooth_ece(problem) == pytest.approx(score.mean(), abs=1e-5)  # what the grid can tell
+
+
+@pytest.mark.parametrize("score", [1e-05, 3e-7, 0.3])
+def test_one_gap_needs_no_search(score, monkeypatch):
+    sums, asked = smooth._smoothed_sums, []
+    monkeypatch.setattr(smooth, "_smoothed_sums", lambda *given: asked.append(1) or sums(*given))
+    assert smooth_ece(ordered_problem(np.array([score]), np.array([False]))) == pytest.approx(score, abs=1e-9)
+    assert len(asked) <= 4
 
 
 def test_only_the_total_weight_of_equal_rows_counts():  # not for KDE-ECE, whose width goes by how many rows

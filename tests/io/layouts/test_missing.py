@@ -178,3 +178,27 @@ def test_ranked_scores_of_classes_that_look_missing(tmp_path):
     np.testing.assert_array_equal(
         scores_of(found)[:, np.argsort(found.classes)], THREE[rows][:, np.argsort(ODD)]
     )
+
+
+@pytest.mark.parametrize("limit", [None, 10])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_rows_left_out_for_two_reasons(form, limit, tmp_path):
+    labels = np.where(np.arange(N) == 5, -100.0, np.where(np.arange(N) == 3, np.nan, LABELS))
+    table = pd.DataFrame({f"prob_{name}": THREE[:, k] for k, name in enumerate(NAMES[:3])})
+    path = tmp_path / f"t.{form}"
+    table.to_csv(path, index=False) if form == "csv" else table.to_parquet(path, row_group_size=20)
+    np.save(tmp_path / "l.npy", labels)
+    found = read(
+        path,
+        ReadOptions(labels=str(tmp_path / "l.npy"), drop_missing=True, ignore_label=("-100",), limit=limit),
+    )
+    kept = np.delete(np.arange(N), [3, 5])[:limit]
+    np.testing.assert_allclose(scores_of(found), THREE[kept], atol=1e-15)
+    np.testing.assert_array_equal(found.labels, LABELS[kept])
+
+
+def test_a_row_without_scores_is_told(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"label": 0, "probs": [0.5, 0.5]}\n{"label": 1, "probs": null}\n')
+    refused(path, "row 1 has 0 scores in probs; expected 2, .* leave such rows out with --drop-missing")
+    assert len(scores_of(read(path, DROP))) == 1

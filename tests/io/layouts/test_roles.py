@@ -97,6 +97,19 @@ def test_classes_give_names_and_order():
         layout("y prob_a prob_b", classes=("B", "a"))
 
 
+def test_other_names_of_numbered_columns_go_with_their_numbers():
+    columns, names = "y prob_c1 prob_c10 prob_c2", ("a", "b", "c")
+    with pytest.raises(UsageError, match=r"which is which is open; .* --scores prob_c1,prob_c2,prob_c10"):
+        layout(columns, classes=names)
+    found = layout(columns, classes=names, scores="prob_c1,prob_c2,prob_c10")
+    assert (found.scores, found.classes) == (("prob_c1", "prob_c2", "prob_c10"), names)
+
+
+def test_a_negative_number_is_a_class():
+    found = layout("y -1 0 1")
+    assert (found.scores, found.classes) == (("-1", "0", "1"), ("-1", "0", "1"))
+
+
 def test_scores_may_be_listed():
     found = layout("y s_2 s_1 s_0", scores="s_2, s_0")
     assert (found.scores, found.classes) == (("s_2", "s_0"), ("s_2", "s_0"))
