@@ -75,9 +75,8 @@ def dropped_note(kept: NDArray[np.bool_]) -> str:
 
 def _rows_of(found: Source, labels: Labels, kept: NDArray[np.bool_], note: str) -> tuple[Source, Labels]:
     """Return some rows of what was found, and a note why."""
-    left = int(np.count_nonzero(kept))
     readers = {name: partial(_kept, reader, kept) for name, reader in found.columns.readers.items()}
-    place = KeptPlace(((found.place.name, left),), found.place, tuple(np.flatnonzero(kept).tolist()))
+    place = KeptPlace.of(found.place, kept)
     codes, names = labels.codes[kept], labels.names
     if names is not None:
         used = np.unique(codes)

@@ -44,8 +44,7 @@ class KeptTable(Table):
     @cached_property
     def place(self) -> Place:
         """The files, in which rows have the numbers they are stored under."""
-        whole, rows = self.table.place, np.flatnonzero(self.kept)
-        return KeptPlace(((whole.name, len(rows)),), whole, tuple(rows.tolist()))
+        return KeptPlace.of(self.table.place, self.kept)
 
     @property
     def schema(self) -> Any:

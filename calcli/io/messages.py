@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 STDIN = "standard input"
 
@@ -47,6 +48,16 @@ class KeptPlace(Place):
 
     whole: Place
     rows: tuple[int, ...]
+
+    @classmethod
+    def of(cls, whole: Place, kept: NDArray[np.bool_]) -> KeptPlace:
+        """Return the (N,) rows of a place that are kept."""
+        parts, first = [], 0
+        for name, rows in whole.parts[:-1]:
+            parts.append((name, int(kept[first : first + rows].sum())))
+            first += rows
+        parts.append((whole.parts[-1][0], int(kept[first:].sum())))  # a stream does not know its rows
+        return cls(tuple(parts), whole, tuple(kept.nonzero()[0].tolist()))
 
     def row(self, index: int) -> str:
         """Name a row by where it is stored."""

@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from calcli.core.language.errors import CalcliError
-from tests.differential import tangled
-from tests.differential.comparing import differences
+from tests.differential import comparing, untangling
+from tests.differential.tangled import tangled
 
 
 def main() -> int:
@@ -21,9 +21,9 @@ def main() -> int:
     different = refused = 0
     for seed in range(asked.seed, asked.seed + asked.files):
         with tempfile.TemporaryDirectory() as folder:
-            found = list(differences(seed, Path(folder)))
+            found = list(comparing.differences(seed, Path(folder)))
             try:
-                found += tangled.differences(tangled.tangled(seed, Path(folder)))
+                found += untangling.differences(tangled(seed, Path(folder)))
             except CalcliError:
                 refused += 1
         different += bool(found)

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import calcli
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
+from calcli.report.hashing import sha256
 from tests.io.layouts.trips import LABELS, NAMES, THREE, N
 from tests.io.samples import refused, scores_of
 
@@ -202,3 +204,26 @@ def test_a_row_without_scores_is_told(tmp_path):
     path.write_text('{"label": 0, "probs": [0.5, 0.5]}\n{"label": 1, "probs": null}\n')
     refused(path, "row 1 has 0 scores in probs; expected 2, .* leave such rows out with --drop-missing")
     assert len(scores_of(read(path, DROP))) == 1
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "npz"])
+def test_parts_of_which_rows_are_left_out_are_still_files(form, tmp_path):
+    (tmp_path / "parts").mkdir()
+    for part in range(3):
+        rows = slice(20 * part, 20 * part + 20)
+        if form == "npz":
+            path = tmp_path / f"parts/{part}.npz"
+            np.savez(path, probs=SCORES[rows], labels=with_missing(LABELS)[rows])
+            continue
+        table = pd.DataFrame(SCORES[rows], columns=[f"prob_{k}" for k in range(3)])
+        table["label"] = with_missing(LABELS)[rows]
+        path = tmp_path / f"parts/{part}.{form}"
+        table.to_csv(path, index=False) if form == "csv" else table.to_parquet(path)
+    files = [str(tmp_path / f"parts/{part}.{form}") for part in range(3)]
+    found = read_concat(files, DROP)
+    assert list(found.provenance.files) == files
+    kept = np.delete(np.arange(60), GONE)
+    np.testing.assert_allclose(scores_of(found), THREE[kept], atol=1e-15)
+    report = calcli.evaluate(tmp_path / "parts", metrics=["brier"], draws=0, drop_missing=True).to_dict()
+    assert report["results"][0]["input"]["sha256"] == sha256(files)
+    assert report["results"][0]["input"]["rows"] == 57
