@@ -124,9 +124,8 @@ class Archive(Arrays):
         stored = self.array(name)
         shape = stored.header.shape
         axis = class_axis(shape, self._shape_of_labels(options), options, self.name, stored.name)
-        scores = stored.scores(axis)
+        scores, classes = stored.scores(axis), None
         listing = next((array for array in CLASS_NAMES if array in self.names), None)
-        classes = None
         if listing is not None:
             scores, classes = self._in_order(scores, self._class_names(listing), options.classes)
         kind, reason = kind_by_name((name,))
@@ -135,6 +134,7 @@ class Archive(Arrays):
             place=Place(((self.name, scores.shape[0]),)),
             scores=scores,
             classes=classes,
+            moved=isinstance(scores, OrderedScores),
             kind=kind,
             kind_reason=reason,
             columns=LazyColumns(

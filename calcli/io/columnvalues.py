@@ -87,9 +87,8 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
         raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
     if holds != "text":
         found = labels_from_array(column_values(table, name), place)
-        within = len(found) and 0 <= found.codes.min() <= found.codes.max() < len(names)
-        if within:
-            return Labels(found.codes, names)
+        if names:
+            return _with_names(found.codes, names)
         return replace(found, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else found
     column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
     if column.null_count:
@@ -99,14 +98,27 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
     return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
 
 
+def _with_names(codes: Array, names: tuple[str, ...]) -> Labels:
+    """Return labels that are positions in `names`; others, such as -1, keep their number for a name."""
+    others = [int(code) for code in np.unique(codes) if not 0 <= code < len(names)]
+    known = {code: place for place, code in enumerate((*range(len(names)), *others))}
+    called = (f"the number {one}" if str(one) in names else str(one) for one in others)
+    if not others:
+        return Labels(codes, names)
+    return Labels(np.array([known[code] for code in codes.tolist()]), (*names, *called))
+
+
 def distinct_texts(table: Table, name: str) -> Iterator[str]:
-    """Yield the values of a column, each once, as text, while its rows are read; none of a nested one."""
+    """Yield the values of a column, each once, as text, while its rows are read; none of a nested one.
+
+    True and false are spelled as columns of these names are.
+    """
     kind, known = table.schema.field(name).type, set[str]()
+    spelled = {one.casefold(): one for one in table.schema.names} if pa.types.is_boolean(kind) else {}
     if holds_of(kind) in ("list", "other"):
         return
     for batch in table.batches([name]):
-        found = dict.fromkeys(
-            str(one) for one in pc.unique(batch.column(0).cast(kind)).to_pylist() if one is not None
-        )
+        values = pc.unique(batch.column(0).cast(kind)).to_pylist()
+        found = dict.fromkeys(spelled.get(str(one).casefold(), str(one)) for one in values if one is not None)
         yield from (one for one in found if one not in known)
         known |= found.keys()

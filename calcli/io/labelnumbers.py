@@ -72,6 +72,12 @@ def places_of(codes: Array, meaning: Meaning, classes: Sequence[str], place: Pla
     return _positions(codes, len(classes)) if own else _by_number(codes, numbers, classes, place)
 
 
+def are_places(meaning: Meaning, classes: Sequence[str], place: Place) -> bool:
+    """Tell whether labels that are numbers or booleans are positions: no name says which one is meant."""
+    truth = _places_of_booleans(classes, place) if meaning != "numbers" else _false_and_true(classes)
+    return meaning == "positions" or (truth is None and _at_own_places([number_of(name) for name in classes]))
+
+
 def _at_own_places(numbers: Sequence[int | Fraction | None]) -> bool:
     """Tell whether every number is that of its place, as in 0, 1, other; or there is none at all."""
     return all(number is None or number == k for k, number in enumerate(numbers))
@@ -181,9 +187,7 @@ def is_own(codes: Array, meaning: Meaning, name: str, place: Place) -> Array:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Tell whether two names are the same, or the same number, or the same boolean."""
-    if one == other:
-        return True
+    """Tell whether two names are the same, but for capitals, or the same number."""
     if (number := number_of(one)) is not None:
         return number == number_of(other)
-    return one.casefold() in WORDS[0] and one.casefold() == other.casefold()
+    return one.casefold() == other.casefold()

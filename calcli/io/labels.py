@@ -1,8 +1,7 @@
-"""Labels as they are stored, the names of the classes, and the match of both."""
+"""Labels as they are stored, and which of the classes they are."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,19 +9,9 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.merged import rest_of
-from calcli.core.language.errors import InputError, UsageError
-from calcli.io.labelnumbers import (
-    INTEGER,
-    Meaning,
-    is_own,
-    number_of,
-    other_of_two,
-    places_of,
-    same_name,
-    some_numbers,
-)
+from calcli.core.language.errors import InputError
+from calcli.io.labelnumbers import INTEGER, Meaning, is_own, places_of, some_numbers
 from calcli.io.messages import Place, listed, type_in_words
-from calcli.io.options import ReadOptions
 
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
@@ -204,8 +193,8 @@ def _refuse_names(labels: Labels, wrong: Array, classes: Sequence[str], place: P
     assert labels.names is not None
     row = int(wrong.argmax())
     first = labels.names[labels.codes[row]]
-    if first.strip().casefold() in MISSING_NAMES:
-        raise InputError(missing_label(place, row, repr(first)))
+    if first.strip().casefold() in (*MISSING_NAMES, *map(str, MISSING_NUMBERS)):
+        raise InputError(missing_label(place, row, first if INTEGER.fullmatch(first) else repr(first)))
     unknown = sorted({labels.names[code] for code in np.unique(labels.codes[wrong])})
     others = f" (unknown in all: {listed(unknown)})" if len(unknown) > 1 else ""
     raise InputError(
@@ -263,125 +252,6 @@ def missing_label(place: Place, row: int, found: str) -> str:
     if not INTEGER.fullmatch(found):
         mend = "leave such rows out with --drop-missing"
     return f"{place.row(row)} has no label ({found} marks a missing one); {mend}"
-
-
-def class_names(
-    stored: tuple[str, ...] | None, columns: int, labels: Labels, options: ReadOptions, place: Place
-) -> tuple[str, ...]:
-    """Return a name for each class, in the order of the scores.
-
-    Parameters
-    ----------
-    stored
-        Names the columns have in the file; the reader has already put them in the order of `--classes`.
-    columns
-        Scores in a row; 1 means that of the second class of two.
-    labels
-        As stored.
-    options
-        `classes` and `positive`.
-    place
-        For messages.
-
-    Raises
-    ------
-    InputError
-        If the names can only be guessed.
-    UsageError
-        If the options do not fit the number of scores.
-    """
-    expected = max(columns, 2)
-    if options.classes is not None:
-        _check_option(options.classes, expected, place)
-    if stored is not None and not (columns == 1 and len(stored) == 1):
-        _check_stored(stored, expected, place)
-    if options.positive is not None and expected > 2:
-        raise UsageError(f"--positive is for two classes, but {place.name} has {columns}; leave it out")
-    if columns == 1:
-        return _two_names(stored, labels, options, place)
-    if options.classes is None and stored is None and labels.names is not None:
-        raise InputError(
-            f"{place.name}: the labels are text ({listed(labels.names, 4)}), but the scores have no class "
-            "names; name the classes in the order of the scores with --classes"
-        )
-    names = options.classes or stored or tuple(map(str, range(columns)))
-    if options.positive is not None and options.positive not in names:
-        raise UsageError(f"--positive {options.positive}: expected one of the classes {listed(names)}")
-    return names
-
-
-def _repeated(names: tuple[str, ...]) -> list[str]:
-    return sorted(name for name, times in Counter(names).items() if times > 1)
-
-
-def _check_option(classes: tuple[str, ...], expected: int, place: Place) -> None:
-    repeated = _repeated(classes)
-    if repeated:
-        raise UsageError(
-            f"--classes names {listed(repeated)} more than once; expected {expected} different names"
-        )
-    if len(classes) != expected:
-        raise UsageError(
-            f"--classes names {len(classes)} classes ({listed(classes)}), but {place.name} has scores for "
-            f"{expected}"
-        )
-
-
-def _check_stored(classes: tuple[str, ...], expected: int, place: Place) -> None:
-    repeated = _repeated(classes)
-    if repeated:
-        raise InputError(
-            f"{place.name} names the classes {listed(repeated)} more than once; expected "
-            f"{expected} different names; save others"
-        )
-    if len(classes) != expected:
-        raise InputError(
-            f"{place.name} names {len(classes)} classes ({listed(classes)}), but has scores for {expected}; "
-            "expected a name for each; save the names of all classes, in the order of the scores"
-        )
-
-
-def _two_names(
-    stored: tuple[str, ...] | None, labels: Labels, options: ReadOptions, place: Place
-) -> tuple[str, ...]:
-    """Name both classes where only the second one has scores."""
-    second = options.positive or (stored[-1] if stored else None)
-    both = options.classes or (stored if stored and len(stored) == 2 else None)
-    if both is not None:
-        first, last = both
-        if options.positive is None and stored and same_name(stored[-1], first):
-            raise UsageError(
-                f"--classes {first},{last}: the one score per row of {place.name} is named after {first}; "
-                f"expected it last, as in --classes {last},{first}"
-            )
-        if options.positive is not None and options.positive not in both:
-            raise UsageError(f"--positive {options.positive}: expected one of the classes {first} and {last}")
-        return (last, first) if options.positive == first else (first, last)
-    if labels.names is None:
-        second = second or "1"
-        if (other := other_of_two(second, labels.meaning)) is not None:
-            return other, second
-        others = np.unique(labels.codes[labels.codes != number_of(second)])
-        return _with_other(tuple(map(str, others.tolist())), second, place)
-    if second is None:
-        raise InputError(
-            f"{place.name} has one score per row and the labels {listed(labels.names)}; "
-            "say with --positive which of them the score belongs to"
-        )
-    return _with_other(tuple(name for name in labels.names if name != second), second, place)
-
-
-def _with_other(others: tuple[str, ...], second: str, place: Place) -> tuple[str, ...]:
-    if len(others) == 1:
-        return others[0], second
-    if not others:
-        raise InputError(
-            f'{place.name}: all labels are "{second}"; name both classes with --classes OTHER,{second}'
-        )
-    raise InputError(
-        f'{place.name} has one score per row, that of class "{second}", but {len(others)} other labels '
-        f"({listed(others)}); expected one other; choose with --positive, or save the scores of all classes"
-    )
 
 
 def one_hot(values: Array) -> Array | None:

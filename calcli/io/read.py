@@ -24,12 +24,13 @@ from calcli.core.state.remains import left_of
 from calcli.io.arrays import ArraySource, answers_of, flat_labels
 from calcli.io.axes import places_note, sample_column
 from calcli.io.checks import CheckedScores
+from calcli.io.classnames import class_names
 from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
 from calcli.io.heads import native
 from calcli.io.ignored import without_labels, without_missing_values
-from calcli.io.labels import Labels, class_names
+from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts import ARRAYS, HARNESS
 from calcli.io.layouts.order import refuse_sorted, refuse_unordered
@@ -281,13 +282,14 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     found = replace(found, columns=LazyColumns(readers))
     found, labels = _without(found, labels, options)
     place, rows = found.place, len(labels)
-    refuse_unordered(found, labels.seen)
+    refuse_unordered(found, labels.seen, options)
     classes = class_names(found.classes, columns, labels.seen, options, place)
     _require_text(classes, place)
     if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:
         labels = labels.held().against_rest(own, place)
     swapped = columns == 2 and options.positive == classes[0]
-    matched = labels.matched(classes, place, swapped=swapped)
+    order = options.classes if options.classes and columns == 1 else classes
+    matched = labels.matched(order, place, swapped=swapped or order != classes)
     if swapped:
         classes = classes[::-1]
     weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)

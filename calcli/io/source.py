@@ -181,6 +181,8 @@ class Source(ABC):
         Whether it is said of each score which class it is of.
     ordered
         Whether the order of the classes is known, which labels in numbers need.
+    moved
+        Whether `--classes` has put the scores in another order than the file has, which such labels may have.
     labels
         (N,), or None if they are in a file of their own, or not wanted.
     labels_from
@@ -211,6 +213,7 @@ class Source(ABC):
     percent: bool = False
     by_rank: bool = False
     ordered: bool = True
+    moved: bool = False
     labels: Labels | LabelColumn | None = None
     labels_from: str = ""
     weights: Array | None = None

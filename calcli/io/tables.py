@@ -32,8 +32,10 @@ from calcli.io.layouts.answers import (
     rights_of,
 )
 from calcli.io.layouts.beside import beside_prediction
-from calcli.io.layouts.classlabels import class_labels, joined_metadata, names_for
+from calcli.io.layouts.classlabels import joined_metadata, with_names
 from calcli.io.layouts.looks import look_at
+from calcli.io.layouts.names import natural_order
+from calcli.io.layouts.order import against_custom
 from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.messages import Place, listed
@@ -158,11 +160,7 @@ class Table(Contents):
         classes = roles.classes
         if ranked or (packed and packed.classes):
             classes = ranked.classes if ranked else packed.classes if packed else None
-        named = None if options.classes else names_for(schema, roles.label, max(2, scores.shape[1]))
-        if named and (classes is None or all(name.isdigit() for name in classes)):
-            classes = named
-        said = class_labels(schema).get(roles.label or "", ())
-        names = said if classes and not options.classes and set(said) <= set(classes) else ()
+        classes, names = with_names(classes, schema, roles.label, scores.shape[1], options.classes)
         columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
         notes = [packed.note] if packed and packed.note else []
         return TableSource(
@@ -173,7 +171,8 @@ class Table(Contents):
             kind=roles.kind,
             kind_reason=roles.kind_reason,
             by_rank=ranked is not None,
-            ordered=ranked is None or ranked.ordered,
+            ordered=(ranked is None or ranked.ordered) and not against_custom(classes or (), options),
+            moved=ranked is None and options.classes is not None and _is_moved(scores.names, schema.names),
             percent=packed is not None and packed.percent,
             labels=None if roles.label is None else self._labels(roles.label, names),
             labels_from=f'column "{roles.label}"',
@@ -300,6 +299,12 @@ class MemoryTable(Table):
     def held(self) -> Table:
         """Return itself."""
         return self
+
+
+def _is_moved(scores: Sequence[str], columns: Sequence[str]) -> bool:
+    """Tell whether columns of scores were put in another order than that of the file and of their numbers."""
+    stored = [name for name in columns if name in scores]
+    return list(scores) not in (stored, [stored[i] for i in natural_order(stored)])
 
 
 def _of_kept(

@@ -50,11 +50,12 @@ def scores_of(predictions: Predictions, rows: int = 7) -> np.ndarray:
     return np.concatenate(blocks)
 
 
-def refused(path, message: str, **options) -> None:
-    """Read everything; there must be one sentence, on one line, that matches."""
+def refused(path, message: str, **options) -> str:
+    """Read everything; return the sentence there must be, on one line, which matches."""
     with pytest.raises((InputError, UsageError), match=message) as caught:
         scores_of(read(path, ReadOptions(**options)))
     assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 def pair(folder: Path, scores, labels) -> Path:

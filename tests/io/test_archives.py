@@ -32,9 +32,16 @@ def test_blocks_are_the_rows(save, order, kind, tmp_path):
 @PACKED
 def test_columns_follow_the_order_of_classes(save, tmp_path):
     names = ["b", "a", "c"]
-    save(tmp_path / "a.npz", logits=SAMPLE.scores[:, :3], labels=SAMPLE.labels % 3, classes=names)
-    predictions = read(tmp_path / "a.npz", ReadOptions(classes=("a", "b", "c")))
+    told, options = np.array(names)[SAMPLE.labels % 3], ReadOptions(classes=("a", "b", "c"))
+    save(tmp_path / "a.npz", logits=SAMPLE.scores[:, :3], labels=told, classes=names)
+    predictions = read(tmp_path / "a.npz", options)
     np.testing.assert_array_equal(scores_of(predictions, 7), SAMPLE.scores[:, [1, 0, 2]])
+    np.testing.assert_array_equal(np.array(options.classes)[predictions.labels], told)
+    for labels, kind in ((SAMPLE.labels % 3, "numbers"), (np.eye(3)[SAMPLE.labels % 3], "one-hot")):
+        save(tmp_path / "a.npz", logits=SAMPLE.scores[:, :3], labels=labels, classes=names)
+        np.testing.assert_array_equal(read(tmp_path / "a.npz").labels, SAMPLE.labels % 3)
+        with pytest.raises(InputError, match=f"labels are {kind}, .* order of the file or in"):
+            read(tmp_path / "a.npz", options)
 
 
 @PACKED

@@ -59,7 +59,7 @@ def beside_prediction(
         named = PREDICTION.fullmatch(plain_name(column)) or plain(column) in LABELS
         if not named or column in (score, label) or holds not in ("integer", "text", "float"):
             continue
-        found, second = _judged(values(score), values(column), values(label))
+        found, classes = _judged(values(score), values(column), values(label))
         if found == "confidence":
             return Answers(score, (column, label))
         if found == "doubt":
@@ -70,35 +70,40 @@ def beside_prediction(
             )
             return replace(roles, doubts=(*roles.doubts, doubt))
         if found == "score":
-            return roles if roles.classes or second in ("", "1") else _of_class(roles, column, second)
+            known = roles.classes or classes in ((), ("1",), ("0", "1"))
+            return roles if known else _of_class(roles, column, classes)
     return roles
 
 
-def _of_class(roles: Roles, column: str, second: str) -> Roles:
-    said = f"{roles.scores[0]} is taken for the score of {second}, which {column} names where it is high"
-    return replace(roles, classes=(second,), doubts=(*roles.doubts, said))
+def _of_class(roles: Roles, column: str, classes: tuple[str, ...]) -> Roles:
+    said = f"{roles.scores[0]} is taken for the score of {classes[-1]}, which {column} names where it is high"
+    return replace(roles, classes=classes, doubts=(*roles.doubts, said))
 
 
-def _judged(scores: Array, said: Array, right: Array) -> tuple[str, str]:
-    """Return "confidence", "score", "doubt" or "", if what was said is not a class; and whose score it is."""
+def _judged(scores: Array, said: Array, right: Array) -> tuple[str, tuple[str, ...]]:
+    """Return "confidence", "score", "doubt" or "", if what was said is not a class; and the classes.
+
+    The last of these is the one whose score it is; the other is there if it is among the labels.
+    """
     there = ~(is_missing(said) | is_missing(right) | is_missing(scores))
     if scores.dtype.kind not in "fiu" or not there.any():
-        return "", ""
+        return "", ()
     scores, named = scores[there], as_text(right[there])
     said, right = map(as_text, comparable(said[there], right[there]))
     top = 100 if scores.max() > 1 else 1
     if scores.min() < 0 or scores.max() > top:
-        return "", ""
+        return "", ()
     classes, predictions = np.unique(right), np.unique(said)
     if not np.isin(said, classes).any() or len(predictions) > len(classes) + 2:
-        return "", ""
+        return "", ()
     if len(np.union1d(classes, predictions)) > 2:
-        return "confidence", ""
+        return "confidence", ()
     sure = bool(scores.min() >= HALF * top)
     if len(predictions) == 1:
-        return ("confidence" if sure else "score"), ""
+        return ("confidence" if sure else "score"), ()
     one, other = (scores[said == prediction] for prediction in predictions)
     if one.max() <= other.min() or other.max() <= one.min():
         high = predictions[int(one.max() <= other.min())]
-        return "score", str(named[right == high][0] if high in right else high)
-    return ("confidence" if sure else "doubt"), ""
+        called = [named[right == name][0] for name in (*classes[classes != high], high) if name in right]
+        return "score", tuple(map(str, called if high in right else [high]))
+    return ("confidence" if sure else "doubt"), ()

@@ -29,6 +29,63 @@ def names_for(schema: Any, label: str | None, classes: int) -> tuple[str, ...] |
     return found[0] if len(found) == 1 and len(found[0]) == classes else None
 
 
+def with_names(
+    classes: tuple[str, ...] | None,
+    schema: Any,
+    label: str | None,
+    columns: int,
+    wanted: Sequence[str] | None,
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Return the classes of scores by the names that metadata have for them, and what they call each label.
+
+    Parameters
+    ----------
+    classes
+        Of the scores, where the file has names for them; of one score in a row, that of its class.
+    schema, label
+        With the metadata, and the column of the labels.
+    columns
+        Scores in a row.
+    wanted
+        The names in `--classes`.
+
+    Returns
+    -------
+    The classes, and the names of the labels 0, 1, ...; none if these are places of the scores.
+    """
+    fitting = names_for(schema, label, max(2, columns))
+    said = fitting or class_labels(schema).get(label or "", ())
+    if wanted is not None:
+        return classes, _spelled(said, wanted)
+    numbered = classes is None or all(name.isdigit() for name in classes)
+    if fitting and columns == 1:
+        return _of_one_score(classes, fitting)
+    if fitting and numbered:
+        return fitting, fitting
+    return classes, _spelled(said, classes or ())
+
+
+def _of_one_score(
+    classes: tuple[str, ...] | None, said: tuple[str, ...]
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    own = classes[-1] if classes else "1"
+    names = ("0", "1") if own in ("0", "1") else _spelled(said, (own,))
+    if own not in names:
+        return classes, _spelled(said, classes or ())
+    at = names.index(own)
+    return (said[1 - at], said[at]), said
+
+
+def _spelled(said: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
+    """Return names as classes have them, which may differ in capitals; none if no class has such a name."""
+    found = []
+    for name in said:
+        alike = [one for one in classes if one.casefold() == name.casefold()]
+        found.append(alike[0] if len(alike) == 1 and name not in classes else name)
+    names = tuple(found) if len({*found}) == len(said) else tuple(said)
+    return names if {*names} & {*classes} else ()
+
+
 def metadata_with(metadata: Any, names: Sequence[str], new: Sequence[str]) -> Any:
     """Return metadata of a schema for other columns: new ones hold numbers, and those that went are not told.
 

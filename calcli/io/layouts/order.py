@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
 from calcli.core.data.logspace import as_floats
 from calcli.core.language.errors import InputError
-from calcli.io.labels import Labels
-from calcli.io.layouts.candidates import command
+from calcli.io.labelnumbers import are_places, number_of, other_of_two
+from calcli.io.labels import MANY, Labels
+from calcli.io.layouts import ARRAYS
+from calcli.io.layouts.candidates import PAIRS, command
+from calcli.io.layouts.names import differ_in_numbers
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.source import Source
@@ -41,18 +49,72 @@ def refuse_sorted(found: Source, options: ReadOptions) -> None:
     )
 
 
-def refuse_unordered(found: Source, labels: Labels) -> None:
-    """Refuse labels in numbers where scores have names of classes, and nothing says which of them is 0.
+def against_custom(classes: Sequence[str], options: ReadOptions) -> bool:
+    """Tell whether class 0 by its place is the one that is 1 by custom, as in yes, no; or the only one is 0.
+
+    Parameters
+    ----------
+    classes
+        Names that the scores have in the file; of one score in a row, perhaps that of its class alone.
+    options
+        `classes` and `positive` may say which label each class is.
+    """
+    folded = [name.casefold() for name in classes]
+    if options.classes is not None or len(folded) > 2:
+        return False
+    if len(folded) == 2:
+        return set(folded) in PAIRS and folded != sorted(folded)
+    said = options.positive is not None and number_of(options.positive) is not None
+    return not said and any(folded == [min(pair)] for pair in PAIRS)
+
+
+def refuse_unordered(found: Source, labels: Labels, options: ReadOptions) -> None:
+    """Refuse labels that are positions where scores have names of classes, and it is open which of them is 0.
 
     Raises
     ------
     InputError
         If that is so.
     """
-    if found.ordered or labels.names is not None or found.classes is None:
+    classes, name = found.classes, found.place.name
+    if labels.names is not None or classes is None:
         return
+    both = classes if len(classes) > 1 else (other_of_two(classes[0], labels.meaning) or "", *classes)
+    if not are_places(labels.meaning, both, found.place):
+        return
+    if not found.ordered and len(classes) == 1:
+        raise InputError(
+            f"{name}: the labels are numbers, and the one score of a row is that of {classes[0]}, which may "
+            "be 0 or 1; say which, with --positive 0 or --positive 1"
+        )
+    if not found.ordered:
+        raise InputError(
+            f"{name}: the labels are numbers, and the scores are those of the classes {listed(classes)}, of "
+            "which nothing says the order; name them with --classes, that of 0 first"
+        )
+    if found.moved and (labels.meaning == "positions" or found.layout == ARRAYS.name):
+        kind = "one-hot" if labels.meaning == "positions" else "numbers"
+        raise InputError(
+            f"{name}: the labels are {kind}, which may count the classes in the order of the file or in that "
+            "of --classes; leave --classes out, or save the labels as names of classes"
+        )
+    if options.classes is None and labels.meaning == "numbers":
+        _refuse_counted(found, classes, labels)
+
+
+def _refuse_counted(found: Source, classes: Sequence[str], labels: Labels) -> None:
+    """Refuse the labels 1 and 2 for the classes a1, a2 and a3: it is open whether they count from 0."""
+    inside = [re.findall(r"\d+", name) for name in classes]
+    if not differ_in_numbers(classes) or any(len(one) != 1 or len(one[0]) > 9 for one in inside):
+        return
+    numbers = [int(one[0]) for one in inside]
+    if numbers == list(range(len(classes))) or not np.isin(labels.codes, numbers).all():
+        return
+    mend = "save the labels as these names"
+    if not found.by_rank and len(classes) <= MANY:
+        own, places = (",".join(map(str, some)) for some in (numbers, range(len(classes))))
+        mend = f"name the classes with --classes {own} if they are, or with --classes {places} if not"
     raise InputError(
-        f"{found.place.name}: the labels are numbers, and the scores are those of the classes "
-        f"{listed(found.classes)}, of which nothing says the order; name them with --classes, that of 0 "
-        "first"
+        f"{found.place.name}: the labels may be the numbers in the names of the classes {listed(classes)}, "
+        f"or count these from 0; {mend}"
     )

@@ -16,12 +16,12 @@ from tests.io.layouts.trips import LABELS, NAMES, THREE, N, trip
 from tests.io.samples import refused, scores_of
 
 
-def saved(path, columns, names=NAMES, form="parquet"):
+def saved(path, columns, names=NAMES, form="parquet", labels=LABELS):
     """Write a table with the features that `Dataset.to_parquet` and `save_to_disk` put into the schema."""
     features = {name: {"dtype": "float32", "_type": "Value"} for name in ("text", *columns)}
     features["label"] = {"names": list(names), "_type": "ClassLabel"}
     said = {"huggingface": json.dumps({"info": {"features": features}})}
-    table = pa.table({"text": ["x"] * N, "label": pa.array(LABELS, pa.int64())} | columns)
+    table = pa.table({"text": ["x"] * N, "label": pa.array(labels, pa.int64())} | columns)
     table = table.replace_schema_metadata(said)
     if form == "parquet":
         pq.write_table(table, path)

@@ -1,0 +1,207 @@
+"""Which class a label in numbers is, where names of classes, metadata and options speak of it, too."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from tests.io.layouts.test_class_labels import saved as saved_with_names
+from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N
+from tests.io.samples import refused, scores_of
+
+BINARY = (LABELS > 0).astype(int)
+PROB = TWO[:, 1]
+
+
+def saved(folder, columns, form="csv"):
+    path = folder / f"t.{form}"
+    frame = pd.DataFrame(columns)
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    return path
+
+
+def of_true_classes(path, **options):
+    """Return (N,) the probability of what each label is."""
+    found = read(path, ReadOptions(**options))
+    return scores_of(found)[np.arange(len(found.labels)), found.labels]
+
+
+TRUE = TWO[np.arange(N), BINARY]
+
+
+@pytest.mark.parametrize(
+    "pair", [("yes", "no"), ("pos", "neg"), ("Positive", "Negative"), ("malignant", "benign")]
+)
+@pytest.mark.parametrize("held", [int, bool])
+def test_columns_against_custom_tell_no_order(pair, held, tmp_path):
+    one, zero = pair
+    path = saved(tmp_path, {f"prob_{one}": PROB, f"prob_{zero}": TWO[:, 0], "label": BINARY.astype(held)})
+    if held is bool and one == "yes":
+        np.testing.assert_allclose(of_true_classes(path), TRUE)
+        return
+    for options in (ReadOptions(), ReadOptions(positive=one), ReadOptions(positive=zero)):
+        with pytest.raises(InputError, match=rf"classes {one}, {zero}, of which nothing says the order"):
+            read(path, options)
+    np.testing.assert_allclose(of_true_classes(path, classes=(zero, one)), TRUE)
+    assert read(path, ReadOptions(classes=(one, zero))).labels.tolist() == BINARY.tolist()
+    named = saved(
+        tmp_path, {f"prob_{one}": PROB, f"prob_{zero}": TWO[:, 0], "label": np.array(pair)[1 - BINARY]}
+    )
+    np.testing.assert_allclose(of_true_classes(named), TRUE)
+
+
+@pytest.mark.parametrize("name", ["neg", "Negative", "no", "benign", "ham"])
+def test_the_score_of_the_negative_class_alone_is_that_of_0_or_1(name, tmp_path):
+    path = saved(tmp_path, {f"prob_{name}": TWO[:, 0], "label": BINARY})
+    refused(path, rf"score of a row is that of {name}, which may be 0 or 1; say which, with --positive 0 or")
+    with pytest.raises(InputError, match="which may be 0 or 1"):
+        read(path, ReadOptions(positive=name))
+    np.testing.assert_allclose(of_true_classes(path, positive="0"), TRUE)
+    with pytest.raises(
+        UsageError, match=f"if that is label 0 say --positive {name} as well, else expected it"
+    ):
+        read(path, ReadOptions(classes=(name, "other")))
+    np.testing.assert_allclose(of_true_classes(path, classes=(name, "other"), positive=name), TRUE)
+    np.testing.assert_allclose(of_true_classes(path, classes=("other", name)), 1 - TRUE)
+    if name == "no":
+        path = saved(tmp_path, {"prob_no": TWO[:, 0], "label": BINARY.astype(bool)})
+        np.testing.assert_allclose(of_true_classes(path), TRUE)
+
+
+def test_capitals_do_not_turn_the_one_score_over(tmp_path):
+    path = saved(tmp_path, {"prob_malignant": PROB, "label": np.array(["Benign", "Malignant"])[BINARY]})
+    np.testing.assert_allclose(of_true_classes(path, classes=("Benign", "Malignant")), TRUE)
+    with pytest.raises(UsageError, match="expected it last, as in --classes Benign,Malignant"):
+        read(path, ReadOptions(classes=("Malignant", "Benign")))
+
+
+def test_names_that_differ_in_capitals(tmp_path):
+    held = np.char.upper(NAMES)
+    path = saved(tmp_path, {f"prob_{NAMES[k]}": THREE[:, k] for k in (2, 0, 1)} | {"label": held[LABELS]})
+    refused(path, "name the classes in the order of their scores with --classes")
+    truth = THREE[np.arange(N), LABELS]
+    np.testing.assert_allclose(of_true_classes(path, classes=tuple(held)), truth)
+    order = np.argsort(-THREE, axis=1)
+    ranked = {f"prob_{k}": THREE[np.arange(N), order[:, k]] for k in range(3)}
+    path = saved(
+        tmp_path, ranked | {f"name_{k}": NAMES[order[:, k]] for k in range(3)} | {"label": held[LABELS]}
+    )
+    np.testing.assert_allclose(of_true_classes(path, classes=tuple(held)), truth)
+    for form, names in (
+        ("csv", ("TRUE", "FALSE")),
+        ("parquet", ("true", "false")),
+        ("parquet", ("True", "False")),
+    ):
+        path = saved(tmp_path, {names[0]: PROB, names[1]: TWO[:, 0], "label": BINARY.astype(bool)}, form)
+        np.testing.assert_allclose(of_true_classes(path), TRUE)
+
+
+@pytest.mark.parametrize("label", ["label", "elsewhere"])
+def test_one_hot_labels_beside_scores_that_options_put_in_order(label, tmp_path):
+    path = saved(tmp_path, {f"prob_{NAMES[k]}": THREE[:, k] for k in range(3)})
+    np.save(tmp_path / "one.npy", np.eye(3, dtype=int)[LABELS])
+    options = {"labels": str(tmp_path / "one.npy")}
+    np.testing.assert_allclose(of_true_classes(path, **options), THREE[np.arange(N), LABELS])
+    with pytest.raises(
+        InputError, match="the labels are one-hot, which may count the classes in the order of the"
+    ):
+        read(path, ReadOptions(classes=tuple(NAMES[[2, 0, 1]]), **options))
+
+
+def test_numbers_in_names_that_do_not_count_from_0(tmp_path):
+    few, some = np.where(LABELS == 2, 1, LABELS), ["a_1", "a_2", "a_3"]
+    rows = np.arange(N)
+    path = saved(tmp_path, {f"prob_{name}": THREE[:, k] for k, name in enumerate(some)} | {"label": few + 1})
+    message = refused(
+        path, r"may be the numbers in the names of the classes a_1, a_2, a_3, or count these from 0"
+    )
+    offered = [tuple(one.split(",")) for one in re.findall(r"--classes ([\d,]+\d)", message)]
+    assert offered == [("1", "2", "3"), ("0", "1", "2")]
+    for start, classes in zip((1, 0), offered, strict=True):
+        np.testing.assert_allclose(of_true_classes(path, classes=classes), THREE[rows, few + 1 - start])
+    whole = saved(tmp_path, {f"prob_{name}": THREE[:, k] for k, name in enumerate(some)} | {"label": LABELS})
+    np.testing.assert_allclose(of_true_classes(whole), THREE[rows, LABELS])
+    order = np.argsort(-THREE, axis=1)
+    ranked = {f"prob_{k}": THREE[rows, order[:, k]] for k in range(3)}
+    ranked |= {f"name_{k}": np.array(some)[order[:, k]] for k in range(3)}
+    refused(
+        saved(tmp_path, ranked | {"label": few + 1}), "or count these from 0; save the labels as these names"
+    )
+    named = saved(tmp_path, ranked | {"label": np.array(some)[few]})
+    np.testing.assert_allclose(of_true_classes(named), THREE[rows, few])
+
+
+@pytest.mark.parametrize("offered", [True, False])
+def test_two_classes_that_are_numbered_from_1(offered, tmp_path):
+    columns = {"prob": TWO[:, 0], "label": BINARY + 1}
+    if offered:  # what is predicted says whose score it is
+        path = saved(tmp_path, columns | {"pred": 1 + (TWO[:, 0] < 0.5)})
+        assert read(path).classes == ("2", "1")
+        np.testing.assert_allclose(of_true_classes(path), TRUE)
+    else:
+        path = saved(tmp_path, columns)
+        np.testing.assert_allclose(of_true_classes(path, positive="1"), TRUE)
+        np.testing.assert_allclose(of_true_classes(path, positive="2"), 1 - TRUE)
+        refused(path, "run from 1 to 2")
+
+
+def with_names(folder, columns, labels=BINARY, names=("neg", "pos")):
+    return saved_with_names(folder / "t.parquet", columns, names, labels=labels)
+
+
+@pytest.mark.parametrize(
+    ("column", "scores"),
+    [
+        ("prob", PROB),
+        ("prob_1", PROB),
+        ("prob_pos", PROB),
+        ("prob_POS", PROB),
+        ("prob_0", TWO[:, 0]),
+        ("prob_neg", TWO[:, 0]),
+        ("prob_Neg", TWO[:, 0]),
+    ],
+)
+def test_one_score_of_a_class_that_metadata_name(column, scores, tmp_path):
+    path = with_names(tmp_path, {column: scores})
+    np.testing.assert_allclose(of_true_classes(path), TRUE)
+    assert set(read(path).classes) == {"neg", "pos"}
+    both = ("neg", "pos") if scores is PROB else ("pos", "neg")
+    np.testing.assert_allclose(of_true_classes(path, classes=both), TRUE)
+
+
+def test_one_score_beside_predictions_of_named_classes(tmp_path):
+    columns = {"prob": TWO[:, 0], "pred": pa.array((TWO[:, 0] < 0.5).astype(int))}
+    np.testing.assert_allclose(of_true_classes(with_names(tmp_path, columns)), TRUE)
+
+
+def test_labels_that_mark_missing_ones_keep_the_names_of_others(tmp_path):
+    order, marked = [2, 0, 1], np.where(np.arange(N) < 5, -1, LABELS)
+    path = with_names(tmp_path, {f"prob_{NAMES[k]}": THREE[:, k] for k in order}, marked, NAMES)
+    refused(path, r"has no label \(-1 marks a missing one\); leave such rows out with --ignore-label -1")
+    truth = THREE[np.arange(N), LABELS][5:]
+    np.testing.assert_allclose(of_true_classes(path, ignore_label=("-1",)), truth)
+    path = with_names(tmp_path, {"probs": THREE.tolist()}, np.where(LABELS == 2, 7, LABELS), NAMES)
+    refused(path, r'has the label "7", which is not one of the classes')
+    refused(with_names(tmp_path, {"probs": TWO.tolist()}, BINARY + 1, ("2", "3")), 'label "the number 2"')
+
+
+@pytest.mark.parametrize("change", [str, str.upper])
+def test_metadata_say_which_class_a_label_is_whatever_the_order_of_scores(change, tmp_path):
+    order = [2, 0, 1]
+    path = with_names(tmp_path, {f"prob_{change(NAMES[k])}": THREE[:, k] for k in order}, LABELS, NAMES)
+    truth = THREE[np.arange(N), LABELS]
+    np.testing.assert_allclose(of_true_classes(path), truth)
+    wanted = tuple(map(change, NAMES[[1, 2, 0]]))
+    np.testing.assert_allclose(of_true_classes(path, classes=wanted), truth)
+    lists = with_names(tmp_path, {"probs": THREE[:, order].tolist()}, LABELS, NAMES)
+    np.testing.assert_allclose(of_true_classes(lists, classes=tuple(NAMES[order])), truth)
