@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from calcli.core.comparing.leftover import as_states, unlike_rows
@@ -102,9 +102,7 @@ class Against:
             if unlike := unlike_setting(reference.settings, reference.classes, policy, reference.path):
                 raise InputError(unlike)
         else:
-            metrics = tuple(dict.fromkeys(rule.call.asked for rule in policy.rules))
-            settings = replace(policy.settings, metrics=metrics)
-            reference, predictions = as_states([reference, predictions], settings, how.key)
+            reference, predictions = as_states([reference, predictions], policy.asked, how.key)
             states = how.pairs and not how.paired and not reference.has_rows
             if states and (unlike := unlike_rows([reference, predictions])):
                 return Baseline(reference, predictions, paired=False, unlike=unlike)
