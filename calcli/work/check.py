@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,8 @@ def check_files(
     known = dict.fromkeys(rule.call.asked for rule in rules.rules if not rule.part)
     if sort is not None and sort not in known:
         raise UsageError(f"--sort {sort}: no rule is about it; expected one of {', '.join(known)}")
+    if engine is not None:
+        engine = replace(engine, by=rules.columns)
 
     def found_in(path: str) -> Predictions:
         return predictions_in([path], options, engine, lambda _: rules.asked)

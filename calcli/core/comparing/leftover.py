@@ -136,6 +136,26 @@ def parts_left(
             yield Slice(column, value), members
 
 
+def part_left(system: Remains, part: str) -> Predictions:
+    """Return what is left of a slice given as `column=value`.
+
+    Raises
+    ------
+    InputError
+        If there is no state of it.
+    """
+    column, _, value = part.partition("=")
+    path, slices = system.provenance.path, system.state.slices
+    if column not in slices:
+        raise InputError(
+            f"{path} has no slices by {column!r}; expected a column of that name, or a state that was made "
+            f"with --by {column} --save-state"
+        )
+    if value not in slices[column]:
+        raise InputError(f"{path} has no row with {column} = {value!r}")
+    return left_of(slices[column][value], path)
+
+
 def _same_rows(first: Body, second: Body, *, answers: bool) -> bool:
     """Tell whether rows are the same; of answers the labels may differ, as one system may be right."""
     if answers and not first.keyed:

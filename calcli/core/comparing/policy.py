@@ -222,6 +222,11 @@ class Policy:
         return any(isinstance(rule.condition, NoWorse) for rule in self.rules)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of whose values rules are about, in order."""
+        return tuple(sorted({rule.part.partition("=")[0] for rule in self.rules if rule.part}))
+
+    @property
     def asked(self) -> Settings:
         """The settings with the metrics of all rules."""
         return replace(self.settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in self.rules)))
