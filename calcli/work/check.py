@@ -109,10 +109,11 @@ def check_files(
     known = dict.fromkeys(rule.call.asked for rule in rules.rules if not rule.part)
     if sort is not None and sort not in known:
         raise UsageError(f"--sort {sort}: no rule is about it; expected one of {', '.join(known)}")
-    wanted = replace(rules.settings, metrics=tuple(rule.call.asked for rule in rules.rules))
+    if engine is not None:
+        engine = replace(engine, by=rules.columns)
 
     def found_in(path: str) -> Predictions:
-        return predictions_in([path], options, engine, lambda _: wanted)
+        return predictions_in([path], options, engine, lambda _: rules.asked)
 
     against = None if baseline is None else _against(baseline, options, pairing, found_in)
     return CheckReport(
@@ -145,7 +146,7 @@ def _checked_file(
 
 
 def _checked(predictions: Predictions, rules: Policy, against: Against | None) -> Checked:
-    require_same_clip([predictions], rules.settings)
+    require_same_clip([predictions], rules.asked)
     baseline = None if against is None else against.baseline(predictions, rules)
     return check_predictions(predictions, rules, baseline)
 

@@ -46,8 +46,7 @@ def idle_options(
     idle = _unnamed(settings, calls, names)
     if settings.loss_resamples != Settings.loss_resamples and not settings.retrain:
         idle.append("--loss-resamples changes nothing without --retrain")
-    recursive = any(call.arguments.get("binning") == "recursive" for call in calls)
-    if settings.min_rows is not None and figures is None and not recursive:
+    if settings.min_rows is not None and figures is None and not _recursive(calls):
         idle.append(
             f"--min-rows {settings.min_rows} changes nothing: no metric asked for has binning=recursive"
         )
@@ -62,19 +61,24 @@ def idle_options(
 
 
 def idle_looks(drawing: PlotSettings, settings: Settings) -> list[str]:
-    """Return a sentence for what is asked of figures that none of those named makes use of."""
+    """Return a sentence for what is asked of figures that none of them makes use of."""
     kinds = [FIGURES[name] for name in drawing.figures if name in FIGURES]  # of others a fault is told
-    if not kinds:
-        return []
     idle = []
+    shown = [*sum(drawing.panels, settings.metrics), *([drawing.select] if drawing.select else [])]
+    recursive = drawing.binning == "recursive" or _recursive(parse_metrics(shown, settings.defaults))
+    if settings.min_rows is not None and not recursive and bool(kinds) == bool(drawing.figures):
+        idle.append(f"--min-rows {settings.min_rows} changes nothing without --binning recursive")
+    if not kinds:
+        return idle
     if drawing.lens != USUAL and not any(kind.one_score or kind.bins == "vectors" for kind in kinds):
         idle.append(f"--lens {drawing.lens} changes nothing: no figure asked for looks through it")
     if settings.metrics and not drawing.by and not any(kind.metrics for kind in kinds):
         idle.append("--metrics changes nothing: no figure asked for shows metrics")
-    recursive = drawing.binning == "recursive" or any(kind.bins == "vectors" for kind in kinds)
-    if settings.min_rows is not None and not recursive and not settings.metrics:
-        idle.append(f"--min-rows {settings.min_rows} changes nothing without --binning recursive")
     return idle
+
+
+def _recursive(calls: Sequence[MetricExpression]) -> bool:
+    return any(call.arguments.get("binning") == "recursive" for call in calls)
 
 
 def _whole(call: MetricExpression) -> MetricExpression:

@@ -64,3 +64,23 @@ def test_a_check_asks_for_the_clip_of_a_state(run, rows, clipped, policy):
     (rule,) = json.loads(done.out)["results"][0]["rules"]
     assert rule["value"] == pytest.approx(value)
     assert rule["result"] == ("passed" if value <= 0.45 else "failed")
+
+
+def test_a_clip_is_no_matter_where_no_metric_depends_on_it(run, rows, clipped, policy):
+    def brier(name, *arguments):
+        done = run("compare", *arguments, "--metrics", "brier", "--select", "brier", "-f", "json")
+        assert done.status == 0, name
+        return json.loads(done.out)["comparisons"][0]["differences"][0]["brier"]["baseline"]
+
+    expected = brier("rows", rows, rows)
+    assert brier("state", clipped, rows) == pytest.approx(expected)
+    assert brier("another clip", rows, clipped, "--clip", "0.1") == pytest.approx(expected)
+    for clip in ("", "clip = 0.1\n"):
+        policy.write_text(f'{clip}[[rules]]\nmetric = "brier"\nmax_increase = 0.01\n')
+        for files in ((clipped, "--baseline", rows), (rows, "--baseline", clipped)):
+            done = run("check", *files, "--policy", policy, "-f", "json")
+            assert (done.status, done.err) == (0, "")
+            (rule,) = json.loads(done.out)["results"][0]["rules"]
+            assert (rule["value"], rule["baseline"]) == pytest.approx((expected, expected))
+        policy.write_text(f'{policy.read_text()}[[rules]]\nmetric = "calibration_slope"\nmin = 0\n')
+        assert "clip" in run("check", clipped, "--policy", policy).out

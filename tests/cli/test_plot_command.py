@@ -507,6 +507,26 @@ def test_options_that_no_figure_makes_use_of_are_told(run, two_classes, tmp_path
     given = ("--min-rows", "5", "--figure", "reliability")
     assert least in told(*given)
     assert least not in told(*given, "--binning", "recursive")
+    assert least in told("--min-rows", "5")
+    assert least not in told("--min-rows", "5", "--binning", "recursive")
+    given = ("--min-rows", "5", "--figure", "scores", "--metrics")
+    assert least in told(*given, "ece")
+    assert least not in told(*given, "ece:binning=recursive")
+
+
+def test_a_simplex_without_recursive_bins_makes_no_use_of_their_size(run, sample, tmp_path):
+    def drawn(*options):
+        asked = ("plot", sample / "digits_network_test.npy", "--figure", "simplex", "--lens", "largest-2")
+        done = run(*asked, "--data", "-o", tmp_path, *options)
+        assert done.status == 0
+        told = "--min-rows 400 changes nothing without --binning recursive" in done.err
+        return (tmp_path / "simplex.csv").read_bytes(), told
+
+    plain, _ = drawn()
+    assert drawn("--min-rows", "400") == (plain, True)
+    recursive, _ = drawn("--binning", "recursive")
+    assert drawn("--binning", "recursive", "--min-rows", "400")[0] != recursive
+    assert not drawn("--binning", "recursive", "--min-rows", "400")[1]
 
 
 @pytest.mark.parametrize("classes", [3, 40])

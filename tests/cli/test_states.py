@@ -185,3 +185,59 @@ def test_ratios_of_slices_do_not_depend_on_the_order_in_which_weights_are_added(
     ]
     assert len(values[0]) == 3
     np.testing.assert_allclose(values[1], values[0], rtol=1e-9)
+
+
+SLICED = """
+[[rules]]
+metric = "log_loss"
+max = 0.6
+slice = "ink=light"
+[[rules]]
+metric = "brier"
+max_increase = 0.01
+slice = "ink=*"
+"""
+
+
+def test_rules_on_slices_judge_states_that_have_them_as_the_rows(run, sample, tmp_path):
+    rows = [sample / f"release_{n}.parquet" for n in (1, 2)]
+    policy, states = tmp_path / "p.toml", [tmp_path / f"{n}.calcli" for n in (1, 2)]
+    policy.write_text(SLICED)
+    for file, state in zip(rows, states, strict=True):
+        made = run("evaluate", file, "--by", "ink", "--key", "id", "--save-state", state, "-q")
+        assert made.status == 0
+
+    def judged(file, baseline):
+        asked = ("--baseline", baseline, "--key", "id", "--policy", policy, "-f", "json", "-q")
+        rules = json.loads(run("check", file, *asked).out)["results"][0]["rules"]
+        numbers = [rule[name] for rule in rules for name in ("value", "limit")]
+        return [(rule["slice"], rule["result"]) for rule in rules], numbers
+
+    told, numbers = judged(rows[1], rows[0])
+    assert [name for name, _ in told] == ["ink=light", "ink=heavy", "ink=light", "ink=medium"]
+    for file, baseline in ((rows[1], states[0]), (states[1], rows[0]), (states[1], states[0])):
+        assert judged(file, baseline) == (told, pytest.approx(numbers))
+
+
+def test_rules_on_slices_say_which_state_has_none(run, sample, tmp_path):
+    rows, state, policy = sample / "release_1.parquet", tmp_path / "s.calcli", tmp_path / "p.toml"
+    policy.write_text(SLICED)
+    assert run("evaluate", rows, "--save-state", state, "-q").status == 0
+    for files in ((rows, "--baseline", state), (state, "--baseline", rows)):
+        done = run("check", *files, "--policy", policy)
+        assert done.status == 2
+        told = f"{state} has no slices by 'ink'; expected a column of that name, or a state that was made"
+        assert told in " ".join(done.out.split())
+        assert "no column" not in done.out
+
+
+def test_slices_of_states_that_differ_in_the_column_are_not_judged_as_pairs(run, sample, tmp_path):
+    rows, other = sample / "release_1.parquet", tmp_path / "other.parquet"
+    state, policy = tmp_path / "s.calcli", tmp_path / "p.toml"
+    policy.write_text(SLICED)
+    table = pd.read_parquet(rows)
+    table.assign(ink=table["ink"].to_numpy()[::-1]).to_parquet(other)
+    assert run("evaluate", rows, "--by", "ink", "--save-state", state, "-q").status == 0
+    done = run("check", other, "--baseline", state, "--policy", policy)
+    assert done.status == 2
+    assert "slice ink=light: " in " ".join(done.out.split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from calcli.core.comparing.leftover import as_states, unlike_rows
@@ -11,6 +11,7 @@ from calcli.core.comparing.pairing import pair
 from calcli.core.comparing.policy import Policy
 from calcli.core.comparing.unlikesettings import unlike_setting
 from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.data.slices import PREDICTED
 from calcli.core.estimators.interval import Interval
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import PairSettings
@@ -102,15 +103,19 @@ class Against:
             if unlike := unlike_setting(reference.settings, reference.classes, policy, reference.path):
                 raise InputError(unlike)
         else:
-            metrics = tuple(dict.fromkeys(rule.call.asked for rule in policy.rules))
-            settings = replace(policy.settings, metrics=metrics)
-            reference, predictions = as_states([reference, predictions], settings, how.key)
+            both = reference, predictions
+            by = [name for name in policy.columns if all(not one.has_rows or _has(one, name) for one in both)]
+            reference, predictions = as_states(both, policy.asked, how.key, by)
             states = how.pairs and not how.paired and not reference.has_rows
             if states and (unlike := unlike_rows([reference, predictions])):
                 return Baseline(reference, predictions, paired=False, unlike=unlike)
         if isinstance(reference, StoredReport) or not how.pairs:
             return Baseline(reference, predictions, paired=False)
-        columns = {rule.part.partition("=")[0] for rule in policy.rules if rule.part}
-        columns |= {policy.settings.cluster} if policy.settings.cluster else set()
+        columns = {*policy.columns, *([policy.settings.cluster] if policy.settings.cluster else [])}
         first, second = pair([reference, predictions], how, keep=sorted(columns)).systems
         return Baseline(first, second, paired=True)
+
+
+def _has(predictions: Predictions, column: str) -> bool:
+    """Tell whether there is such a column, or classes are predicted, to slice by."""
+    return column in predictions.columns or (column == PREDICTED and not predictions.of_answers)

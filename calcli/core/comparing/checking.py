@@ -13,6 +13,7 @@ from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
 from calcli.core.comparing.comparison import SIGNS
 from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.everyslice import expanded, of_groups
+from calcli.core.comparing.leftover import part_left, unlike_rows
 from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.required import require_clusters
@@ -25,6 +26,7 @@ from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
+from calcli.core.state.remains import Remains
 
 UNUSED = (
     "the baseline was not used: no rule of the policy compares with it; give it rules with max_increase or "
@@ -337,10 +339,16 @@ def _members(baseline: Baseline, part: str) -> list[Predictions]:
     """Return the baseline, if it has rows, and the candidate, of one slice."""
     if isinstance(baseline.reference, StoredReport):
         return [_part(baseline.candidate, part)]
-    if baseline.paired and part:
+    systems = [baseline.reference, baseline.candidate]
+    if not (baseline.paired and part):
+        return [_part(system, part) for system in systems]
+    if baseline.candidate.has_rows:
         rows = _rows_of(baseline.candidate, part)
-        return [select(baseline.reference, rows), select(baseline.candidate, rows)]
-    return [_part(baseline.reference, part), _part(baseline.candidate, part)]
+        return [select(system, rows) for system in systems]
+    members = [_part(system, part) for system in systems]
+    if unlike := unlike_rows(members):
+        raise InputError(f"slice {part}: {unlike}; compare with --unpaired")
+    return members
 
 
 def _apart(worse: float) -> str:
@@ -357,6 +365,8 @@ def _variance(interval: Interval) -> float:
 
 
 def _part(predictions: Predictions, part: str) -> Predictions:
+    if part and isinstance(predictions, Remains):
+        return part_left(predictions, part)
     return select(predictions, _rows_of(predictions, part)) if part else predictions
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import PREDICTED, slice_rows
+from calcli.core.data.slices import PREDICTED, Slice, slice_rows
 from calcli.core.estimators.multiple import holm
+from calcli.core.state.remains import Remains
 
 
 def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule], list[list[int]]]:
@@ -18,17 +19,21 @@ def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule
     groups = []
     for rule in rules:
         own = [rule]
-        if rule.every and _has_values(predictions, rule.every):
-            own = [replace(rule, part=str(part)) for part, _ in slice_rows(predictions, rule.every)]
+        if rule.every and (parts := _parts(predictions, rule.every)):
+            own = [replace(rule, part=str(part)) for part in parts]
         groups.append(list(range(len(asked), len(asked) + len(own))))
         asked += own
     return asked, groups
 
 
-def _has_values(predictions: Predictions, column: str) -> bool:
-    """Tell whether there is such a column, or classes are predicted, so that there is a rule a value."""
-    predicted = column == PREDICTED and predictions.has_rows and not predictions.of_answers
-    return predicted or column in predictions.columns
+def _parts(predictions: Predictions, column: str) -> list[Slice]:
+    """Return the slices by a column, or by predicted classes; none where there is no such thing."""
+    if isinstance(predictions, Remains):
+        return [Slice(column, value) for value in predictions.state.slices.get(column, ())]
+    predicted = column == PREDICTED and not predictions.of_answers
+    if not predicted and column not in predictions.columns:
+        return []
+    return [part for part, _ in slice_rows(predictions, column)]
 
 
 def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[Outcome, ...], list[str]]:

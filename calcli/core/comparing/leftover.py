@@ -10,6 +10,7 @@ import numpy as np
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice
 from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.stored import uses_clip
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings, StateSettings
 from calcli.core.state.deals import same_rows
@@ -40,7 +41,7 @@ def as_states(
     Raises
     ------
     UsageError
-        If states were made with another clip than is asked for, or without the key.
+        If a state was made without the key, or with another clip than is asked for, which matters.
     """
     left = next((system.state for system in systems if isinstance(system, Remains)), None)
     if left is None:
@@ -68,7 +69,9 @@ def as_states(
 
 
 def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> None:
-    """Raise a UsageError if a state was made with another clip of the log-loss than is asked for."""
+    """Raise a UsageError if a metric depends on the clip and a state was made with another one than asked."""
+    if not uses_clip(settings):
+        return
     for system in systems:
         if isinstance(system, Remains) and system.state.head.clip != settings.clip:
             made = f"with {clip:g}" if (clip := system.state.head.clip) else "without"
@@ -131,6 +134,26 @@ def parts_left(
             if paired and (unlike := unlike_rows(members)):
                 raise InputError(f"slice {column}={value}: {unlike}; compare with --unpaired")
             yield Slice(column, value), members
+
+
+def part_left(system: Remains, part: str) -> Predictions:
+    """Return what is left of a slice given as `column=value`.
+
+    Raises
+    ------
+    InputError
+        If there is no state of it.
+    """
+    column, _, value = part.partition("=")
+    path, slices = system.provenance.path, system.state.slices
+    if column not in slices:
+        raise InputError(
+            f"{path} has no slices by {column!r}; expected a column of that name, or a state that was made "
+            f"with --by {column} --save-state"
+        )
+    if value not in slices[column]:
+        raise InputError(f"{path} has no row with {column} = {value!r}")
+    return left_of(slices[column][value], path)
 
 
 def _same_rows(first: Body, second: Body, *, answers: bool) -> bool:

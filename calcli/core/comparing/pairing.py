@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calcli.core.comparing.leftover import unlike_rows
 from calcli.core.data.arrays import Array, missing
 from calcli.core.data.predictions import ArrayScores, Predictions, read_through, require_classes
-from calcli.core.data.slices import gathered, select
+from calcli.core.data.slices import gathered, select, slice_names
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.state.remains import Remains
@@ -45,8 +45,7 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     how
         By which column, if not by their order, and whether rows that not all systems have are left out.
     keep
-        Columns that the result must still have, of every system that has them; without a key, systems that
-        have them must agree in them.
+        Columns that the result must still have, of every system that has them; these must agree in them.
 
     Raises
     ------
@@ -71,13 +70,12 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
                     f"{systems[0].n_rows:,}; expected the same cases in the same order; match them with "
                     "--key COLUMN, or compare different test sets with --unpaired"
                 )
-        paired = Paired(tuple(systems), (0,) * len(systems))
+        paired, keys = Paired(tuple(systems), (0,) * len(systems)), None
     else:
-        paired = _matched(systems, key, how.allow_unmatched, keep)
+        paired, keys = _matched(systems, key, how.allow_unmatched, keep)
     for other in paired.systems[1:]:
         _require_same_cases(paired.systems[0], other, key)
-        if key is None:
-            _require_same_columns(paired.systems[0], other, keep)
+        _require_same_columns(paired.systems[0], other, keep, key, keys)
     return paired
 
 
@@ -121,31 +119,44 @@ def _require_same_questions(first: Predictions, other: Predictions) -> None:
                 )
 
 
-def _require_same_columns(first: Predictions, other: Predictions, names: Sequence[str]) -> None:
-    """Raise an InputError if a column that says what a row is differs: the rows are in other orders."""
+def _require_same_columns(
+    first: Predictions, other: Predictions, names: Sequence[str], key: str | None, keys: Array | None
+) -> None:
+    """Raise an InputError if a column that says what a row is differs: the rows are others, or one errs."""
     for name in names:
         if name not in first.columns or name not in other.columns:
             continue
         different = np.flatnonzero(_unlike(first.column(name), other.column(name)))
         if len(different):
             row = int(different[0])
-            found = f"{other.column(name)[row]} and {first.column(name)[row]}"
+            found = " and ".join(slice_names(one.column(name)[[row]])[0] for one in (other, first))
+            if keys is None:
+                which, expected = (
+                    f"row {row}",
+                    "the same cases in the same order; match them with --key COLUMN",
+                )
+            else:
+                which, expected = f"{key} {keys[row]}", f"one value for each {key}; correct one of the files"
             raise InputError(
                 f"{_path(other)} and {_path(first)} differ in column {name!r} in {len(different):,} of "
-                f"{first.n_rows:,} rows, the first of them row {row} ({found}); expected the same cases "
-                "in the same order; match them with --key COLUMN, or compare them with --unpaired"
+                f"{first.n_rows:,} rows, the first of them {which} ({found}); expected {expected}, or "
+                f"compare them with --unpaired{'' if keys is None else ' in place of --key'}"
             )
 
 
 def _unlike(first: Array, other: Array) -> NDArray[np.bool_]:
-    """Tell where two columns differ; what is missing in both is alike."""
+    """Tell where two columns put rows into different slices, whatever the types of their values."""
     if first.dtype.kind in "biuf" and other.dtype.kind in "biuf":
-        both = (first != first) & (other != other)
-        return (first != other) & ~both
-    return first.astype(str) != other.astype(str)
+        different = first != other
+        different[different] = slice_names(first[different]) != slice_names(other[different])
+        return different
+    return slice_names(first) != slice_names(other)
 
 
-def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequence[str]) -> Paired:
+def _matched(
+    systems: Sequence[Predictions], key: str, allow: bool, keep: Sequence[str]
+) -> tuple[Paired, Array]:
+    """Return the rows that all systems have, in the order of the baseline, and their keys."""
     keys = [_keys(system, key) for system in systems]
     common = keys[0]
     for others in keys[1:]:
@@ -167,7 +178,7 @@ def _matched(systems: Sequence[Predictions], key: str, allow: bool, keep: Sequen
         rows = _positions(found, common)
         columns = {name: system.columns[name][rows] for name in keep if name in system.columns}
         paired.append(replace(_take(system, rows), columns=columns))
-    return Paired(tuple(paired), unmatched)
+    return Paired(tuple(paired), unmatched), common
 
 
 def _keys(predictions: Predictions, key: str) -> Array:

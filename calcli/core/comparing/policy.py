@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from calcli.core.estimators.evidence import Margin
@@ -220,6 +220,16 @@ class Policy:
     def compares(self) -> bool:
         """Whether any rule is about a baseline."""
         return any(isinstance(rule.condition, NoWorse) for rule in self.rules)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of whose values rules are about, in order."""
+        return tuple(sorted({rule.part.partition("=")[0] for rule in self.rules if rule.part}))
+
+    @property
+    def asked(self) -> Settings:
+        """The settings with the metrics of all rules."""
+        return replace(self.settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in self.rules)))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from calcli.core.language.settings import Settings
 
 NAMED = ("costs", "edges", "groups", "threshold_weights")  # of which metrics name those that they use
 SEPARATORS = re.compile(r"[:=,;+()\[\]]")  # of a metric expression
-OF_LOG_ODDS = ("calibration_intercept", "calibration_slope")  # fitted to probabilities that are clipped
 
 
 def unlike_setting(stored: Mapping[str, Any], classes: tuple[str, ...], policy: Policy, path: str) -> str:
@@ -54,7 +53,7 @@ def _differences(
     if not _same_priors(then["priors"], own["priors"], classes):
         both = _priors_text(then["priors"]), _priors_text(own["priors"])
         yield _sentence(keys["priors"], path, *both)
-    scalars = ["shift_to_priors"] * bool(own["priors"]) + ["clip"] * any(map(_is_clipped, calls))
+    scalars = ["shift_to_priors"] * bool(own["priors"]) + ["clip"] * any(call.is_clipped for call in calls)
     for name in scalars:
         if then[name] != own[name]:
             yield _sentence(keys[name], path, _text(then[name]), _text(own[name]))
@@ -73,11 +72,6 @@ def _sentence(option: str, path: str, then: str, now: str) -> str:
         f"{option} of the report {path} was {then}, and the policy has {now}: their values are not "
         "comparable; evaluate the baseline with that of the policy"
     )
-
-
-def _is_clipped(call: MetricExpression) -> bool:
-    """Tell whether a metric depends on the least probability that a label has."""
-    return "log_loss" in call.statistics or call.entry.name in OF_LOG_ODDS
 
 
 def _names(calls: list[MetricExpression]) -> set[str]:

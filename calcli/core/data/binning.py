@@ -93,25 +93,35 @@ def common_unit(weights: Floats) -> float | None:
     positive = weights[weights > 0].astype(np.float64)
     if not len(positive):
         return None
-    if positive.max() < 2**53 and not np.mod(positive, 1).any():
-        return float(np.gcd.reduce(positive.astype(np.int64)))
-    unit = _unit_of(positive[:TRIED], FINEST * float(positive.max()))
-    if unit is not None and len(positive) > TRIED:
-        near = np.abs(positive / unit - np.rint(positive / unit)).max() <= COMMON
-        unit = unit if near else _unit_of(positive, FINEST * float(positive.max()))
-    return unit
+    largest = float(positive.max())
+    with np.errstate(over="ignore"):
+        single = np.array_equal(positive, positive.astype(np.float32))
+    divisor = None
+    if largest < 2**53 and not np.mod(positive, 1).any():
+        divisor = float(np.gcd.reduce(positive.astype(np.int64)))
+        if not single or largest <= 2**24:  # above, single precision makes whole numbers of any
+            return divisor
+    rounding, finest = 2 * float(np.finfo(np.float32).eps) * single, FINEST * largest
+    unit = _unit_of(positive[:TRIED], finest, rounding)
+    if unit is not None and len(positive) > TRIED and not _near_whole(positive / unit, rounding).all():
+        unit = _unit_of(positive, finest, rounding)
+    return unit or divisor
 
 
-def _unit_of(weights: Doubles, finest: float) -> float | None:
-    """Return the common unit of weights by the algorithm of Euclid; None if it is below the finest."""
-    unit = float(weights.min())
-    while unit >= finest:
-        rest = np.abs(weights - unit * np.rint(weights / unit))
-        rest = rest[rest > COMMON * unit]
-        if not len(rest):
-            return unit
-        unit = float(rest.min())
-    return None
+def _unit_of(weights: Doubles, finest: float, rounding: float) -> float | None:
+    """Return the largest part of the least weight that is a common unit; None if it is below the finest."""
+    values = distinct(weights)
+    least = float(values[0])
+    parts = np.arange(1, int(least / finest) + 1)
+    for value in values[1:].tolist():
+        if not len(parts):
+            return None
+        parts = parts[_near_whole(value / least * parts, rounding)]
+    return least / float(parts[0]) if len(parts) else None
+
+
+def _near_whole(multiples: Doubles, rounding: float) -> NDArray[np.bool_]:
+    return np.abs(multiples - np.rint(multiples)) <= np.maximum(COMMON, rounding * multiples)
 
 
 def recursive_cuts(

@@ -191,16 +191,41 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
         If there is no such column, or it has too many values to slice by.
     """
     own = _column(predictions, column)
-    values, codes = np.unique(_texts(own), return_inverse=True)
+    values, codes = _names(own)
     if len(values) > MOST or len(values) == len(codes) > ENOUGH_ROWS:
         raise InputError(
             f"{predictions.provenance.path}: column {column!r} has {len(values):,} values in "
             f"{len(codes):,} rows; --by takes a column of at most {MOST:,} groups, such as country or device"
         )
     order = np.array(natural_order(values), np.intp)
-    ending = ".0" if own.dtype.kind == "f" else ""  # of whole numbers, which are called 1 in other formats
-    slices = [Slice(column, str(value).removesuffix(ending)) for value in values[order]]
-    return slices, np.argsort(order)[codes]
+    return [Slice(column, str(value)) for value in values[order]], np.argsort(order)[codes]
+
+
+def slice_names(values: Array) -> NDArray[np.str_]:
+    """Return (N,) what the slice of each row is called, if it is sliced by these values.
+
+    A value has one name, whatever its type: 1.0 is 1, a time without a time of day is a date, and what is
+    missing is empty.
+    """
+    names, codes = _names(values)
+    return names[codes]
+
+
+def _names(values: Array) -> tuple[NDArray[np.str_], NDArray[np.intp]]:
+    """Return the distinct names of slices by some values, and the (N,) number among them of each row's."""
+    texts, codes = np.unique(_texts(values), return_inverse=True)
+    if values.dtype.kind == "f":
+        texts = np.array([text.removesuffix(".0") for text in texts.tolist()], str)
+    elif values.dtype.kind == "M":
+        texts = np.array([_time(text) for text in texts.tolist()], str)
+    return texts, codes
+
+
+def _time(text: str) -> str:
+    """Return a time without the zeros that it ends with, of which its resolution has more or fewer."""
+    whole, _, fraction = text.partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{whole}.{fraction}" if fraction else whole.removesuffix("T00:00:00")
 
 
 def _column(predictions: Predictions, name: str) -> Array:

@@ -19,6 +19,7 @@ from calcli.core.evaluating.looks import Looks
 from calcli.core.evaluating.measurements import Measurements, Pass, fewest
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows, UsageError
+from calcli.core.language.expressions import parse_metrics
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Seen
 from calcli.core.problems.problem import Problem
@@ -219,7 +220,7 @@ def of_state(state: State, settings: Settings, name: str) -> Settings:
     require_mergeable(settings)
     head = state.head
     for given, kept, option in (
-        (settings.clip, head.clip, "--clip"),
+        (settings.clip * uses_clip(settings), head.clip, "--clip"),
         (settings.groups, head.groups, "--class-groups"),
     ):
         if given and given != kept:
@@ -229,6 +230,12 @@ def of_state(state: State, settings: Settings, name: str) -> Settings:
         if asked:
             raise UsageError(f"{option} resamples rows, and {name} is a state: it keeps sums, not rows")
     return replace(settings, clip=head.clip, groups=head.groups)
+
+
+def uses_clip(settings: Settings) -> bool:
+    """Tell whether a metric asked for depends on the clip; of the usual ones some do."""
+    calls = parse_metrics(settings.metrics, settings.defaults)
+    return not calls or any(call.is_clipped for call in calls)
 
 
 def require_mergeable(settings: Settings) -> None:

@@ -116,3 +116,42 @@ def test_rows_in_order_agree_in_the_columns_that_are_kept(files, column):
     pair([first, other])
     with pytest.raises(InputError, match=rf"differ in column '{column}' in 50 of 50 rows, .* --unpaired"):
         pair([first, other], keep=[column])
+
+
+def test_rows_of_a_key_agree_in_the_columns_that_are_kept(files):
+    first, second, _ = files
+    pair([first, second], PairSettings(key="id"), keep=["site"])
+    sites = np.where(second.columns["id"] == 28, "b", second.columns["site"])
+    other = replace(second, columns={**second.columns, "site": sites})
+    pair([first, other], PairSettings(key="id"))
+    with pytest.raises(
+        InputError, match=r"'site' in 1 of 50 rows, the first of them id 28 \(b and a\).*each id"
+    ) as told:
+        pair([first, other], PairSettings(key="id"), keep=["site"])
+    assert "--key COLUMN" not in str(told.value)
+
+
+DAYS = np.array(["2024-01-01", "2024-01-02"] * 25)
+NOONS = np.array(["2024-01-01T12:00:00.25", "2024-01-02T12:00:00"] * 25, "M8[us]")
+
+
+@pytest.mark.parametrize(
+    ("one", "same"),
+    [
+        (DAYS, DAYS.astype("M8[ns]")),
+        (DAYS.astype("M8[D]"), DAYS.astype("M8[s]")),
+        (DAYS.astype(object), DAYS.astype("M8[ms]")),
+        (NOONS, NOONS.astype("M8[ns]")),
+        (np.array([1.0, np.nan] * 25), np.array(["1", ""] * 25)),
+        (np.array([1.0, np.nan] * 25), np.array(["1", None] * 25, object)),
+        (np.array([0.1, 3] * 25), np.array([0.1, 3] * 25, np.float32)),
+        (np.array([1e16, -0.0] * 25), np.array([10**16, 0] * 25)),
+    ],
+)
+def test_columns_of_the_same_groups_agree_whatever_their_type(files, one, same):
+    first, _, aligned = files
+    for left, right in ((one, same), (same, one)):
+        pair([replace(first, columns={"c": left}), replace(aligned, columns={"c": right})], keep=["c"])
+        other = np.append(right[1:], right[:1])
+        with pytest.raises(InputError, match="differ in column 'c' in 50 of 50 rows"):
+            pair([replace(first, columns={"c": left}), replace(aligned, columns={"c": other})], keep=["c"])

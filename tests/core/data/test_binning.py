@@ -123,5 +123,32 @@ def test_a_common_unit_holds_for_all_weights():
     assert common_unit(np.array([6e6, 9e6])) == 3e6
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("most", [9, 40, 600, 9_000])
+def test_multiples_of_either_precision_are_counts(dtype, most):
+    rng = np.random.default_rng(most)
+    for scale in (0.1, 1 / 3, 7.3, 1e-12, 1e6 / 7, 1e8 + 1 / 3):
+        counts = rng.integers(1, most, size=30)
+        counts[0] = 1 + most // 2  # else the least may be the unit
+        values, weights = np.sort(rng.random(30)), (counts * scale).astype(dtype)
+        unit = np.gcd.reduce(counts)
+        assert common_unit(weights) == pytest.approx(scale * unit, rel=1e-6)
+        assert common_unit(weights.astype(np.float64)) == pytest.approx(scale * unit, rel=1e-6)
+        masses = np.append(0, np.cumsum(counts // unit))[equal_mass_cuts(values, 15, weights)]
+        assert masses.tolist() == equal_mass_cuts(np.repeat(values, counts // unit), 15).tolist()
+
+
+def test_weights_that_are_no_multiples_have_no_unit_in_either_precision():
+    weights = np.random.default_rng(0).exponential(size=5_000)
+    assert common_unit(weights) is None
+    assert common_unit(weights.astype(np.float32)) is None
+
+
+def test_whole_weights_without_a_large_divisor_are_counts():
+    assert common_unit(np.array([1.0, 1_000_001.0])) == 1
+    assert common_unit(np.array([2.0, 2.0**40])) == 2
+    assert common_unit(np.array([3.0, 2.0**40])) == 1
+
+
 def test_run_ends():
     assert is_run_end(np.array([0.1, 0.1, 0.2, 0.3, 0.3])).tolist() == [False, True, True, False, True]

@@ -13,7 +13,7 @@ from calcli.core.data import blocks, slices
 from calcli.core.data.predictions import ArrayScores
 from calcli.core.data.priors import Priors
 from calcli.core.data.simulation import simulate
-from calcli.core.data.slices import select, select_each, slice_numbers, slice_rows
+from calcli.core.data.slices import select, select_each, slice_names, slice_numbers, slice_rows
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
 from calcli.core.language.errors import InputError
@@ -213,3 +213,26 @@ def test_slices_by_predicted_class(predict):
     assert [part["mean_confidence"].value for part in parts] == pytest.approx([0.6] * 3)
     named = replace(rows, columns={"predicted-class": np.array(["x"] * 40 + ["y"] * 40)})
     assert [part.value for part, _ in slice_rows(named, "predicted-class")] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("column", "names"),
+    [
+        (
+            np.array(["2024-01-01", "2024-01-02T12:00", "NaT"], "M8[ns]"),
+            ["2024-01-01", "2024-01-02T12:00:00", ""],
+        ),
+        (
+            np.array(["2024-01-10T00:00:00.500", "2024-01-10"], "M8[us]"),
+            ["2024-01-10T00:00:00.5", "2024-01-10"],
+        ),
+        (np.array([10.0, 0.1, np.nan], np.float32), ["10", "0.1", ""]),
+        (np.array(["1.0", "2024-01-01T00:00:00"]), ["1.0", "2024-01-01T00:00:00"]),
+    ],
+)
+def test_a_value_has_one_name_whatever_its_type(predict, column, names):
+    assert slice_names(column).tolist() == names
+    n = len(column)
+    predictions = replace(predict([[0.5, 0.5]] * n, [0] * n), columns={"c": column})
+    for part, rows in slice_rows(predictions, "c"):
+        assert [name == part.value for name in names] == rows.tolist()

@@ -7,6 +7,7 @@ import pytest
 
 from calcli.core.evaluating.evaluate import evaluate, values
 from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metric
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 
@@ -33,3 +34,19 @@ def test_every_metric_has_the_value_that_an_evaluation_gives(predict, classes, w
             np.testing.assert_array_equal(value, whole[key].value, err_msg=key)
         compared += 1
     assert compared > 25
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_metrics_that_depend_on_the_clip_say_so(predict, classes):
+    rng = np.random.default_rng(classes)
+    probs = rng.dirichlet(np.full(classes, 0.5), 300)
+    labels = (rng.random((300, 1)) > np.cumsum(0.8 * probs + 0.2 / classes, axis=1)).sum(axis=1)
+    rows, clipped = predict(probs, np.minimum(labels, classes - 1)), set()
+    for name in METRICS:
+        try:
+            plain, other = (values(rows, Settings((name,), clip=clip))[1][name] for clip in (0.0, 0.3))
+        except UsageError:  # it needs something else
+            continue
+        assert parse_metric(name).is_clipped == (plain != other), name
+        clipped |= {name} if plain != other else set()
+    assert clipped >= {"log_loss", "normalized_log_loss", "calibration_loss"}
