@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -51,9 +52,8 @@ def joined_schema(schemas: Sequence[Any]) -> Any:
     pyarrow.ArrowException
         If a column is of types of which no one type can be made.
     """
-    unlike = {
-        field.name for one in schemas for field in one if field.type != schemas[0].field(field.name).type
-    }
+    fields = {(field.name, field.type) for one in schemas for field in one}
+    unlike = {name for name, times in Counter(name for name, _ in fields).items() if times > 1}
     plain = [
         pa.schema(
             [field.with_type(decoded(field.type)) if field.name in unlike else field for field in one],

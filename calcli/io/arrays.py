@@ -15,6 +15,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.heads import is_of_single_values, native
+from calcli.io.labelnumbers import places_by_name
 from calcli.io.labels import Labels, join_labels, labels_from_array, one_hot
 from calcli.io.labelstreams import MANY_ROWS, LabelColumn, integer_labels
 from calcli.io.layouts import ANSWERS, ARRAYS
@@ -229,17 +230,16 @@ class Archive(Arrays):
         """Return scores and class names in the order of `--classes`; one score per row keeps its place."""
         if wanted is None or wanted == classes:
             return scores, classes
-        numbered = classes == tuple(map(str, range(len(classes))))
-        if len(wanted) == len(classes) and (numbered or set(wanted).isdisjoint(classes)):
+        places, given = places_by_name(wanted, classes), list(range(len(classes)))
+        if places == given or (not places and len(wanted) == len(classes)):
             return scores, wanted
-        if sorted(wanted) != sorted(classes) or not scores.shape[1] == len(classes) == len(set(classes)):
+        if sorted(places) != given or scores.shape[1] != len(classes):
             raise UsageError(
                 f"--classes names {listed(wanted)}, but the scores of {self.name} belong to "
                 f"{listed(classes)}; expected the same names, in any order if there is a score for each, or "
                 "as many others"
             )
-        places = {name: place for place, name in enumerate(classes)}
-        return OrderedScores(scores, tuple(places[name] for name in wanted)), wanted
+        return OrderedScores(scores, tuple(places)), wanted
 
 
 def answers_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -94,6 +95,8 @@ def _two_names(
 ) -> tuple[str, ...]:
     """Name both classes where only the second one has scores."""
     second = options.positive or (stored[-1] if stored else None)
+    if options.positive and stored and len(stored) == 1 and labels.names is not None:
+        _refuse_other_class(stored[0], options.positive, labels.names, place)
     both = options.classes or (stored if stored and len(stored) == 2 else None)
     if both is not None:
         first, last = both
@@ -123,6 +126,15 @@ def _two_names(
             "say with --positive which of them the score belongs to"
         )
     return _with_other(tuple(name for name in labels.names if name != second), second, place)
+
+
+def _refuse_other_class(own: str, positive: str, labels: Sequence[str], place: Place) -> None:
+    """Refuse a name for the class of one score in a row if it is named after the other class."""
+    if own in labels and not same_name(own, positive):
+        raise UsageError(
+            f"--positive {positive}: the one score per row of {place.name} is named after {own}; leave it "
+            f"out, or save the scores of {positive}, one minus these if they are probabilities"
+        )
 
 
 def _with_other(others: tuple[str, ...], second: str, place: Place) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.columnscores import decoded, holds_of, numbers
 from calcli.io.labels import Labels, labels_from_array, missing_label
+from calcli.io.layouts.classlabels import class_labels
 
 EXACT = 2**53  # up to here a float holds any integer
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
@@ -57,6 +58,25 @@ def column_values(table: Table, name: str) -> Array:
     return column.to_numpy()
 
 
+def worded(table: Table, name: str) -> Array:
+    """Return a column, numbers that metadata have names for as these; others, and missing ones, as text."""
+    values, names = column_values(table, name), class_labels(table.schema).get(name)
+    if names is None or values.dtype.kind not in "iuf":
+        return values
+    distinct, which = np.unique(values, return_inverse=True)
+    known = {place: one for place, one in enumerate(names)}
+    texts = ["" if one != one else known.get(int(one), f"{one:g}") for one in distinct.tolist()]
+    return np.array(texts, str)[which]
+
+
+def worded_pair(table: Table, one: str, other: str) -> tuple[Array, Array]:
+    """Return two columns of classes; by the names in metadata where both have such names or are text."""
+    said = class_labels(table.schema)
+    texts = [name in said or holds_of(table.schema.field(name).type) == "text" for name in (one, other)]
+    values = worded if all(texts) else column_values
+    return values(table, one), values(table, other)
+
+
 def _whole_numbers(column: Any) -> Array:
     """Return integers: with missing ones as floats, or as text where floats would round them."""
     if column.null_count:
@@ -67,8 +87,17 @@ def _whole_numbers(column: Any) -> Array:
     return np.from_dlpack(column.combine_chunks())  # `to_numpy` imports pandas
 
 
-def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
+def labels_in(table: Table, name: str, names: tuple[str, ...] = (), apart: Sequence[str] = ()) -> Labels:
     """Return a column of labels; numbers are positions in `names`, if there are any.
+
+    Parameters
+    ----------
+    table, name
+        Where they are.
+    names
+        Of the labels 0, 1, ...
+    apart
+        Labels to be ignored, which may be such numbers.
 
     Raises
     ------
@@ -88,7 +117,7 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
     if holds != "text":
         found = labels_from_array(column_values(table, name), place)
         if names:
-            return _with_names(found.codes, names)
+            return _with_names(found.codes, names, {one for one in apart if one not in names})
         return replace(found, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else found
     column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
     if column.null_count:
@@ -98,10 +127,10 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = ()) -> Labels:
     return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
 
 
-def _with_names(codes: Array, names: tuple[str, ...]) -> Labels:
+def _with_names(codes: Array, names: tuple[str, ...], apart: Collection[str]) -> Labels:
     """Return labels that are positions in `names`; others, such as -1, keep their number for a name."""
-    others = [int(code) for code in np.unique(codes) if not 0 <= code < len(names)]
-    known = {code: place for place, code in enumerate((*range(len(names)), *others))}
+    others = [int(code) for code in np.unique(codes) if not 0 <= code < len(names) or str(code) in apart]
+    known = dict(zip((*range(len(names)), *others), range(len(names) + len(others)), strict=True))
     called = (f"the number {one}" if str(one) in names else str(one) for one in others)
     if not others:
         return Labels(codes, names)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.io.columnscores import holds_of
-from calcli.io.columnvalues import column_values
+from calcli.io.columnvalues import column_values, worded
 from calcli.io.ignored import dropped_note, ignored_note
 from calcli.io.labels import is_missing
 from calcli.io.layouts.answers import as_text
@@ -96,5 +96,5 @@ def _missing_lists(lists: Any) -> Array:
 
 def without_outcomes(table: Table, name: str, ignored: Sequence[str]) -> KeptTable:
     """Return the rows of a table in which a column does not hold what is to be ignored, such as a refusal."""
-    kept = ~np.isin(as_text(column_values(table, name)), ignored)
+    kept = ~np.isin(as_text(worded(table, name)), ignored)
     return KeptTable(table, kept, ignored_note(kept, ignored))

@@ -191,3 +191,18 @@ def same_name(one: str, other: str) -> bool:
     if (number := number_of(one)) is not None:
         return number == number_of(other)
     return one.casefold() == other.casefold()
+
+
+def places_by_name(wanted: Sequence[str], classes: Sequence[str]) -> list[int]:
+    """Return the places of names among classes, or of those that are the same; -1 if there are several.
+
+    Where classes are 0, 1, ... in this order, and names are others, these are no places but new names.
+    """
+    found = []
+    for name in wanted:
+        alike = [k for k, one in enumerate(classes) if one == name] or [
+            k for k, one in enumerate(classes) if same_name(one, name)
+        ]
+        found += alike if len(alike) == 1 else [-1] * bool(alike)
+    numbered = list(classes) == [str(k) for k in range(len(classes))]
+    return [] if numbered and sorted(found) != list(range(len(classes))) else found

@@ -331,7 +331,8 @@ def _number_the_classes(
     """
     names = tuple(group[suffix] for suffix in suffixes if suffix in group)
     head = table.head((*scores, *names), ENOUGH)
-    if len(names) < len(scores) or head is None:
+    numeric = all(_holds_within(table.schema.field(name).type) in ("integer", "float") for name in scores)
+    if len(names) < len(scores) or head is None or not numeric:
         return False
     classes, values = (_matrix(head.select(list(columns))) for columns in (names, scores))
     if classes is None or values is None or classes.shape != values.shape:

@@ -288,7 +288,8 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:
         labels = labels.held().against_rest(own, place)
     swapped = columns == 2 and options.positive == classes[0]
-    order = options.classes if options.classes and columns == 1 else classes
+    said = [one for one in (options.classes, found.classes) if columns == 1 and one and len(one) == 2]
+    order = next((one for one in said if set(one) == set(classes)), classes)
     matched = labels.matched(order, place, swapped=swapped or order != classes)
     if swapped:
         classes = classes[::-1]

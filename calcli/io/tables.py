@@ -17,7 +17,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.alike import aligned_batches, joined_batch, joined_schema
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
-from calcli.io.columnvalues import column_values, distinct_texts, labels_in
+from calcli.io.columnvalues import column_values, distinct_texts, labels_in, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
@@ -32,7 +32,7 @@ from calcli.io.layouts.answers import (
     rights_of,
 )
 from calcli.io.layouts.beside import beside_prediction
-from calcli.io.layouts.classlabels import joined_metadata, with_names
+from calcli.io.layouts.classlabels import ScoreNames, joined_metadata, with_names
 from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.names import natural_order
 from calcli.io.layouts.order import against_custom
@@ -130,7 +130,8 @@ class Table(Contents):
                 look=partial(look_at, seen),
                 packed=seen.packed,
             )
-            found = beside_prediction(roles, holds, values, options, name)
+            pair = partial(worded_pair, seen)
+            found = beside_prediction(roles, holds, values, pair, options, name)
         if options.weights is not None:
             require_column(options.weights, holds, name, "--weights")
         if isinstance(found, Answers):
@@ -160,7 +161,9 @@ class Table(Contents):
         classes = roles.classes
         if ranked or (packed and packed.classes):
             classes = ranked.classes if ranked else packed.classes if packed else None
-        classes, names = with_names(classes, schema, roles.label, scores.shape[1], options.classes)
+        by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
+        view = ScoreNames(classes, by_name, scores.shape[1], place.name)
+        classes, names = with_names(view, schema, roles.label, options)
         columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
         notes = [packed.note] if packed and packed.note else []
         return TableSource(
@@ -174,7 +177,7 @@ class Table(Contents):
             ordered=(ranked is None or ranked.ordered) and not against_custom(classes or (), options),
             moved=ranked is None and options.classes is not None and _is_moved(scores.names, schema.names),
             percent=packed is not None and packed.percent,
-            labels=None if roles.label is None else self._labels(roles.label, names),
+            labels=None if roles.label is None else self._labels(roles.label, names, options.ignore_label),
             labels_from=f'column "{roles.label}"',
             weights=None if options.weights is None else column_values(self, options.weights),
             columns=LazyColumns(columns),
@@ -186,8 +189,8 @@ class Table(Contents):
             considered=roles.considered,
         )
 
-    def _labels(self, name: str, names: tuple[str, ...]) -> Labels | LabelColumn:
-        held = partial(labels_in, self, name, names)
+    def _labels(self, name: str, names: tuple[str, ...], apart: Sequence[str]) -> Labels | LabelColumn:
+        held = partial(labels_in, self, name, names, apart)
         return (None if names else label_column(self, name, held)) or held()
 
     def answers(self, answers: Answers, options: ReadOptions) -> TableSource:
@@ -198,7 +201,8 @@ class Table(Contents):
         if answers.correct:
             what, stored = f"the confidence, {answers.confidence},", column_values(self, answers.confidence)
             refuse_missing(stored, what, place, LEAVE_OUT)
-            values = [column_values(self, name) for name in answers.correct]
+            both = len(answers.correct) == 2
+            values = worded_pair(self, *answers.correct) if both else [worded(self, answers.correct[0])]
             labels = rights_of(values, answers.source, place, LEAVE_OUT)
             doubts = doubts_of_answers(answers, stored, labels, place, asked=options.confidence is not None)
         taken = {answers.confidence, *(answers.correct if len(answers.correct) == 1 else ())}
@@ -356,7 +360,8 @@ def _join(parts: Sequence[Table]) -> Table:
     first = parts[0]
     if len(parts) == 1:
         return first
-    for part in parts[1:]:
+    for part in parts:
+        refuse_duplicates(part.schema.names, part.place.name)
         different = set(first.schema.names) ^ set(part.schema.names)
         if different:
             raise InputError(

@@ -13,12 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
+from calcli.io.labelnumbers import number_of
 from calcli.io.labels import is_missing
 from calcli.io.layouts import ALONE
 from calcli.io.layouts.answers import PREDICTION, Answers, as_text, comparable, plain_name
-from calcli.io.layouts.candidates import command
+from calcli.io.layouts.candidates import PAIRS, command
 from calcli.io.layouts.names import LABELS, plain
 from calcli.io.layouts.roles import Roles
+from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 
 HALF = 0.4995  # rounded to three decimals, one half
@@ -28,6 +31,7 @@ def beside_prediction(
     roles: Roles,
     columns: Mapping[str, str],
     values: Callable[[str], Array],
+    pair: Callable[[str, str], tuple[Array, Array]],
     options: ReadOptions,
     name: str,
 ) -> Answers | Roles:
@@ -41,6 +45,8 @@ def beside_prediction(
         What each column holds.
     values
         Reads a column.
+    pair
+        Reads two columns of classes, by the names of these if both have any.
     options
         What the user said.
     name
@@ -59,7 +65,9 @@ def beside_prediction(
         named = PREDICTION.fullmatch(plain_name(column)) or plain(column) in LABELS
         if not named or column in (score, label) or holds not in ("integer", "text", "float"):
             continue
-        found, classes = _judged(values(score), values(column), values(label))
+        said, right = pair(column, label)
+        _refuse_words(values(score), said, right, (name, score, column))
+        found, classes = _judged(values(score), said, right)
         if found == "confidence":
             return Answers(score, (column, label))
         if found == "doubt":
@@ -73,6 +81,34 @@ def beside_prediction(
             known = roles.classes or classes in ((), ("1",), ("0", "1"))
             return roles if known else _of_class(roles, column, classes)
     return roles
+
+
+def _refuse_words(scores: Array, said: Array, right: Array, names: tuple[str, str, str]) -> None:
+    """Refuse predictions in two words beside labels 0 and 1 where the score may be that of 0, or of either.
+
+    Raises
+    ------
+    InputError
+        If the score is a confidence, or that of the word which is 0 by custom.
+    """
+    file, score, column = names
+    there = ~(is_missing(said) | is_missing(right) | is_missing(scores))
+    scores, said, right = scores[there], said[there], right[there]
+    words = np.unique(said) if said.dtype.kind == "U" else said[:0]
+    if scores.dtype.kind not in "fiu" or len(words) != 2 or any(map(number_of, words.tolist())):
+        return
+    if right.dtype.kind not in "iufb" or not np.isin(right, (0, 1)).all():
+        return
+    one, other = (scores[said == word] for word in words)
+    folded = [word.casefold() for word in words.tolist()]
+    sure = scores.min() >= HALF * (100 if scores.max() > 1 else 1)
+    if sure or (set(folded) in PAIRS and one.min() >= other.max()):
+        which = f"the one that {column} names" if sure else words[0]
+        raise InputError(
+            f"{file}: {score} is the score of {which}, and the labels are 0 and 1: nothing says which of "
+            f"{listed(words.tolist())} is 1; save the labels as these names, or, if {score} is the score of "
+            f"1 in all rows, say {command(file, '--positive 1')}"
+        )
 
 
 def _of_class(roles: Roles, column: str, classes: tuple[str, ...]) -> Roles:

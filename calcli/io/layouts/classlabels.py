@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.layouts.names import label_names
 from calcli.io.messages import listed
+from calcli.io.options import ReadOptions
 
 KEY = b"huggingface"
 
@@ -23,56 +26,111 @@ def class_labels(schema: Any) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def names_for(schema: Any, label: str | None, classes: int) -> tuple[str, ...] | None:
-    """Return the names of so many classes: those of the labels, or where there are none, the only ones."""
-    found = [names for column, names in class_labels(schema).items() if label in (None, column)]
-    return found[0] if len(found) == 1 and len(found[0]) == classes else None
+@dataclass(frozen=True)
+class ScoreNames:
+    """Scores, of which metadata may name the classes.
+
+    Attributes
+    ----------
+    classes
+        Names that the file has for them; of one score in a row, that of its class, or of both.
+    by_name
+        Whether these are names, even if they are numbers.
+    columns
+        Scores in a row.
+    file
+        For messages.
+    """
+
+    classes: tuple[str, ...] | None
+    by_name: bool
+    columns: int
+    file: str
+
+    @property
+    def numbered(self) -> bool:
+        """Whether they are numbers at most, which may be places."""
+        return not self.by_name and all(name.isdigit() for name in self.classes or ())
 
 
 def with_names(
-    classes: tuple[str, ...] | None,
-    schema: Any,
-    label: str | None,
-    columns: int,
-    wanted: Sequence[str] | None,
+    scores: ScoreNames, schema: Any, label: str | None, options: ReadOptions
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Return the classes of scores by the names that metadata have for them, and what they call each label.
 
     Parameters
     ----------
-    classes
-        Of the scores, where the file has names for them; of one score in a row, that of its class.
+    scores
+        Without such names.
     schema, label
         With the metadata, and the column of the labels.
-    columns
-        Scores in a row.
-    wanted
-        The names in `--classes`.
+    options
+        `classes` and `positive`.
 
     Returns
     -------
     The classes, and the names of the labels 0, 1, ...; none if these are places of the scores.
+
+    Raises
+    ------
+    InputError
+        If scores may be named by place or by class.
+    UsageError
+        If `--classes` has the names in another order, of scores that are known by their place.
     """
-    fitting = names_for(schema, label, max(2, columns))
+    classes, found = scores.classes, _names_of_labels(schema, label, options)
+    fitting = found if found and len(found) == max(2, scores.columns) else None
     said = fitting or class_labels(schema).get(label or "", ())
-    if wanted is not None:
-        return classes, _spelled(said, wanted)
-    numbered = classes is None or all(name.isdigit() for name in classes)
-    if fitting and columns == 1:
-        return _of_one_score(classes, fitting)
-    if fitting and numbered:
+    if options.classes is not None:
+        by_place = fitting and scores.numbered and scores.columns > 1 and set(classes or ()) != set(said)
+        if by_place and options.classes != fitting and set(options.classes) == set(said):
+            _refuse_other_order(scores.file, said, options.classes)
+        return classes, _spelled(said, options.classes)
+    if fitting and scores.columns == 1:
+        return _of_one_score(scores, fitting, options)
+    if fitting and scores.numbered and (classes is None or set(classes) != set(said)):
         return fitting, fitting
+    places = tuple(map(str, range(len(said))))
+    if classes is not None and scores.numbered and fitting != classes == places == tuple(sorted(said)):
+        raise InputError(
+            f"{scores.file}: the scores are those of {listed(classes)}, which may number the classes or be "
+            f"their names in the metadata, {listed(said)}; if they are names say --classes "
+            f"{','.join(classes)}, else name the columns otherwise"
+        )
     return classes, _spelled(said, classes or ())
 
 
+def _names_of_labels(schema: Any, label: str | None, options: ReadOptions) -> tuple[str, ...] | None:
+    """Return the names of labels; where these are elsewhere, or not wanted, the only ones there are."""
+    known = class_labels(schema)
+    if label is not None:
+        return known.get(label)
+    columns = label_names(list(known)) or ([] if options.labels else list(known))
+    return known[columns[0]] if len(columns) == 1 else None
+
+
+def _refuse_other_order(file: str, said: Sequence[str], wanted: Sequence[str]) -> None:
+    raise UsageError(
+        f"--classes names {listed(wanted)}, but the metadata of {file} name the classes {listed(said)}, in "
+        f"this order: if the scores are in it, say --classes {','.join(said)} or nothing; if not, save them "
+        "in columns that are named after the classes"
+    )
+
+
 def _of_one_score(
-    classes: tuple[str, ...] | None, said: tuple[str, ...]
+    scores: ScoreNames, said: tuple[str, ...], options: ReadOptions
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    classes = scores.classes
     own = classes[-1] if classes else "1"
     names = ("0", "1") if own in ("0", "1") else _spelled(said, (own,))
     if own not in names:
         return classes, _spelled(said, classes or ())
     at = names.index(own)
+    if classes and len(classes) == 1 and own in said and said[at] != own and options.positive is None:
+        raise InputError(
+            f"{scores.file}: the one score of a row is that of {own}, which may be the number of a class or "
+            f"its name in the metadata, {listed(said)}; say with --positive whose score it is"
+        )
     return (said[1 - at], said[at]), said
 
 

@@ -98,6 +98,12 @@ def refuse_unordered(found: Source, labels: Labels, options: ReadOptions) -> Non
             f"{name}: the labels are {kind}, which may count the classes in the order of the file or in that "
             "of --classes; leave --classes out, or save the labels as names of classes"
         )
+    named = found.by_rank and not all(name.isdigit() for name in classes)
+    if named and labels.codes.min() > 0 and labels.codes.max() == len(classes):
+        raise InputError(
+            f"{name}: the labels run from {labels.codes.min()} to {len(classes)}, and those of the classes "
+            f"{listed(classes)} from 0; save the labels as these names"
+        )
     if options.classes is None and labels.meaning == "numbers":
         _refuse_counted(found, classes, labels)
 

@@ -204,4 +204,5 @@ def test_metadata_say_which_class_a_label_is_whatever_the_order_of_scores(change
     wanted = tuple(map(change, NAMES[[1, 2, 0]]))
     np.testing.assert_allclose(of_true_classes(path, classes=wanted), truth)
     lists = with_names(tmp_path, {"probs": THREE[:, order].tolist()}, LABELS, NAMES)
-    np.testing.assert_allclose(of_true_classes(lists, classes=tuple(NAMES[order])), truth)
+    with pytest.raises(UsageError, match=r"metadata of .* name the classes ant, bee, cat, in this order"):
+        read(lists, ReadOptions(classes=tuple(NAMES[order])))
