@@ -183,6 +183,12 @@ def _kind(name: str) -> Kind | None:
     return STEMS.get(stem.lower())
 
 
+def stem_before(name: str) -> str:
+    """Return what stands before the word for a score alone, as in `neg_prob`; "" where nothing does."""
+    suffixed = SUFFIXED.fullmatch(name)
+    return suffixed[1] if suffixed and not (ALONE.fullmatch(name) or PREFIXED.fullmatch(name)) else ""
+
+
 def natural_key(text: str) -> list[tuple[int, str]]:
     """Return a key that sorts numbers in names as numbers: part-2 before part-10."""
     pieces = re.split("([0-9]+)", text)
