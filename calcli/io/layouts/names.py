@@ -216,6 +216,12 @@ def top_class(name: str) -> tuple[str, str] | None:
     return f"top {match[2].lower()}", f"top{int((match[1] or match[3])[:7])}"
 
 
+def several_orders(rows: Iterable[Iterable[str]]) -> bool:
+    """Tell whether the same names stand in several orders, as where each row is sorted by its scores."""
+    orders = {tuple(names) for names in rows}
+    return len(orders) > len({frozenset(names) for names in orders})
+
+
 def differ_in_numbers(names: Sequence[str]) -> bool:
     """Tell whether names are alike but for the numbers in them."""
     return len({re.sub(r"\d+", "0", name) for name in names}) <= 1
