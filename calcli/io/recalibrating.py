@@ -228,6 +228,7 @@ def _prepared(
     own = None
     if options.against_rest is None:
         classes, notes = classes_of(record, source.classes, width, options, name)
+        notes = (*notes, *(source.doubts if width == 1 else ()))
     else:
         classes, notes = source.classes or options.classes or tuple(map(str, range(width))), ()
         own = own_class(classes, options.against_rest, name)
