@@ -9,6 +9,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.source import Contents, Source
+from calcli.io.whosescore import of_whose_score
 
 
 def find_again(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> Source:
@@ -22,6 +23,14 @@ def find_again(record: CalibratorRecord, contents: Contents, options: ReadOption
         If an option names what is not there.
     """
     look = how_to_look(record, contents, options)
+    found = _found(record, contents, look)
+    told = (look.scores, options.classes, options.positive, options.against_rest, options.system)
+    if record.of_answers or found.scores.shape[1] > 1 or any(told):
+        return found
+    return of_whose_score(record, contents, found, options)
+
+
+def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> Source:
     columns = record.fitted_on.get("columns") or ()
     known = look.scores is None and bool(columns) and set(columns) <= set(contents.columns)
     if known and record.fitted_on.get("scores") is not None:

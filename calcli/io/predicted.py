@@ -18,6 +18,7 @@ from calcli.io.layouts.names import PREDICTED
 from calcli.io.messages import listed
 
 Codes = NDArray[np.intp]
+ENOUGH = 20  # rows that tell whether numbers are those of the classes
 
 
 @dataclass
@@ -30,10 +31,14 @@ class PredictedColumn:
         Of the column.
     renew
         Whether the user wants it to be written anew.
+    names
+        What its numbers stand for, where metadata say that.
     kept
         Whether it is watched at all: what it holds are classes.
     values
         For each class, in the order of the calibrator, what the column calls it.
+    by_place
+        The classes whose places in the file its values are; none if they are names.
     rows, misfits_before, misfits
         How many rows it was seen in; and of these, in how many it was another class than that of the greatest
         score as it was stored, and as it is now.
@@ -41,8 +46,10 @@ class PredictedColumn:
 
     name: str
     renew: bool
+    names: Sequence[str] = ()
     kept: bool = True
     values: list[Any] = field(default_factory=list)
+    by_place: Sequence[str] = ()
     rows: int = 0
     misfits_before: int = 0
     misfits: int = 0
@@ -64,7 +71,7 @@ class PredictedColumn:
         Raises
         ------
         InputError
-            If it is to be written anew, and does not hold classes.
+            If it is to be written anew, and does not hold classes, or others than it seems.
         """
         if not self.kept:
             return column
@@ -82,6 +89,8 @@ class PredictedColumn:
         self.misfits += int(np.count_nonzero(said != after))
         if not self.renew:
             return column
+        if self.rows >= ENOUGH and self.rows == len(said):  # before the first of them are written
+            self.refuse_contradicted()
         kind = decoded(column.type)
         new = pa.array([self.values[code] for code in after.tolist()]).cast(kind)
         return new.dictionary_encode().cast(column.type) if kind != column.type else new
@@ -92,8 +101,11 @@ class PredictedColumn:
         """Find out what the column calls each class: by its name, or by its position in the file."""
         there = set(held)
         by_name = {name: k for k, name in enumerate(classes)}
-        for number in (by_name, {str(n): by_name[name] for n, name in enumerate(stored)}):
+        coded = {str(n): by_name[name] for n, name in enumerate(self.names) if name in by_name}
+        by_place = {str(n): by_name[name] for n, name in enumerate(stored)}
+        for number in (by_name, coded if len(coded) == len(classes) else by_place):
             if there <= set(number):
+                self.by_place = stored if number is by_place else ()
                 texts = {k: text for text, k in number.items()}
                 seen = dict(zip(held, found, strict=True))
                 like = type(found[0])
@@ -106,6 +118,18 @@ class PredictedColumn:
                 f"{listed(tuple(classes))}; name a column of predicted classes with --rewrite-prediction"
             )
         return False
+
+    def refuse_contradicted(self) -> None:
+        """Raise an InputError if numbers would be written anew that are no places of the classes.
+
+        Most of them were another class than the most probable one even before.
+        """
+        if self.renew and self.by_place and self.misfits_before > self.rows / 2:
+            raise InputError(
+                f"the column {self.name} holds numbers; as places of the classes {listed(self.by_place)} "
+                f"they are not the most probable class in {self.misfits_before:,} of {self.rows:,} rows; "
+                "save it with the names of the classes"
+            )
 
     @property
     def notes(self) -> tuple[str, ...]:

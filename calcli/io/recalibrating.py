@@ -28,6 +28,7 @@ from calcli.io.fitted import classes_of, find_again, other_classes
 from calcli.io.folders import parts_of, same_place
 from calcli.io.formats import Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
+from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.messages import STDIN, listed
 from calcli.io.options import ReadOptions
@@ -104,7 +105,8 @@ def recalibrate_file(
         watch = watcher("rows", passage.source.scores.shape[0] or None)
 
         def write() -> Written:
-            watched = [PredictedColumn(one, one == wanted.rewrite_prediction) for one in passage.predicted]
+            labels, renewed = class_labels(passage.frame.others), wanted.rewrite_prediction
+            watched = [PredictedColumn(one, one == renewed, labels.get(one, ())) for one in passage.predicted]
             parts = _recalibrated(record, passage, wanted, watched)
             first = next(
                 parts, None
@@ -117,6 +119,8 @@ def recalibrate_file(
                     writer.write(part.beside, part.scores)
                     rows, changed = rows + len(part.scores), changed + part.changed_rows
                     watch(rows)
+                for column in watched:
+                    column.refuse_contradicted()
             fits = tuple(note for column in watched for note in column.notes)
             return Written(rows, None if record.of_answers else changed, (*passage.notes, *beside, *fits))
 
@@ -228,6 +232,7 @@ def _prepared(
     own = None
     if options.against_rest is None:
         classes, notes = classes_of(record, source.classes, width, options, name)
+        notes = (*notes, *(source.doubts if width == 1 else ()))
     else:
         classes, notes = source.classes or options.classes or tuple(map(str, range(width))), ()
         own = own_class(classes, options.against_rest, name)

@@ -174,7 +174,8 @@ class Table(Contents):
             kind=roles.kind,
             kind_reason=roles.kind_reason,
             by_rank=ranked is not None,
-            ordered=(ranked is None or ranked.ordered) and not against_custom(classes or (), options),
+            ordered=(ranked.ordered if ranked else packed is None or packed.ordered)
+            and not against_custom(classes or (), options),
             moved=ranked is None and options.classes is not None and _is_moved(scores.names, schema.names),
             percent=packed is not None and packed.percent,
             labels=None if roles.label is None else self._labels(roles.label, names, options.ignore_label),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate
@@ -49,6 +53,45 @@ def test_what_no_longer_fits_is_told_and_renewed(held, form, tmp_path):
     assert list(found["prediction"]) == list(held[AFTER])
     assert notes == (f"the column prediction was written anew; it changed in {CHANGED} rows",)
     assert list(found["label"]) == list(NAMES[LABELS])
+
+
+TURNED = {f"logit_{NAMES[k]}": LOGITS[:, k] for k in (2, 0, 1)}
+
+
+def with_codes(folder, columns):
+    """Write a table whose predictions have names in its metadata, as `Dataset.to_parquet` does."""
+    features = {"prediction": {"names": list(NAMES), "_type": "ClassLabel"}}
+    said = {"huggingface": json.dumps({"info": {"features": features}})}
+    pq.write_table(pa.table(columns).replace_schema_metadata(said), folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+def test_numbers_are_renewed_by_the_names_that_metadata_have(tmp_path):
+    path, out = with_codes(tmp_path, TURNED | {"prediction": BEFORE}), tmp_path / "out.parquet"
+    notes = recalibrate_file(
+        RECORD, str(path), str(out), wanted=Wanted(rewrite_prediction="prediction")
+    ).notes
+    assert pd.read_parquet(out)["prediction"].tolist() == AFTER.tolist()
+    assert notes == (f"the column prediction was written anew; it changed in {CHANGED} rows",)
+    notes = recalibrate_file(RECORD, str(path), str(out)).notes
+    assert f"prediction no longer fits the scores: in {CHANGED} of 60 rows" in notes[0]
+
+
+@pytest.mark.parametrize("rows", [60, 10])
+def test_numbers_that_are_no_places_of_the_classes_are_not_renewed(rows, tmp_path):
+    columns = {name: values[:rows] for name, values in (TURNED | {"prediction": BEFORE}).items()}
+    message = (
+        f"as places of the classes cat, ant, bee they are not the most .* in {rows} of {rows} rows; save it"
+    )
+    with pytest.raises(InputError, match=message):
+        written(tmp_path, columns, renewed="prediction")
+    assert not (tmp_path / "out.csv").exists()
+    assert written(tmp_path, columns)[1] == ()
+    named = columns | {"prediction": NAMES[BEFORE[:rows]]}
+    assert list(written(tmp_path, named, renewed="prediction")[0]["prediction"]) == list(NAMES[AFTER[:rows]])
+    placed = columns | {"prediction": np.argsort([2, 0, 1])[BEFORE[:rows]]}
+    found, _ = written(tmp_path, placed, renewed="prediction")
+    assert list(found["prediction"]) == list(np.argsort([2, 0, 1])[AFTER[:rows]])
 
 
 def test_columns_that_never_fitted_are_left_alone(tmp_path):

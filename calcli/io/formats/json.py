@@ -15,6 +15,7 @@ from calcli.io.damage import arrow_errors, column_of
 from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.names import label_names, score_names
+from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.remote import AnyPath, on_disk
 from calcli.io.tables import MemoryTable, Table
 
@@ -109,7 +110,8 @@ def _by_names_of_rows(columns: Mapping[str, Mapping[str, Any]], name: str) -> di
 
 def _of_records(records: Sequence[Mapping[str, Any]], name: str) -> Any:
     heads = dict.fromkeys(str(head) for row in records for head in row)
-    return _of_columns({head: [row.get(head) for row in records] for head in heads}, name)
+    table = _of_columns({head: [row.get(head) for row in records] for head in heads}, name)
+    return with_orders(table, records[:HEAD_ROWS])
 
 
 def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:

@@ -6,6 +6,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -18,6 +19,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.damage import arrow_errors, sound
 from calcli.io.layouts.events import FIRST, events_table
 from calcli.io.layouts.harness import MARKS, harness_table
+from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.remote import AnyPath, on_disk
 from calcli.io.spooled import parsed, parts_of_text, reader_of
 from calcli.io.tables import MemoryTable, Table
@@ -52,8 +54,19 @@ def open_file(path: AnyPath, name: str) -> Table:
             parts = _checked(parts_of_text(path), name)
         else:
             parts = chain([start], parts)
-        table = parsed(parts, name, lambda part, _: _parsed(reader_of(part)))
-        return MemoryTable(name, _parsed(str(on_disk(path)))) if table is None else table
+        rows = list(_first_rows(start))
+        table = parsed(parts, name, lambda part, _: with_orders(_parsed(reader_of(part)), rows))
+        if table is None:
+            table = MemoryTable(name, with_orders(_parsed(str(on_disk(path))), rows))
+        return table
+
+
+def _first_rows(part: bytes) -> Iterator[Any]:
+    """Yield the first records of a part that hold objects, as Python has them; what is none is no matter."""
+    for line in part.split(b"\n", HEAD_ROWS)[:HEAD_ROWS]:
+        if line.count(b"{") > 1:
+            with suppress(ValueError):
+                yield json.loads(line.removeprefix(codecs.BOM_UTF8))
 
 
 def _records(lines: Iterable[bytes], name: str) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Literal
 
@@ -153,7 +153,7 @@ def choose(columns: Columns) -> tuple[Guess | None, list[tuple[str, str]]]:
     if found := _by_class_names(columns) or _suffixed(columns, singles) or _predicted(columns):
         return found, _others(found, singles)
     found = _best(singles, columns)
-    return found, _others(found, singles) if found else []
+    return (of_named_class(found, columns), _others(found, singles)) if found else (None, [])
 
 
 def _others(taken: Guess, candidates: Sequence[Guess]) -> list[tuple[str, str]]:
@@ -366,6 +366,14 @@ def _best(singles: Sequence[Guess], columns: Columns) -> Guess | None:
             + (f"; or compare them as systems: {comparison(columns.name, names, names)}" if not lists else "")
         )
     return best[0]
+
+
+def of_named_class(found: Guess, columns: Columns) -> Guess:
+    """Return one score with the class in its name, as in `neg_prob`; that of `rf_prob` is a system."""
+    stem = known.stem_before(found.scores[0]) if found.layout is ALONE else ""
+    if stem and (any(stem.casefold() in pair for pair in PAIRS) or stem in columns.labels()):
+        return replace(found, classes=(stem,))
+    return found
 
 
 def system_doubt(found: Guess, columns: Columns) -> tuple[str, ...]:

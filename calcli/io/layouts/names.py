@@ -183,6 +183,12 @@ def _kind(name: str) -> Kind | None:
     return STEMS.get(stem.lower())
 
 
+def stem_before(name: str) -> str:
+    """Return what stands before the word for a score alone, as in `neg_prob`; "" where nothing does."""
+    suffixed = SUFFIXED.fullmatch(name)
+    return suffixed[1] if suffixed and not (ALONE.fullmatch(name) or PREFIXED.fullmatch(name)) else ""
+
+
 def natural_key(text: str) -> list[tuple[int, str]]:
     """Return a key that sorts numbers in names as numbers: part-2 before part-10."""
     pieces = re.split("([0-9]+)", text)
@@ -208,6 +214,12 @@ def top_class(name: str) -> tuple[str, str] | None:
     if match is None or (match[1] is None) == (match[3] is None):
         return None
     return f"top {match[2].lower()}", f"top{int((match[1] or match[3])[:7])}"
+
+
+def several_orders(rows: Iterable[Iterable[str]]) -> bool:
+    """Tell whether the same names stand in several orders, as where each row is sorted by its scores."""
+    orders = {tuple(names) for names in rows}
+    return len(orders) > len({frozenset(names) for names in orders})
 
 
 def differ_in_numbers(names: Sequence[str]) -> bool:

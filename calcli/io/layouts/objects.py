@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,13 @@ import pyarrow.compute as pc
 
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.answers import CORRECT, is_confidence, plain_name
-from calcli.io.layouts.names import ALONE, CASES, GUESSES, LABELS, plain
+from calcli.io.layouts.candidates import PAIRS
+from calcli.io.layouts.names import ALONE, CASES, GUESSES, LABELS, differ_in_numbers, plain, several_orders
 from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
+
+HEAD_ROWS = 256  # by which the order of keys is known
+SEVERAL = {b"calcli.keys": b"in several orders"}  # metadata of a column
 
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
@@ -20,12 +25,32 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if not pa.types.is_struct(field.type) or not field.type.num_fields:
         return None
     numbers = all(pa.types.is_floating(one.type) or pa.types.is_integer(one.type) for one in field.type)
-    scores = bool(ALONE.fullmatch(field.name)) or plain(field.name) in GUESSES
+    scores = _named_as_scores(field.name)
     case = plain(field.name) in CASES and any(map(_plays_a_part, (one.name for one in field.type)))
     if not (scores and numbers) and not case:
         return None
-    first = head()
-    return Unpacked(tuple(_made(field.name, place, one, first) for place, one in enumerate(field.type)))
+    first, names = head(), [one.name for one in field.type]
+    known = options.classes is not None or differ_in_numbers(names) or {*map(str.casefold, names)} in PAIRS
+    made = tuple(_made(field.name, place, one, first) for place, one in enumerate(field.type))
+    return Unpacked(made, ordered=known or not SEVERAL.items() <= (field.metadata or {}).items())
+
+
+def with_orders(table: Any, rows: Iterable[Any]) -> Any:
+    """Return a pyarrow.Table that says which objects of scores have their keys in several orders.
+
+    Their type has the order of the first one alone; `rows` are the first records as they were written.
+    """
+    rows = [row for row in rows if isinstance(row, dict)]
+    for place, field in enumerate(table.schema):
+        if pa.types.is_struct(field.type) and _named_as_scores(field.name):
+            objects = [one for row in rows if isinstance(one := row.get(field.name), dict)]
+            if several_orders(objects):
+                table = table.set_column(place, field.with_metadata(SEVERAL), table.column(place))
+    return table
+
+
+def _named_as_scores(name: str) -> bool:
+    return bool(ALONE.fullmatch(name)) or plain(name) in GUESSES
 
 
 def _plays_a_part(name: str) -> bool:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from calcli.core.language.errors import InputError
 from calcli.io.layouts import pairs
 from calcli.io.layouts.answers import is_confidence
-from calcli.io.layouts.names import ALONE, GUESSES, PREFIXED, RANKED, SUFFIXED, plain
+from calcli.io.layouts.names import ALONE, GUESSES, PREFIXED, RANKED, SUFFIXED, plain, several_orders
 from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
 from calcli.io.options import ReadOptions
 
@@ -56,7 +56,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
             return Unpacked((Derived(name, pa.list_(pa.string()), _words),))
         return None
     if all(map(OBJECTS.fullmatch, plainly)):
-        return _of_objects(field, plainly, options)
+        return _of_objects(field, list(map(_unwrapped, told)), options)
     return None
 
 
@@ -150,7 +150,8 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
     if isinstance(first, dict):
         if len(first) < 2 or not all(isinstance(one, int | float) for one in first.values()):
             return None
-        classes = tuple(map(str, first))
+        if not several_orders(one for one in map(_literal, values) if isinstance(one, dict)):
+            classes = tuple(map(str, first))
 
         def parse(texts: Any, row: Row) -> Any:
             read = [_scores_by_class(text, row, n) for n, text in enumerate(texts.to_pylist())]

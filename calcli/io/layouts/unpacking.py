@@ -48,6 +48,8 @@ class Unpacked:
         Whether they are percentages with their sign.
     classes
         Names of the classes, where it says them.
+    ordered
+        Whether the order of the columns made is that of the classes, as far as it knows.
     """
 
     made: tuple[Derived, ...]
@@ -56,6 +58,7 @@ class Unpacked:
     note: str = ""
     percent: bool = False
     classes: tuple[str, ...] | None = None
+    ordered: bool = True
 
 
 def unpack_column(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:

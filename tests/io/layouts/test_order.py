@@ -78,6 +78,37 @@ def test_the_score_of_the_negative_class_alone_is_that_of_0_or_1(name, tmp_path)
         np.testing.assert_allclose(of_true_classes(path), TRUE)
 
 
+@pytest.mark.parametrize("name", ["neg", "Negative", "no", "benign", "ham"])
+def test_a_class_may_stand_before_the_word(name, tmp_path):
+    path = saved(tmp_path, {f"{name}_prob": TWO[:, 0], "label": BINARY})
+    refused(path, rf"score of a row is that of {name}, which may be 0 or 1; say which, with --positive 0 or")
+    np.testing.assert_allclose(of_true_classes(path, positive="0"), TRUE)
+
+
+@pytest.mark.parametrize(
+    ("column", "held"),
+    [
+        ("no_prob", BINARY > 0),
+        ("False_prob", BINARY > 0),
+        ("neg_prob", np.array(["neg", "pos"])[BINARY]),
+        ("pear_prob", np.array(["pear", "apple"])[BINARY]),
+        ("0_prob", BINARY),
+    ],
+)
+def test_the_score_of_class_0_by_a_name_before_the_word(column, held, tmp_path):
+    np.testing.assert_allclose(
+        of_true_classes(saved(tmp_path, {column: TWO[:, 0], "label": held}, "parquet")), TRUE
+    )
+
+
+@pytest.mark.parametrize(
+    "column", ["rf_prob", "model_proba", "default_proba", "y_prob", "pos_prob", "yes_prob"]
+)
+def test_other_names_before_the_word_are_of_class_1(column, tmp_path):
+    path = saved(tmp_path, {column: PROB, "label": BINARY})
+    np.testing.assert_allclose(of_true_classes(path), TRUE)
+
+
 def test_capitals_do_not_turn_the_one_score_over(tmp_path):
     path = saved(tmp_path, {"prob_malignant": PROB, "label": np.array(["Benign", "Malignant"])[BINARY]})
     np.testing.assert_allclose(of_true_classes(path, classes=("Benign", "Malignant")), TRUE)
@@ -169,6 +200,9 @@ def with_names(folder, columns, labels=BINARY, names=("neg", "pos")):
         ("prob_0", TWO[:, 0]),
         ("prob_neg", TWO[:, 0]),
         ("prob_Neg", TWO[:, 0]),
+        ("neg_prob", TWO[:, 0]),
+        ("pos_prob", PROB),
+        ("rf_prob", PROB),
     ],
 )
 def test_one_score_of_a_class_that_metadata_name(column, scores, tmp_path):

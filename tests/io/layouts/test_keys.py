@@ -1,0 +1,86 @@
+"""Objects of scores whose keys stand in the order of the scores: that is no order of the classes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calcli.io import spooled
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N
+from tests.io.samples import refused, scores_of
+
+FORMS = ["jsonl", "json", "text.jsonl", "csv"]
+SORTED = np.argsort(-THREE, axis=1)
+AS_STORED = np.tile([2, 0, 1], (N, 1))
+
+
+def saved(folder, form, orders, labels, names=NAMES, probs=THREE):
+    """Write objects of scores, the keys of each row in an order of its own."""
+    rows = [
+        {"label": label, "probs": {str(names[k]): float(row[k]) for k in order}}
+        for label, row, order in zip(np.asarray(labels).tolist(), probs, orders, strict=True)
+    ]
+    path = folder / f"t.{form}"
+    if form in ("csv", "text.jsonl"):
+        rows = [row | {"probs": json.dumps(row["probs"])} for row in rows]
+    if form == "csv":
+        pd.DataFrame(rows).to_csv(path, index=False)
+    else:
+        path.write_text(json.dumps(rows) if form == "json" else "\n".join(map(json.dumps, rows)) + "\n")
+    return path
+
+
+def of_true_classes(path, **options):
+    found = read(path, ReadOptions(**options))
+    return scores_of(found)[np.arange(N), found.labels]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_keys_sorted_by_score_tell_no_order(form, tmp_path):
+    truth = THREE[np.arange(N), LABELS]
+    path = saved(tmp_path, form, SORTED, LABELS)
+    refused(
+        path, "the labels are numbers, .* nothing says the order; name them with --classes, that of 0 first"
+    )
+    np.testing.assert_allclose(of_true_classes(path, classes=tuple(NAMES)), truth)
+    np.testing.assert_allclose(of_true_classes(saved(tmp_path, form, SORTED, NAMES[LABELS])), truth)
+    numbered = saved(tmp_path, form, SORTED, LABELS, names=["c0", "c1", "c2"])
+    np.testing.assert_allclose(of_true_classes(numbered), truth)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_keys_in_one_order_are_in_that_of_the_classes(form, tmp_path):
+    path = saved(tmp_path, form, AS_STORED, np.argsort([2, 0, 1])[LABELS])
+    found = read(path)
+    assert found.classes == tuple(NAMES[[2, 0, 1]])
+    np.testing.assert_allclose(of_true_classes(path), THREE[np.arange(N), LABELS])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_negative_and_positive_have_the_order_of_custom_or_none(form, tmp_path):
+    labels = (LABELS > 0).astype(int)
+    for first in (0, 1):
+        orders = np.argsort(-TWO, axis=1)
+        at = int(np.flatnonzero(orders[:, 0] == first)[0])
+        rows = np.roll(np.arange(N), -at)
+        path = saved(tmp_path, form, orders[rows], labels[rows], ["neg", "pos"], TWO[rows])
+        if first and form in ("jsonl", "json"):
+            refused(path, "nothing says the order")
+        else:
+            np.testing.assert_allclose(of_true_classes(path), TWO[rows, labels[rows]])
+
+
+def test_keys_of_large_files_and_of_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(spooled, "PART_BYTES", 1000)
+    path = saved(tmp_path, "jsonl", SORTED, LABELS)
+    refused(path, "nothing says the order")
+    lines = path.read_text().splitlines(keepends=True)
+    path.unlink()
+    for n in (0, 1):
+        (tmp_path / f"part-{n}.jsonl").write_text("".join(lines[n * 30 : n * 30 + 30]))
+    refused(tmp_path, "nothing says the order", concat=True)
