@@ -64,10 +64,9 @@ def _by_prediction(record: CalibratorRecord, found: Source, column: str) -> Sour
     said = found.columns[column]
     if not {*as_text(said[~is_missing(said)])} <= {*record.classes}:
         return None
-    values = {"score": _scores(found), "prediction": said, "label": said}
-    roles = Roles("label", ("score",), None, layout=ALONE)
-    held = {"prediction": "text"}
-    judged = beside_prediction(roles, held, values.__getitem__, ReadOptions(), found.place.name)
+    roles, held = Roles("label", ("score",), None, layout=ALONE), {"prediction": "text"}
+    read, pair = (lambda _: _scores(found)), (lambda *_: (said, said))
+    judged = beside_prediction(roles, held, read, pair, ReadOptions(), found.place.name)
     if isinstance(judged, Answers):
         _refuse_confidence(record, found, [column])
     elif judged.classes:

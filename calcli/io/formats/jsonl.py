@@ -65,7 +65,7 @@ def _first_rows(part: bytes) -> Iterator[Any]:
     """Yield the first records of a part that hold objects, as Python has them; what is none is no matter."""
     for line in part.split(b"\n", HEAD_ROWS)[:HEAD_ROWS]:
         if line.count(b"{") > 1:
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 yield json.loads(line.removeprefix(codecs.BOM_UTF8))
 
 
