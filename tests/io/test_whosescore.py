@@ -71,6 +71,21 @@ def test_what_does_not_tell_leaves_the_second_class(prediction, calibrator):
     assert notes == ()
 
 
+@pytest.mark.parametrize("own", [0, 1])
+def test_a_number_is_no_class_of_the_fit(own, calibrator):
+    columns, message = {f"prob_{own}": TWO[:, own]}, "with --positive neg or --positive pos"
+    with pytest.raises(InputError, match=rf"one score in each row, that of class {own}, .* {message}"):
+        applied(calibrator, columns)
+    np.testing.assert_allclose(applied(calibrator, columns, positive=str(NAMES[own]))[0], calibrator[1])
+    if own:
+        np.testing.assert_allclose(applied(calibrator, columns, classes=("neg", "pos"))[0], calibrator[1])
+    else:  # by its number it is neg, by custom pos
+        with pytest.raises(InputError, match=message):
+            applied(calibrator, columns, classes=("neg", "pos"))
+    with pytest.raises(InputError, match="of the classes 2, but the calibrator was fitted on"):
+        applied(calibrator, {"prob_2": TWO[:, 0]}, classes=("neg", "pos"))
+
+
 @pytest.mark.parametrize(("column", "own"), [("neg_prob", 0), ("pos_prob", 1), ("rf_prob", 1)])
 def test_a_class_before_the_word(column, own, calibrator):
     np.testing.assert_allclose(applied(calibrator, {column: TWO[:, own]})[0], calibrator[1])
