@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.language.errors import InputError
@@ -49,6 +53,20 @@ def test_what_is_predicted_where_it_is_high(own, beside, calibrator):
         assert read(calibrator[0].with_name("t.csv")).classes[1] == NAMES[own]
     wrong, _ = applied(calibrator, columns, positive=str(NAMES[1 - own]))
     np.testing.assert_allclose(wrong[:, ::-1], calibrator[1])
+
+
+@pytest.mark.parametrize("beside", [{"label": Y}, {}], ids=["labels", "none"])
+def test_numbers_of_what_is_predicted(beside, calibrator):
+    columns = {"prob": TWO[:, 0], "prediction": (TWO[:, 0] < 0.5).astype(int)} | beside
+    with pytest.raises(InputError, match=r"that of class 0, .* with --positive neg or --positive pos"):
+        applied(calibrator, columns)
+    np.testing.assert_allclose(applied(calibrator, columns, positive="neg")[0], calibrator[1])
+    path, out = (calibrator[0].with_name(f"{name}.parquet") for name in ("t", "o"))
+    features = {name: {"_type": "ClassLabel", "names": list(NAMES)} for name in ("prediction", *beside)}
+    said = {"huggingface": json.dumps({"info": {"features": features}})}
+    pq.write_table(pa.table(columns).replace_schema_metadata(said), path)
+    apply_file(str(calibrator[0]), str(path), str(out), ReadOptions())
+    np.testing.assert_allclose(pd.read_parquet(out)[["prob_neg", "prob_pos"]], calibrator[1])
 
 
 @pytest.mark.parametrize("beside", [{"label": NAMES[Y]}, {}], ids=["labels", "none"])
