@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
 from calcli.core.calibrators.record import CalibratorRecord
@@ -86,7 +87,7 @@ def classes_of(
     if options.positive is not None and len(known) > 2:
         raise UsageError(f"--positive is for two classes, but {name} has {width}; leave it out")
     if width == 1:
-        second = options.positive or (stored or options.classes or known)[-1]
+        second = options.positive or _second(stored, options.classes, known, name)
         if second not in known:
             raise InputError(other_classes(name, (second,), known))
         return (known[1 - known.index(second)], second), ()
@@ -98,6 +99,25 @@ def classes_of(
     if sorted(classes) != sorted(known):
         raise InputError(other_classes(name, classes, known))
     return classes, ()
+
+
+def _second(
+    stored: tuple[str, ...] | None, said: tuple[str, ...] | None, known: tuple[str, ...], name: str
+) -> str:
+    """Return the class of the one score in a row: that of its name, or where this is 1, the second one said.
+
+    Of two that are said, 0 is the first by its number, but the last is that of the score elsewhere.
+    """
+    own = (stored or said or known)[-1]
+    if own in known or own not in ("0", "1"):
+        return own
+    if said is not None and own == "1":
+        return said[-1]
+    options = " or ".join(f"--positive {shlex.quote(one)}" for one in known)
+    raise InputError(
+        f"{name} has one score in each row, that of class {own}, but the calibrator was fitted on "
+        f"{listed(known)}; say which of them that is, with {options}"
+    )
 
 
 def other_classes(name: str, classes: tuple[str, ...], known: tuple[str, ...]) -> str:

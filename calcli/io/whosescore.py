@@ -15,6 +15,7 @@ from calcli.io.labels import is_missing
 from calcli.io.layouts import ALONE
 from calcli.io.layouts.answers import PREDICTION, Answers, as_text, plain_name
 from calcli.io.layouts.beside import beside_prediction
+from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.names import LABELS, PREFIXED, plain, stem_before
 from calcli.io.layouts.roles import Roles
 from calcli.io.options import ReadOptions
@@ -61,8 +62,8 @@ def of_whose_score(
 
 
 def _by_prediction(record: CalibratorRecord, found: Source, column: str) -> Source | None:
-    said = found.columns[column]
-    if not {*as_text(said[~is_missing(said)])} <= {*record.classes}:
+    said = _named(found, column)
+    if not any({*as_text(said[~is_missing(said)])} <= {*some} for some in (record.classes, ("0", "1"))):
         return None
     roles, held = Roles("label", ("score",), None, layout=ALONE), {"prediction": "text"}
     read, pair = (lambda _: _scores(found)), (lambda *_: (said, said))
@@ -81,13 +82,20 @@ def _refuse_confidence(record: CalibratorRecord, found: Source, columns: list[st
     """Raise an InputError unless all that is predicted is the class whose score it is anyway."""
     second = record.classes[1]
     for column in columns:
-        said = found.columns[column]
+        said = _named(found, column)
         if not np.isin(as_text(said[~is_missing(said)]), (second, "1")).all():
             raise InputError(
                 f"{found.place.name}: {found.taken[0]} may be the confidence in what {column} names, and the "
                 f"calibrator was fitted on scores of a class; save those of {second}, or, if these are, say "
                 f"--positive {shlex.quote(second)}"
             )
+
+
+def _named(found: Source, column: str) -> Array:
+    """Return a column, numbers by the names that metadata have for them."""
+    said = found.columns[column]
+    names = dict(enumerate(class_labels(found.others([column])[0]).get(column, ())))
+    return np.array([names.get(one, one) for one in said.tolist()]) if names else said
 
 
 def _scores(found: Source) -> Array:

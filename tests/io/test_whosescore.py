@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.language.errors import InputError
@@ -51,6 +55,20 @@ def test_what_is_predicted_where_it_is_high(own, beside, calibrator):
     np.testing.assert_allclose(wrong[:, ::-1], calibrator[1])
 
 
+@pytest.mark.parametrize("beside", [{"label": Y}, {}], ids=["labels", "none"])
+def test_numbers_of_what_is_predicted(beside, calibrator):
+    columns = {"prob": TWO[:, 0], "prediction": (TWO[:, 0] < 0.5).astype(int)} | beside
+    with pytest.raises(InputError, match=r"that of class 0, .* with --positive neg or --positive pos"):
+        applied(calibrator, columns)
+    np.testing.assert_allclose(applied(calibrator, columns, positive="neg")[0], calibrator[1])
+    path, out = (calibrator[0].with_name(f"{name}.parquet") for name in ("t", "o"))
+    features = {name: {"_type": "ClassLabel", "names": list(NAMES)} for name in ("prediction", *beside)}
+    said = {"huggingface": json.dumps({"info": {"features": features}})}
+    pq.write_table(pa.table(columns).replace_schema_metadata(said), path)
+    apply_file(str(calibrator[0]), str(path), str(out), ReadOptions())
+    np.testing.assert_allclose(pd.read_parquet(out)[["prob_neg", "prob_pos"]], calibrator[1])
+
+
 @pytest.mark.parametrize("beside", [{"label": NAMES[Y]}, {}], ids=["labels", "none"])
 def test_the_confidence_in_what_is_predicted_is_refused(beside, calibrator):
     columns = {"prob": TWO.max(axis=1), "prediction": NEGATIVE} | beside
@@ -69,6 +87,21 @@ def test_what_does_not_tell_leaves_the_second_class(prediction, calibrator):
     written, notes = applied(calibrator, columns)
     np.testing.assert_allclose(written, calibrator[1])
     assert notes == ()
+
+
+@pytest.mark.parametrize("own", [0, 1])
+def test_a_number_is_no_class_of_the_fit(own, calibrator):
+    columns, message = {f"prob_{own}": TWO[:, own]}, "with --positive neg or --positive pos"
+    with pytest.raises(InputError, match=rf"one score in each row, that of class {own}, .* {message}"):
+        applied(calibrator, columns)
+    np.testing.assert_allclose(applied(calibrator, columns, positive=str(NAMES[own]))[0], calibrator[1])
+    if own:
+        np.testing.assert_allclose(applied(calibrator, columns, classes=("neg", "pos"))[0], calibrator[1])
+    else:  # by its number it is neg, by custom pos
+        with pytest.raises(InputError, match=message):
+            applied(calibrator, columns, classes=("neg", "pos"))
+    with pytest.raises(InputError, match="of the classes 2, but the calibrator was fitted on"):
+        applied(calibrator, {"prob_2": TWO[:, 0]}, classes=("neg", "pos"))
 
 
 @pytest.mark.parametrize(("column", "own"), [("neg_prob", 0), ("pos_prob", 1), ("rf_prob", 1)])
