@@ -100,6 +100,11 @@ def _two_names(
     both = options.classes or (stored if stored and len(stored) == 2 else None)
     if both is not None:
         first, last = both
+        if options.positive is None and stored == ("0",) and not any(same_name(one, "0") for one in both):
+            raise UsageError(
+                f"--classes {first},{last}: the one score per row of {place.name} is numbered 0; say whose "
+                f"it is, with --positive {first} or --positive {last} as well"
+            )
         if options.positive is None and stored and stored[-1] != last and same_name(stored[-1], first):
             counted = labels.names is None and are_places(labels.meaning, both, place)
             raise UsageError(

@@ -162,7 +162,7 @@ class Table(Contents):
         if ranked or (packed and packed.classes):
             classes = ranked.classes if ranked else packed.classes if packed else None
         by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
-        view = ScoreNames(classes, by_name, scores.shape[1], place.name)
+        view = ScoreNames(classes, by_name, scores.shape[1], scores.names[0], place.name)
         classes, names = with_names(view, schema, roles.label, options)
         columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
         notes = [packed.note] if packed and packed.note else []

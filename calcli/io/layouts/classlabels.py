@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.layouts.names import label_names
+from calcli.io.layouts.names import label_names, stem_before
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 
@@ -38,6 +38,8 @@ class ScoreNames:
         Whether these are names, even if they are numbers.
     columns
         Scores in a row.
+    first
+        The column of the first of them, or its array.
     file
         For messages.
     """
@@ -45,6 +47,7 @@ class ScoreNames:
     classes: tuple[str, ...] | None
     by_name: bool
     columns: int
+    first: str
     file: str
 
     @property
@@ -121,7 +124,8 @@ def _of_one_score(
     scores: ScoreNames, said: tuple[str, ...], options: ReadOptions
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     classes = scores.classes
-    own = classes[-1] if classes else "1"
+    stem = _spelled(said, (stem_before(scores.first),))
+    own = classes[-1] if classes else stem_before(scores.first) if stem else "1"
     names = ("0", "1") if own in ("0", "1") else _spelled(said, (own,))
     if own not in names:
         return classes, _spelled(said, classes or ())

@@ -15,7 +15,16 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.layouts import ALONE, COLUMNS, LAYOUTS, LISTS, Layout
 from calcli.io.layouts.answers import confidence_hint, require_column
 from calcli.io.layouts.byvalues import labels_by_values
-from calcli.io.layouts.candidates import Columns, Guess, Holds, Look, choose, command, system_doubt
+from calcli.io.layouts.candidates import (
+    Columns,
+    Guess,
+    Holds,
+    Look,
+    choose,
+    command,
+    of_named_class,
+    system_doubt,
+)
 from calcli.io.layouts.names import (
     PREFIXED,
     TOPPED,
@@ -119,7 +128,7 @@ def find_roles(
     others = Columns(name, rest, label, values, look, options, packed or {})
     considered: list[tuple[str, str]] = []
     if options.scores is not None:
-        found = _by_pattern(options.scores, rest, name)
+        found = of_named_class(_by_pattern(options.scores, rest, name), others)
     else:
         chosen, considered = choose(others)
         if chosen is None:

@@ -201,6 +201,7 @@ def with_names(folder, columns, labels=BINARY, names=("neg", "pos")):
         ("prob_neg", TWO[:, 0]),
         ("prob_Neg", TWO[:, 0]),
         ("neg_prob", TWO[:, 0]),
+        ("Pos_prob", PROB),
         ("pos_prob", PROB),
         ("rf_prob", PROB),
     ],
@@ -210,7 +211,11 @@ def test_one_score_of_a_class_that_metadata_name(column, scores, tmp_path):
     np.testing.assert_allclose(of_true_classes(path), TRUE)
     assert set(read(path).classes) == {"neg", "pos"}
     both = ("neg", "pos") if scores is PROB else ("pos", "neg")
-    np.testing.assert_allclose(of_true_classes(path, classes=both), TRUE)
+    if column == "prob_0":
+        with pytest.raises(UsageError, match="is numbered 0; say whose it is, with --positive pos or"):
+            read(path, ReadOptions(classes=both))
+    positive = "neg" if column == "prob_0" else None
+    np.testing.assert_allclose(of_true_classes(path, classes=both, positive=positive), TRUE)
 
 
 def test_one_score_beside_predictions_of_named_classes(tmp_path):
@@ -240,3 +245,20 @@ def test_metadata_say_which_class_a_label_is_whatever_the_order_of_scores(change
     lists = with_names(tmp_path, {"probs": THREE[:, order].tolist()}, LABELS, NAMES)
     with pytest.raises(UsageError, match=r"metadata of .* name the classes ant, bee, cat, in this order"):
         read(lists, ReadOptions(classes=tuple(NAMES[order])))
+
+
+def test_one_score_of_other_classes_that_metadata_name(tmp_path):
+    path = with_names(tmp_path, {"cat_prob": TWO[:, 0]}, names=("cat", "dog"))
+    np.testing.assert_allclose(of_true_classes(path), TRUE)
+    path = with_names(tmp_path, {"rf_prob": PROB}, names=("cat", "dog"))
+    np.testing.assert_allclose(of_true_classes(path), TRUE)
+
+
+def test_one_score_that_the_user_names(tmp_path):
+    named = np.array(["neg", "pos"])[BINARY]
+    path = saved(tmp_path, {"neg_prob": TWO[:, 0], "other_prob": PROB, "label": named})
+    np.testing.assert_allclose(of_true_classes(path, scores="neg_prob"), TRUE)
+    path = saved(tmp_path, {"prob_0": TWO[:, 0], "label": BINARY})
+    np.testing.assert_allclose(of_true_classes(path, classes=("neg", "pos"), positive="neg"), TRUE)
+    with pytest.raises(UsageError, match="is numbered 0"):
+        read(path, ReadOptions(classes=("neg", "pos")))
