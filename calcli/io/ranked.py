@@ -25,6 +25,7 @@ from calcli.io.layouts.names import (
     PREFIXED,
     RANKED,
     TOPPED,
+    but_for_capitals,
     differ_in_numbers,
     natural_order,
     top_class,
@@ -376,9 +377,8 @@ def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tupl
         if packed is not None and packed.classes is not None and sorted(packed.classes) == list(names):
             return tuple(packed.classes[i] for i in natural_order(packed.classes)), True
         return tuple(names[i] for i in natural_order(names)), _has_order(names)
-    stored = {name.casefold(): name for name in names}
-    if len(stored) == len(names) and sorted(stored) == sorted(one.casefold() for one in options.classes):
-        return tuple(stored[one.casefold()] for one in options.classes), True
+    if alike := but_for_capitals(options.classes, names):
+        return alike, True
     if sorted(options.classes) != list(names):
         raise UsageError(
             f"--classes names {listed(options.classes)}, but {listed(found.ranks)} of "

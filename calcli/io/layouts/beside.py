@@ -95,7 +95,11 @@ def _refuse_words(scores: Array, said: Array, right: Array, names: tuple[str, st
     there = ~(is_missing(said) | is_missing(right) | is_missing(scores))
     scores, said, right = scores[there], said[there], right[there]
     words = np.unique(said) if said.dtype.kind == "U" else said[:0]
-    if scores.dtype.kind not in "fiu" or len(words) != 2 or any(map(number_of, words.tolist())):
+    if (
+        scores.dtype.kind not in "fiu"
+        or len(words) != 2
+        or any(number_of(word) is not None for word in words.tolist())
+    ):
         return
     if right.dtype.kind not in "iufb" or not np.isin(right, (0, 1)).all():
         return

@@ -222,6 +222,13 @@ def several_orders(rows: Iterable[Iterable[str]]) -> bool:
     return len(orders) > len({frozenset(names) for names in orders})
 
 
+def but_for_capitals(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return names in the order of those wanted, from which they differ in capitals alone; else none."""
+    folded = {name.casefold(): name for name in names}
+    found = tuple(folded[name.casefold()] for name in wanted if name.casefold() in folded)
+    return found if len(found) == len(wanted) == len(names) == len(set(found)) else ()
+
+
 def differ_in_numbers(names: Sequence[str]) -> bool:
     """Tell whether names are alike but for the numbers in them."""
     return len({re.sub(r"\d+", "0", name) for name in names}) <= 1

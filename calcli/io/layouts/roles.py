@@ -29,6 +29,7 @@ from calcli.io.layouts.names import (
     PREFIXED,
     TOPPED,
     WEAK_LABELS,
+    but_for_capitals,
     kind_by_name,
     label_names,
     natural_order,
@@ -308,8 +309,8 @@ def _in_order(
         return tuple(column[c] for c in ordered), ordered
     if set(wanted) == set(classes):
         return tuple(column[c] for c in wanted), wanted
-    if alike := _but_for_capitals(wanted, column):
-        return alike, wanted
+    if alike := but_for_capitals(wanted, classes):
+        return tuple(column[c] for c in alike), wanted
     if len(wanted) == len(classes):
         if ordered == tuple(map(str, range(len(classes)))):
             return tuple(column[c] for c in ordered), wanted
@@ -320,13 +321,6 @@ def _in_order(
         f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
         "expected the same names, in any order, or as many others, in the order of the columns"
     )
-
-
-def _but_for_capitals(wanted: tuple[str, ...], column: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the columns of classes that differ from their names by capitals alone; none if they do not."""
-    folded = {name.casefold(): scores for name, scores in column.items()}
-    found = tuple(folded[name.casefold()] for name in wanted if name.casefold() in folded)
-    return found if len(found) == len(wanted) == len(column) == len(folded) == len(set(found)) else ()
 
 
 def _refuse_two_orders(

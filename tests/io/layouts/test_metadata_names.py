@@ -193,3 +193,11 @@ def test_lists_of_text_beside_lists_of_nothing(tmp_path):
     pq.write_table(pa.table(columns | {"label": BINARY}), tmp_path / "t.parquet")
     refused(tmp_path / "t.parquet", "the lists in column scores hold")
     assert pd.read_parquet(tmp_path / "t.parquet").shape == (N, 3)
+
+
+def test_a_number_beside_a_word_is_a_class(tmp_path):
+    best = TWO.argmax(axis=1)
+    columns = {"prob": TWO.max(axis=1), "pred": np.array(["0", "other"])[best], "label": BINARY}
+    found = read(saved(tmp_path, columns))
+    assert found.of_answers
+    np.testing.assert_array_equal(found.labels, (best == 0) & (BINARY == 0))
