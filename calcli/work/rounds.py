@@ -9,7 +9,6 @@ import logging
 import os
 import signal
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,13 +55,8 @@ class Rounds(Generic[P]):
             Called with the number of parts done.
         """
         client, parts = self._client, self._parts
-        names: dict[str, str] = {}
-        waiting = []
-        for number, part in enumerate(parts):
-            key = f"calcli-part-{number}-{time.time_ns()}"
-            names[key] = str(part)
-            waiting.append(client.submit(of_part, part, key=key, pure=False))
-        level = list(waiting)
+        level = [client.submit(of_part, part, pure=False) for part in parts]
+        unmade = list(zip(parts, level, strict=True))
         while len(level) > 1:
             groups = [level[start : start + TOGETHER] for start in range(0, len(level), TOGETHER)]
             level = [client.submit(add, group, pure=False) for group in groups]
@@ -72,10 +66,10 @@ class Rounds(Generic[P]):
             if self._stopped.is_set():
                 client.cancel(last, force=True)
                 raise KeyboardInterrupt
-            waiting = [one for one in waiting if not one.done()]  # what is merged may go
-            watch(len(parts) - len(waiting))
+            unmade = [one for one in unmade if one[1].status != "finished"]  # what is merged may go
+            watch(len(parts) - len(unmade))
             self._stopped.wait(POLLED)
-        with _faults_told(names):
+        with _faults_told(unmade):
             found: T = last.result()
             return found
 
@@ -88,7 +82,7 @@ def rounds(parts: Sequence[P], scheduler: str | None = None) -> Iterator[Rounds[
 
 
 @contextmanager
-def _faults_told(names: dict[str, str]) -> Iterator[None]:
+def _faults_told(unmade: Sequence[tuple[object, Any]]) -> Iterator[None]:
     from distributed import KilledWorker
 
     try:
@@ -96,10 +90,11 @@ def _faults_told(names: dict[str, str]) -> Iterator[None]:
     except CalcliError:
         raise
     except KilledWorker as fault:
-        part = names.get(str(fault.task), "a part")
+        lost = [str(part) for part, one in unmade if one.status == "error"]  # all that the dead had in hand
         raise InputError(
-            f"{part}: every process that worked on it died, {fault.allowed_failures + 1} in all; perhaps it "
-            "is too large for their memory; cut it into smaller parts, or give the workers more"
+            f"{' or '.join(lost) or 'the sum of parts'}: every process that worked on it died, "
+            f"{fault.allowed_failures + 1} in all; perhaps it is too large for their memory; cut it into "
+            "smaller parts, or give the workers more"
         ) from None
     except ModuleNotFoundError as fault:
         raise InputError(

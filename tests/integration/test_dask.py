@@ -148,7 +148,8 @@ def test_faults_are_one_sentence(run, parts, tmp_path):
     damaged = run("evaluate", str(tmp_path), "--engine", "dask")
     assert (damaged.returncode, damaged.stderr.count("\n")) == (2, 1)
     assert "part-1.parquet is not a complete and valid parquet file" in damaged.stderr
-    with pytest.raises(InputError, match=r"part-3.parquet: every process that worked on it died, 4 in all"):
+    guilty = r"part-3.parquet( or \S+)*: every process that worked on it died, 4 in all"
+    with pytest.raises(InputError, match=guilty):  # its process may have had a part that came before or after
         gather(in_pieces(parts, ReadOptions()), partial(deadly, **HOW), lambda done: None)
 
 
