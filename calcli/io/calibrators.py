@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from calcli.core.calibrators.base import Calibrator, Parameter
 from calcli.core.calibrators.methods import calibrator_class
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.methods import METHODS
@@ -161,6 +162,8 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
     columns = document["fitted_on"].get("columns") or []
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
         raise ValueError("the columns of its fit are not names")
+    if "percent" in document["fitted_on"] and document["fitted_on"].get("kind") not in get_args(Kind):
+        raise ValueError("the scores of its fit are of no known kind")
     raw = {"raw": True, "log-probs": False}[document["input"]]
     calibrator.check()
     _probe(calibrator, len(classes))

@@ -185,10 +185,12 @@ class CheckedScores:
         row = self.place.row(start + first)
         if self.raw.shape[1] == 1:
             raise InputError(
-                f"{row} has the probability {sums[first]:g}; expected at most 1; "
-                "if the scores are logits say --kind logits"
+                f"{row} has the probability {sums[first]:g}; expected at most 1; if the scores are "
+                "percentages say --kind percent, if they are logits --kind logits"
             )
         said = f"{row} has probabilities that sum to {sums[first]:.6g}; expected 1 within {self.tolerance:g}"
+        if not self.percent and abs(sums[first] - 100) <= 1:
+            raise InputError(f"{said}; if all rows are percentages say --kind percent, else save them alike")
         often = off.mean() > 0.5
         if often and bounded and np.median(sums[off]) > 1:
             raise InputError(

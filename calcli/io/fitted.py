@@ -6,9 +6,11 @@ import shlex
 from dataclasses import replace
 
 from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.data.predictions import called
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
+from calcli.io.scorekinds import Judged, judge_kind
 from calcli.io.source import Contents, Source
 from calcli.io.whosescore import of_whose_score
 
@@ -55,6 +57,35 @@ def how_to_look(record: CalibratorRecord, contents: Contents, options: ReadOptio
     if classes is None and set(record.classes) <= set(contents.columns):
         classes = record.classes
     return replace(options, classes=classes, positive=record.classes[1])
+
+
+def judged_as_fitted(
+    record: CalibratorRecord, source: Source, options: ReadOptions
+) -> tuple[Judged, tuple[str, ...]]:
+    """Return what scores are, and what there is to say about it.
+
+    What one score a row is, few values do not tell: logits may all lie in [0, 1]. In the column of the fit
+    they are what they were there.
+
+    Raises
+    ------
+    InputError
+        If they are not those of the fit, and look like others.
+    """
+    judged, fitted = judge_kind(source, options), record.fitted_on
+    if "percent" not in fitted or options.kind != "auto" or source.percent or source.scores.shape[1] > 1:
+        return judged, ()
+    looks, known = judged.called, called(fitted["kind"], fitted["percent"])
+    if looks == known or (source.kind is not None and {looks, known} != {"probs", "percent"}):
+        return judged, ()
+    name = source.place.name
+    if [*source.stored] != fitted.get("columns"):
+        raise InputError(
+            f"{name} has scores that look like {looks}, but the calibrator was fitted on {known}; say which "
+            f"they are, with --kind {looks} or --kind {known}"
+        )
+    note = f"{name} has scores that look like {looks}; they were taken for {known}, as in the fit (--kind)"
+    return judge_kind(source, replace(options, kind=known)), (note,)
 
 
 def classes_of(

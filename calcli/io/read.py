@@ -321,6 +321,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             found.considered,
             options.scores,
             len(place.parts),
+            judged.percent,
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)

@@ -25,7 +25,7 @@ from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.atomic import filled_folder
 from calcli.io.checks import CheckedScores
 from calcli.io.columnscores import holds_of
-from calcli.io.fitted import classes_of, find_again, other_classes
+from calcli.io.fitted import classes_of, find_again, judged_as_fitted, other_classes
 from calcli.io.folders import parts_of, same_place
 from calcli.io.formats import Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
@@ -39,7 +39,6 @@ from calcli.io.predicted import PredictedColumn, predicted_columns, refuse_rewri
 from calcli.io.ranked import RankedScores
 from calcli.io.read import spooled
 from calcli.io.remote import path_of
-from calcli.io.scorekinds import judge_kind
 from calcli.io.source import Contents, Source
 from calcli.io.wanted import Wanted, with_added, with_names
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
@@ -245,7 +244,8 @@ def _prepared(
             raise InputError(other_classes(name, merged_into, record.classes))
         notes = (f"labels are kept as they are; read the result with --against-rest {options.against_rest}",)
     refuse_sorted(source, options)
-    judged = judge_kind(source, options)
+    judged, told = judged_as_fitted(record, source, options)
+    notes = (*notes, *told)
     record.refuse_kind(judged.kind, name)
     names = by_rank.suffixes if by_rank else record.classes
     names = tuple(PREFIXES[wanted.kind] + suffix for suffix in names)

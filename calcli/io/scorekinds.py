@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
 from calcli.core.data.logspace import as_floats
-from calcli.core.data.predictions import Kind
+from calcli.core.data.predictions import Called, Kind, called
 from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
 from calcli.io.source import Source
@@ -55,6 +55,11 @@ class Judged:
     percent: bool = False
     tolerance: float = TOLERANCE
     doubts: tuple[str, ...] = ()
+
+    @property
+    def called(self) -> Called:
+        """What `--kind` calls them."""
+        return called(self.kind, self.percent)
 
 
 def judge_kind(source: Source, options: ReadOptions) -> Judged:

@@ -57,6 +57,7 @@ def check_told(head: Head, facts: Facts, parts: tuple[Part, ...]) -> None:
         and np.dtype(head.dtype).kind in "biuf"
         and head.computed_in in ("float32", "float64")
         and isinstance(head.weighted, bool)
+        and isinstance(head.percent, bool)
         and _is_number(head.clip) and 0 <= head.clip < 1
         and all(len(names) == 3 for names in head.lenses.values())
         and all(type(count) is int and count >= 0 for count in counts)

@@ -15,7 +15,13 @@ from calcli.core.language.errors import InputError, ReadAgain
 from calcli.core.language.questions import option_names
 
 Kind = Literal["logits", "log-probs", "probs"]
+Called = Kind | Literal["percent"]
 T = TypeVar("T")
+
+
+def called(kind: Kind, percent: bool) -> Called:
+    """Return what `--kind` calls scores that are of a kind once percentages are divided by 100."""
+    return "percent" if percent else kind
 
 
 class Scores(Protocol):
@@ -128,6 +134,8 @@ class Provenance:
         How the user named the scores; None if they were found.
     parts
         Number of files whose rows were put together.
+    percent
+        Whether the scores were percentages.
     """
 
     path: str
@@ -140,6 +148,7 @@ class Provenance:
     considered: tuple[tuple[str, str], ...] = ()
     chosen: str | None = None
     parts: int = 1
+    percent: bool = False
 
     @property
     def joined(self) -> str:

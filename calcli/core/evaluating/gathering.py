@@ -168,6 +168,7 @@ class _Gathering:
             lenses,
             made.settings.groups,
             known.key or "",
+            rows.provenance.percent,
         )
         self._facts = InputFacts(rows)
         self._bins = {

@@ -231,6 +231,7 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
             "rows": rows.n_rows,
             "weight": fit.weight,
             "kind": rows.kind,
+            "percent": rows.provenance.percent,
             "dtype": str(rows.scores.dtype),
             "folds": fit.settings.folds,
             "fold_column": fit.settings.fold_column,

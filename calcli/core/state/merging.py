@@ -15,7 +15,7 @@ from calcli.core.state.state import Body, Head, State
 
 MUST_AGREE = {  # before parts are merged
     "classes": "classes",
-    "kind": "kinds of scores",
+    "called": "kinds of scores (--kind)",
     "computed_in": "precisions",
     "weighted": "use of weights",
     "metrics": "metrics",

@@ -69,5 +69,6 @@ def left_of(state: State, name: str = "a state", *, in_file: bool = False) -> Re
     scores = NoScores(head.kind, head.kind_reason, shape, np.dtype(head.dtype), name)
     parts = len(state.parts)
     read_as = f"a state of {parts} data sets" if parts > 1 else f"a state of {state.parts[0].name}"
-    provenance = Provenance(name, head.labels, (name,) if in_file else (), read_as=read_as)
+    files = (name,) if in_file else ()
+    provenance = Provenance(name, head.labels, files, read_as=read_as, percent=head.percent)
     return Remains(scores, labels, head.classes, weights, provenance=provenance, state=state)

@@ -10,7 +10,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
-from calcli.core.data.predictions import Kind
+from calcli.core.data.predictions import Called, Kind, called
 from calcli.core.data.threads import Turn, alone
 from calcli.core.data.units import UNIT_LIMIT
 from calcli.core.language.answers import WRONG_RIGHT
@@ -53,6 +53,8 @@ class Head:
         Class groups by name: the group of each class.
     key
         The column that rows are known by; "" if it is their number.
+    percent
+        Whether the stored scores were percentages.
     """
 
     classes: tuple[str, ...]
@@ -67,6 +69,12 @@ class Head:
     lenses: Mapping[str, tuple[str, str, str]]
     groups: Mapping[str, Mapping[str, str]]
     key: str = ""
+    percent: bool = False
+
+    @property
+    def called(self) -> Called:
+        """What `--kind` calls the stored scores."""
+        return called(self.kind, self.percent)
 
 
 @dataclass(frozen=True)
