@@ -55,7 +55,8 @@ def test_scores_of_another_column_that_look_otherwise_are_refused_until_the_kind
     np.save(tmp_path / "x.npy", LOGITS[FIRST:])
     call = ("apply", tmp_path / "cal.json", tmp_path / "x.npy", "-o", tmp_path / "out.csv")
     done = run(*call)
-    assert done.status == 2 and not (tmp_path / "out.csv").exists()
+    assert done.status == 2
+    assert not (tmp_path / "out.csv").exists()
     assert "look like probs, but the calibrator was fitted on logits" in done.err.replace("\n", " ")
     assert run(*call, "--kind", "logits").status == 0
     assert run("apply", tmp_path / "cal.json", tmp_path / "whole.csv", "-o", tmp_path / "w.csv").status == 0
@@ -83,7 +84,8 @@ def test_a_calibrator_that_does_not_tell_takes_what_scores_look_like(run, tmp_pa
     document["fitted_on"] |= {"percent": False, "kind": ["logits"]}
     (tmp_path / "bad.json").write_text(json.dumps(document))
     done = run("apply", tmp_path / "bad.json", tmp_path / "x.npy", "-o", tmp_path / "bad.csv")
-    assert done.status == 2 and "of no known kind" in done.err.replace("\n", " ")
+    assert done.status == 2
+    assert "of no known kind" in done.err.replace("\n", " ")
 
 
 def test_states_of_percentages_and_of_probabilities_do_not_merge(run, tmp_path):
