@@ -125,8 +125,9 @@ def classes_of(
     classes = stored or options.classes
     if classes is None:
         numbered = known == tuple(map(str, range(len(known))))
-        note = f"{name} has no class names: its scores were taken in the calibrator's order, {listed(known)}"
-        return known, () if numbered else (note,)
+        order = known[::-1] if record.fitted_on.get("turned") is True else known  # of the columns of the fit
+        note = f"{name} has no class names: its scores were taken in the order of the fit, {listed(order)}"
+        return order, () if numbered else (note,)
     if sorted(classes) != sorted(known):
         raise InputError(other_classes(name, classes, known))
     return classes, ()

@@ -20,18 +20,16 @@ from calcli.core.calibrators.record import (
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.merged import merged, own_class, rest_of
 from calcli.core.data.predictions import Kind, read_through
-from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.atomic import filled_folder
 from calcli.io.checks import CheckedScores
-from calcli.io.columnscores import holds_of
 from calcli.io.fitted import classes_of, find_again, judged_as_fitted, other_classes
 from calcli.io.folders import parts_of, same_place
 from calcli.io.formats import Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
-from calcli.io.labelnumbers import number_of
+from calcli.io.keptlabels import refuse_names_lost, refuse_numbers
 from calcli.io.layouts.classlabels import class_labels
-from calcli.io.layouts.names import label_names
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.messages import STDIN, listed
 from calcli.io.options import ReadOptions
@@ -247,9 +245,10 @@ def _prepared(
     judged, told = judged_as_fitted(record, source, options)
     notes = (*notes, *told)
     record.refuse_kind(judged.kind, name)
-    names = by_rank.suffixes if by_rank else record.classes
-    names = tuple(PREFIXES[wanted.kind] + suffix for suffix in names)
-    array, listing = ARRAYS[wanted.kind], record.classes
+    # as in the file, whose labels may be numbers that count them
+    listing = classes if own is None else record.classes
+    names = tuple(PREFIXES[wanted.kind] + suffix for suffix in (by_rank.suffixes if by_rank else listing))
+    array = ARRAYS[wanted.kind]
     if record.of_answers:  # the confidence keeps its name
         names, array, listing = source.stored, source.stored[0], ()
     if twice := set(names) & set(others.names):
@@ -266,7 +265,8 @@ def _prepared(
         others = others.empty_table().select([]).schema
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
-    _refuse_numbers(contents, others, options, form, name)
+    refuse_numbers(contents, others, options, form, name)
+    refuse_names_lost(others, listing, options, form, name)
     predicted = _predicted(record, others.names, options, wanted, name)
     others = with_names(others, names, wanted, form, name)
     notes = (*notes, *wanted.notes(record))
@@ -275,34 +275,6 @@ def _prepared(
     )
     frame = Frame(others, before, names, array, listing, contents.delimiter)
     return _Passage(source, scores, frame, notes, by_rank, own, predicted)
-
-
-def _refuse_numbers(contents: Contents, others: Any, options: ReadOptions, form: Format, name: str) -> None:
-    """Refuse labels in numbers that are to be kept beside the scores of one class, of another name.
-
-    Raises
-    ------
-    InputError
-        If nobody could read what would be written.
-    """
-    own = options.against_rest
-    if own is None or number_of(own) is not None:
-        return
-    try:
-        labels = contents.find(options).labels
-    except CalcliError:  # there are none
-        return
-    called = label_names(others.names)
-    if labels is None:  # they are in a file of their own
-        numbers = any(holds_of(others.field(one).type) != "text" for one in called)
-    else:
-        lost = form.name not in ("parquet", "arrow") and {*called} & {*class_labels(others)}
-        numbers = bool(lost) or all(number_of(one) is not None for one in labels.seen.names or ())
-    if numbers:
-        raise InputError(
-            f"{name}: the labels are numbers, which beside scores of {own} and of {rest_of(own)} would not "
-            f"tell whether the class is {own}; save the labels as names of classes"
-        )
 
 
 def _predicted(
@@ -364,6 +336,8 @@ def _recalibrated(
         if passage.by_rank is not None:
             ranks = passage.by_rank.positions(beside, rows)
             written = np.take_along_axis(written, columns[ranks], axis=1)
+        elif passage.own is None and not (ordered or record.of_answers):
+            written = written[:, columns]
         if wanted.added:
             beside = with_added(beside, record, (scores, checked.kind), log_probs, wanted)
         rows += len(scores)

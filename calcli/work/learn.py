@@ -63,9 +63,11 @@ class Fitted(FitReport):
                 raise InputError(
                     f"the scores have {scores.shape[-1]} columns; expected {fitted.n_classes}, as in the fit"
                 )
-            classes = None if fitted.of_answers else fitted.classes
+            turned = fitted.provenance.turned and scores.ndim > 1 and scores.shape[-1] > 1
+            classes = None if fitted.of_answers else fitted.classes[:: -1 if turned else 1]
+            second = fitted.classes[1] if turned else None
             nobody = np.zeros(len(scores), np.intp)  # has these labels, which play no part
-            predictions = from_arrays(scores, nobody, kind=fitted.kind, classes=classes)
+            predictions = from_arrays(scores, nobody, kind=fitted.kind, classes=classes, positive=second)
         if not fitted.of_answers:
             require_classes(predictions, fitted.classes, fitted.provenance.path)
         record = record_of_fit(self.fit)

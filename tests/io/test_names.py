@@ -83,4 +83,5 @@ def test_one_score_a_row_is_recalibrated_as_that_of_the_second_name(tmp_path):
     path = archive(tmp_path, ["ham", "spam"], SAMPLE.scores[:, 0])
     recalibrate_file(record, str(path), str(tmp_path / "o.npz"))
     written = np.load(tmp_path / "o.npz")
-    np.testing.assert_allclose(written["probs"][:, 0], SAMPLE.scores[:, 0], rtol=1e-12)
+    assert written["classes"].tolist() == ["ham", "spam"]
+    np.testing.assert_allclose(written["probs"][:, 1], SAMPLE.scores[:, 0], rtol=1e-12)

@@ -136,6 +136,8 @@ class Provenance:
         Number of files whose rows were put together.
     percent
         Whether the scores were percentages.
+    turned
+        Whether the two columns of the scores stood in the other order than the classes.
     """
 
     path: str
@@ -149,6 +151,7 @@ class Provenance:
     chosen: str | None = None
     parts: int = 1
     percent: bool = False
+    turned: bool = False
 
     @property
     def joined(self) -> str:
@@ -289,9 +292,12 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
         return
     path = predictions.provenance.path
     if set(predictions.classes) == set(classes):
+        order = f"--classes {','.join(classes)} if their labels are names, else save them in one"
+        if len(classes) == 2:
+            order = f"--positive {classes[1]}"
         raise InputError(
-            f"{path} and {owner} have the same classes in different orders; give one order to "
-            f"all files with --classes {','.join(classes)}"
+            f"{path} and {owner} have the same classes in different orders; give one order to all files with "
+            f"{order}"
         )
     if predictions.n_classes != len(classes):
         found, expected = f"{predictions.n_classes} classes", str(len(classes))

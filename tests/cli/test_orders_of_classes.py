@@ -1,0 +1,118 @@
+"""`apply` keeps the order of the classes in the file, which labels and predictions in numbers count."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import calcli
+
+NAMES = np.array(["ant", "bee", "cat"])
+ORDER = [2, 0, 1]  # of the columns in the other files
+RNG = np.random.default_rng(0)
+LOGITS = RNG.normal(size=(300, 3)) * 1.5
+LABELS = (LOGITS + RNG.gumbel(size=LOGITS.shape)).argmax(1)
+PROBS = np.exp(2 * LOGITS) / np.exp(2 * LOGITS).sum(1, keepdims=True)
+PLACES = np.argsort(ORDER)[LABELS]  # the labels as numbers of these columns
+
+
+@pytest.fixture
+def calibrator(run, tmp_path):
+    """A calibrator of ant, bee and cat, and the log-loss of its rows behind it."""
+    columns = {f"prob_{name}": PROBS[:, k] for k, name in enumerate(NAMES)}
+    pd.DataFrame({"label": NAMES[LABELS], **columns}).to_csv(tmp_path / "fit.csv", index=False)
+    done = run(
+        "fit", tmp_path / "fit.csv", "-m", "dp", "-o", tmp_path / "cal.json", "--folds", 0, "-f", "json"
+    )
+    assert done.status == 0, done.err
+    return tmp_path / "cal.json", json.loads(done.out)["after"]["log_loss"]
+
+
+def log_loss(run, path, *more):
+    """Return what `evaluate` says."""
+    done = run("evaluate", path, "--metrics", "log_loss", "-f", "json", *more)
+    assert done.status == 0, done.err
+    return json.loads(done.out)["results"][0]["metrics"]["log_loss"]["value"]
+
+
+def turned(folder, kind):
+    """Write the same rows with the columns in another order, and labels that are numbers of these."""
+    path = folder / f"in.{kind}"
+    columns = {f"prob_{NAMES[k]}": PROBS[:, k] for k in ORDER}
+    if kind == "npz":
+        np.savez(path, probs=PROBS[:, ORDER], labels=PLACES, classes=NAMES[ORDER])
+    elif kind == "jsonl":
+        objects = [dict(zip(NAMES[ORDER].tolist(), row, strict=True)) for row in PROBS[:, ORDER].tolist()]
+        pd.DataFrame({"label": PLACES, "probs": objects}).to_json(path, orient="records", lines=True)
+    elif kind == "csv":
+        pd.DataFrame({"label": PLACES, **columns}).to_csv(path, index=False)
+    else:
+        pd.DataFrame({"label": PLACES, **columns}).to_parquet(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "jsonl"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npz", "jsonl"])
+def test_labels_that_count_the_columns_still_do(run, tmp_path, calibrator, kind, ending):
+    record, expected = calibrator
+    target = tmp_path / f"out.{ending}"
+    done = run("apply", record, turned(tmp_path, kind), "-o", target)
+    assert done.status == 0, done.err
+    assert log_loss(run, target) == pytest.approx(expected, rel=1e-4 if kind == "jsonl" else 1e-9)
+
+
+def test_predictions_in_numbers_count_them_too(run, tmp_path, calibrator):
+    record, _ = calibrator
+    frame = pd.read_csv(turned(tmp_path, "csv"))
+    frame["prediction"] = PROBS[:, ORDER].argmax(1)
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    target = tmp_path / "out.csv"
+    asked = ("--rewrite-prediction", "prediction")
+    assert run("apply", record, tmp_path / "in.csv", "-o", target, *asked).status == 0
+    found = pd.read_csv(target)
+    scores = found[[f"prob_{NAMES[k]}" for k in ORDER]].to_numpy()
+    assert [one for one in found if one.startswith("prob_")] == [f"prob_{NAMES[k]}" for k in ORDER]
+    np.testing.assert_array_equal(found["prediction"], scores.argmax(1))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "arrow", "npz"])
+def test_numbers_named_in_metadata_are_kept_with_them_or_refused(run, tmp_path, calibrator, ending):
+    record, expected = calibrator
+    feature = {"label": {"names": NAMES.tolist(), "_type": "ClassLabel"}}
+    said = {b"huggingface": json.dumps({"info": {"features": feature}})}
+    columns = {f"prob_{NAMES[k]}": PROBS[:, k] for k in ORDER}
+    pq.write_table(pa.table({"label": LABELS, **columns}, metadata=said), tmp_path / "in.parquet")
+    target = tmp_path / f"out.{ending}"
+    done = run("apply", record, tmp_path / "in.parquet", "-o", target)
+    if ending == "parquet":
+        assert log_loss(run, target) == pytest.approx(expected, rel=1e-9)
+        return
+    assert done.status == 2
+    assert "write .parquet" in done.err.replace("\n", " ")
+    assert not target.exists()
+
+
+def test_unnamed_columns_stand_as_in_the_fit_whichever_class_is_positive(run, tmp_path):
+    scores = np.exp(LOGITS[:, :2]) / np.exp(LOGITS[:, :2]).sum(1, keepdims=True)
+    labels = (RNG.random(300) < scores[:, 1] ** 0.5).astype(int)
+    np.save(tmp_path / "two.npy", scores)
+    np.save(tmp_path / "two_labels.npy", labels)
+    files = ("-o", tmp_path / "cal.json", "--cross-validated", tmp_path / "cv.npy", "-f", "json")
+    done = run("fit", tmp_path / "two.npy", "-m", "platt", "--positive", "0", *files)
+    assert done.status == 0, done.err
+    told = json.loads(done.out)
+    assert run("apply", tmp_path / "cal.json", tmp_path / "two.npy", "-o", tmp_path / "out.csv").status == 0
+    after = told["after"]["log_loss"]
+    assert log_loss(run, tmp_path / "out.csv", "--label-column", "label") == pytest.approx(after, rel=1e-9)
+    np.save(tmp_path / "cv_labels.npy", labels)
+    validated = told["cross_validated"]["log_loss"]
+    assert log_loss(run, tmp_path / "cv.npy") == pytest.approx(validated, rel=1e-9)
+    fitted = calcli.fit(scores, labels, method="platt", positive="0", folds=0)
+    probs = fitted.apply(scores)  # in the order of its classes, 1 and 0
+    assert fitted.fit.predictions.classes == ("1", "0")
+    assert -np.log(probs[np.arange(300), 1 - labels]).mean() == pytest.approx(after, rel=1e-9)
