@@ -20,7 +20,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.formats.parquet import ParquetTable
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
-from tests.io.samples import random_logits, random_probs, scores_of, table_of
+from tests.io.samples import random_logits, random_probs, refused, scores_of, table_of
 
 COLORS = ["red", "green", "blue"]
 
@@ -242,6 +242,18 @@ def test_limit_reads_the_first_rows(limit, tmp_path):
     np.testing.assert_array_equal(predictions.labels, sample.labels[:limit])
     np.testing.assert_array_equal(predictions.columns["id"], np.arange(40)[:limit])
     assert len(predictions.weights) == predictions.n_rows == min(limit, 40)
+
+
+def test_weights_of_rows_beyond_the_limit_are_not_looked_at(tmp_path):
+    sample = random_probs()
+    names = [f"prob_{c}" for c in COLORS]
+    weights = np.r_[np.zeros(10), np.full(10, 2.0), np.full(19, 1e-60), np.nan]
+    pq.write_table(table_of(sample.scores, sample.labels, names, w=weights), tmp_path / "t.parquet")
+    refused(tmp_path / "t.parquet", "all weights of the first 10 rows are 0;", weights="w", limit=10)
+    refused(tmp_path / "t.parquet", "row 20 has the weight 1e-60; expected 0", weights="w", limit=30)
+    refused(tmp_path / "t.parquet", "row 39 has the weight nan; expected a finite", weights="w")
+    predictions = read(tmp_path / "t.parquet", ReadOptions(limit=20, weights="w"))
+    np.testing.assert_array_equal(predictions.weights, weights[:20])
 
 
 def test_labels_may_be_in_a_file_of_their_own(tmp_path):
