@@ -377,12 +377,28 @@ def test_bad_calls(tmp_path):
 def test_an_infinite_logarithm_is_not_json(tmp_path):
     (tmp_path / "in.csv").write_text(HEAD + "1,0,0\n")
     record = CalibratorRecord(Temperature().fit(LOGITS, LABELS), CLASSES, False, (), {})
-    with pytest.raises(InputError, match="JSON has no infinity"):
+    said = r"o.jsonl: the column log_prob_dog holds -inf, and JSON has no infinity; as.*write probabilities"
+    with pytest.raises(InputError, match=said):
         recalibrate_file(
             record, str(tmp_path / "in.csv"), str(tmp_path / "o.jsonl"), wanted=Wanted("log-probs")
         )
     recalibrate_file(record, str(tmp_path / "in.csv"), str(tmp_path / "o.jsonl"))
     assert json.loads((tmp_path / "o.jsonl").read_text()) == dict(zip(NEW, (1.0, 0.0, 0.0), strict=True))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json"])
+def test_numbers_deep_in_kept_columns_as_json(form, tmp_path):
+    deep = [{"x": [1.5, float("nan")], "y": None}, {"x": [], "y": float("nan")}] * 25
+    write(table().append_column("deep", pa.array(deep)), tmp_path / "in.parquet")
+    recalibrate_file(RECORD, str(tmp_path / "in.parquet"), str(tmp_path / f"o.{form}"))
+    text = (tmp_path / f"o.{form}").read_text()
+    rows = json.loads(text) if form == "json" else [*map(json.loads, text.splitlines())]
+    assert [row["deep"] for row in rows] == [{"x": [1.5, None], "y": None}, {"x": [], "y": None}] * 25
+    np.testing.assert_allclose([[row[name] for name in NEW] for row in rows], EXPECTED, rtol=1e-12)
+    for value in (-np.inf, [0.5, np.inf]):
+        write(table().append_column("far", pa.array([value] * 50)), tmp_path / "in.parquet")
+        with pytest.raises(InputError, match=rf"o.{form}: the column far holds -?inf, .*; choose another"):
+            recalibrate_file(RECORD, str(tmp_path / "in.parquet"), str(tmp_path / f"o.{form}"))
 
 
 def test_a_file_can_be_replaced_by_itself(tmp_path):

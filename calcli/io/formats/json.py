@@ -140,13 +140,13 @@ def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
 
 
 class JsonWriter(jsonl.JsonLinesWriter):
-    """A list of records; a missing number in a kept column is null."""
+    """A list of records; a missing number, also one in a list, is null."""
 
     _begun = False
 
     def write(self, beside: Any, scores: Doubles) -> None:
         """Write a line per row."""
-        for line in jsonl.lines(self.frame.batch(beside, scores, self._schema)):
+        for line in self.lines(beside, scores):
             self.sink.write((",\n" if self._begun else "[\n").encode() + line.encode())
             self._begun = True
 
