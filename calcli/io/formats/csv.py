@@ -17,11 +17,12 @@ from pyarrow import csv
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
+from calcli.io.archives import opened_text
 from calcli.io.csvblocks import blocks
 from calcli.io.damage import arrow_errors
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
-from calcli.io.remote import AnyPath, on_disk
+from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, reader_of
 from calcli.io.tables import MemoryTable, Table, TableSource
 from calcli.io.writing import Frame, Writer
@@ -48,7 +49,7 @@ def open_file(path: AnyPath, name: str) -> Table:
         if found is None:
             options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
             try:
-                found = MemoryTable(name, csv.read_csv(str(on_disk(path)), _blocks(), options))
+                found = MemoryTable(name, csv.read_csv(opened_text(path), _blocks(), options))
             except pa.ArrowInvalid:
                 _refuse_ragged(path, name, delimiter)
                 raise
@@ -169,7 +170,7 @@ def _lines(path: AnyPath, name: str) -> Iterator[bytes]:
     InputError
         If one is too long; it is not read to its end.
     """
-    with pa.input_stream(str(on_disk(path))) as stream:
+    with opened_text(path) as stream:
         reader, number = io.BufferedReader(stream), 0
         while line := reader.readline(BLOCK_BYTES + 1):
             number += 1
@@ -234,7 +235,7 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
 
     try:
         csv.read_csv(  # in one thread: others count no rows, and must hold no Python code (see reader_of)
-            str(on_disk(path)),
+            opened_text(path),
             csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
             csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note),
         )

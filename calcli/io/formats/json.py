@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
+from calcli.io.archives import opened_text
 from calcli.io.damage import arrow_errors, column_of
 from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.names import label_names, score_names
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.layouts.roles import refuse_duplicates
-from calcli.io.remote import AnyPath, on_disk
+from calcli.io.remote import AnyPath
 from calcli.io.tables import MemoryTable, Table
 
 EXPECTED = (
@@ -36,7 +37,7 @@ def open_file(path: AnyPath, name: str) -> Table:
     InputError
         If it is not JSON, or holds no table.
     """
-    with arrow_errors(name, "JSON file"), pa.input_stream(str(on_disk(path))) as stream:
+    with arrow_errors(name, "JSON file"), opened_text(path) as stream:
         text = io.BufferedReader(stream).read().decode("utf-8-sig")
     try:
         found = json.loads(text, object_pairs_hook=partial(_of_pairs, name))

@@ -17,11 +17,12 @@ import pyarrow.json
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
+from calcli.io.archives import opened_text
 from calcli.io.damage import arrow_errors, sound
 from calcli.io.layouts.events import FIRST, events_table
 from calcli.io.layouts.harness import MARKS, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
-from calcli.io.remote import AnyPath, on_disk
+from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, parts_of_text, reader_of
 from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
@@ -58,7 +59,7 @@ def open_file(path: AnyPath, name: str) -> Table:
         rows = list(_first_rows(start))
         table = parsed(parts, name, lambda part, _: with_orders(_parsed(reader_of(part)), rows))
         if table is None:
-            table = MemoryTable(name, with_orders(_parsed(str(on_disk(path))), rows))
+            table = MemoryTable(name, with_orders(_parsed(opened_text(path)), rows))
         return table
 
 
