@@ -386,6 +386,14 @@ def test_an_infinite_logarithm_is_not_json(tmp_path):
     assert json.loads((tmp_path / "o.jsonl").read_text()) == dict(zip(NEW, (1.0, 0.0, 0.0), strict=True))
 
 
+def test_views_of_text_are_kept_as_text(tmp_path):
+    source = table()
+    views = source.set_column(1, "label", source.column("label").cast(pa.string_view()))
+    write(views, tmp_path / "in.arrow")
+    recalibrate_file(RECORD, str(tmp_path / "in.arrow"), str(tmp_path / "o.csv"))
+    assert load(tmp_path / "o.csv")["label"].tolist() == source.column("label").to_pylist()
+
+
 @pytest.mark.parametrize("form", ["jsonl", "json"])
 def test_numbers_deep_in_kept_columns_as_json(form, tmp_path):
     deep = [{"x": [1.5, float("nan")], "y": None}, {"x": [], "y": float("nan")}] * 25
