@@ -21,6 +21,7 @@ from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io import recalibrating
+from calcli.io.formats import csv
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file, recalibrate_folder
@@ -384,6 +385,33 @@ def test_an_infinite_logarithm_is_not_json(tmp_path):
         )
     recalibrate_file(record, str(tmp_path / "in.csv"), str(tmp_path / "o.jsonl"))
     assert json.loads((tmp_path / "o.jsonl").read_text()) == dict(zip(NEW, (1.0, 0.0, 0.0), strict=True))
+
+
+def test_types_of_kept_columns_of_csv_are_those_of_all_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "STREAMED_BYTES", 600)
+    source = table().drop_columns(["note"])
+    late = {
+        "share": ["3"] * 49 + ["2.5"],
+        "word": ["3"] * 49 + ["x"],
+        "flag": ["true"] * 49 + ["7"],
+        "none": [""] * 49 + ["4"],
+        "count": [str(n) for n in range(50)],
+    }
+    for name, values in late.items():
+        source = source.drop_columns([name] if name == "share" else []).append_column(name, pa.array(values))
+    write(source, tmp_path / "in.csv")
+    assert (tmp_path / "in.csv").stat().st_size > 2 * 600
+    recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "o.parquet"))
+    found = pq.read_table(tmp_path / "o.parquet")
+    assert found["share"].to_pylist() == [3.0] * 49 + [2.5]
+    assert found["word"].to_pylist() == late["word"]
+    assert found["flag"].to_pylist() == late["flag"]
+    assert found["none"].to_pylist() == [None] * 49 + [4]
+    assert found["count"].to_pylist() == [*range(50)]
+    np.testing.assert_allclose(found.select(NEW).to_pandas(), EXPECTED, rtol=1e-12)
+    (tmp_path / "in.csv").write_bytes((tmp_path / "in.csv").read_bytes().replace(b",7,", b",\xff,"))
+    with pytest.raises(InputError, match=r"in.csv is not a complete and valid CSV file: .*UTF8"):
+        recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "o.parquet"))
 
 
 def test_views_of_text_are_kept_as_text(tmp_path):

@@ -120,18 +120,42 @@ class CsvStream(Table):
     def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
         """Find the scores by the types of the first block; further blocks are read as numbers there."""
         found = super().find(options, labelled=labelled)
-        types = {}
+        types, open_types = {}, []
         for column in self.schema:
             text = pa.types.is_string(column.type)  # scores may be packed in it
             if column.name in found.stored and not text:
                 types[column.name] = pa.float64()
             elif column.name in found.scores.names and not text:
                 continue
-            elif self.as_text or pa.types.is_null(column.type):  # the next block may have values
+            elif self.as_text:
                 types[column.name] = pa.string()
+            elif not text:  # a later block may hold other values
+                open_types.append(column.name)
+        types |= self._types_in_all(open_types)
         fields = [pa.field(one.name, types.get(one.name, one.type)) for one in self.schema]
         typed = replace(self, schema=pa.schema(fields))
         return Table.find(typed, options, labelled=labelled)
+
+    def _types_in_all(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return types of columns with room for the values of all blocks, of which these alone are parsed."""
+        types = {name: self.schema.field(name).type for name in names}
+        if not types:
+            return {}
+        options = csv.ConvertOptions(include_columns=list(types))
+        with arrow_errors(self.name, "CSV file"):
+            for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
+                types = {name: _joint(kind, table.schema.field(name).type) for name, kind in types.items()}
+        unknown = pa.null(), pa.binary()  # without values, or to be refused as no UTF-8
+        return {name: pa.string() if kind in unknown else kind for name, kind in types.items()}
+
+
+def _joint(one: Any, other: Any) -> Any:
+    """Return a type with room for the values of two; text if there is no other."""
+    try:
+        schemas = [pa.schema([("", kind)]) for kind in (one, other)]
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        return pa.string()
 
 
 def _streamed(
