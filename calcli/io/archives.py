@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import lzma
 import struct
 import zipfile
 import zlib
+from pathlib import Path
+from typing import Any
 
 from calcli.core.language.errors import InputError
-from calcli.io.remote import AnyPath
+from calcli.io.remote import AnyPath, on_disk
 
 ARCHIVE_DAMAGE: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
@@ -23,6 +26,7 @@ ARCHIVE_DAMAGE: tuple[type[Exception], ...] = (
     SystemError,
 )
 LOCAL = struct.Struct("<26xHH")  # what stands before an entry: the lengths of its name, and of more
+GZIP = b"\x1f\x8b"
 UNSUSPECTED, PACKING = 1 << 28, 400  # bytes, and bytes for each packed one: more is made to fill memory
 
 
@@ -36,19 +40,54 @@ def refuse_bomb(name: str, size: int, packed: int) -> None:
     size, packed
         In bytes, before and after packing.
     """
-    if size > max(UNSUSPECTED, PACKING * packed):
+    if size > _most(packed):
         raise InputError(
             f"{name} would have {size / 1e9:.1f} GB, packed into {packed / 1e6:.1f} MB as nothing but equal "
             "values can be; save it without compression"
         )
 
 
-def refuse_gzip_bomb(path: AnyPath) -> None:
-    """Raise an InputError for such a gzip file, by the size in its last four bytes (modulo 4 GB)."""
+def _most(packed: int) -> int:
+    return max(UNSUSPECTED, PACKING * packed)
+
+
+def opened_text(path: AnyPath) -> Any:
+    """Return a text file as a pyarrow.NativeFile, unpacked if it is gzip by its first bytes.
+
+    Raises
+    ------
+    InputError
+        If it is truncated, or packed to fill memory.
+    """
+    import pyarrow as pa
+
+    local = on_disk(path)
+    with local.open("rb", buffering=0) as file:
+        packed = file.read(len(GZIP)) == GZIP
+    if packed:
+        _refuse_gzip_bomb(local, str(path))
+    return pa.input_stream(str(local), compression="gzip" if packed else None)
+
+
+def _refuse_gzip_bomb(path: Path, name: str) -> None:
+    """Raise an InputError for such a gzip file, by the size in its last four bytes (modulo 4 GB).
+
+    Those of a truncated file say anything, so that what looks so is unpacked to be counted.
+    """
     packed = path.stat().st_size
     with path.open("rb") as file:
         file.seek(max(0, packed - 4))
-        refuse_bomb(str(path), int.from_bytes(file.read(4), "little"), packed)
+        said = int.from_bytes(file.read(4), "little")
+    counted, most = 0, _most(packed)
+    if said > most:
+        try:
+            with gzip.open(path) as file:
+                while counted <= most and (part := file.read(1 << 20)):
+                    counted += len(part)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(f"{name} is truncated or damaged; copy it again") from error
+    if counted > most:
+        refuse_bomb(name, said, packed)
 
 
 def stored_content(archive: bytes | memoryview, entry: zipfile.ZipInfo) -> memoryview:

@@ -155,7 +155,7 @@ def holds_of(kind: Any) -> Holds:
         return "float"
     if types.is_integer(kind) or types.is_boolean(kind):
         return "integer"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    if types.is_string(kind) or types.is_large_string(kind):
         return "text"
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return "list"

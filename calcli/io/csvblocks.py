@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
 from calcli.core.language.errors import InputError
-from calcli.io.remote import AnyPath, on_disk
+from calcli.io.archives import opened_text
+from calcli.io.remote import AnyPath
 
 QUOTE, NEWLINE, RETURN = (ord(mark) for mark in '"\n\r')
 
@@ -38,7 +38,7 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> It
         If a row has more.
     """
     empty = True
-    with pa.input_stream(str(on_disk(path))) as stream:
+    with opened_text(path) as stream:
         rest = stream.read(size)
         while part := stream.read(size):  # of the last one nothing is cut off
             if end := _end_of_rows(rest, delimiter):

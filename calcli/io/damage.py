@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,13 @@ import pyarrow as pa
 
 from calcli.core.language.errors import InputError
 from calcli.io.messages import listed
+
+PLAIN: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
+    (pa.types.is_string_view, lambda kind: pa.large_string()),
+    (pa.types.is_binary_view, lambda kind: pa.large_binary()),
+    (pa.types.is_list, lambda kind: pa.list_(_without_views(kind.value_field))),
+    (pa.types.is_large_list, lambda kind: pa.large_list(_without_views(kind.value_field))),
+)  # types that hold views, or are some, and those without
 
 
 @contextmanager
@@ -34,19 +41,46 @@ def column_of(values: Sequence[Any]) -> Any:
 
 
 def sound(data: Any) -> Any:
-    """Return Arrow data after a look at all of it: damaged offsets, codes or text would crash later."""
-    readable(data.schema)
+    """Return Arrow data after a look at all of it: damaged offsets, codes or text would crash later.
+
+    Views of text become text.
+    """
+    schema = readable(data.schema)
     data.validate(full=True)
+    if schema != data.schema:
+        for place, (field, stored) in enumerate(zip(schema, data.schema, strict=True)):
+            if field.type != stored.type:
+                data = data.set_column(place, field, data.column(place).cast(field.type))
     return data
 
 
 def readable(schema: Any) -> Any:
-    """Return a schema once its names have been decoded: here what is damaged is told of, later it is not."""
+    """Return a schema once its names have been decoded: here what is damaged is told of, later it is not.
+
+    It has text for views of text, of which Arrow cannot do all.
+    """
     waiting = list(schema)
     while waiting:
         field = waiting.pop()
         waiting += _inner(field.type) if field.name is not None else ()
-    return schema
+    return pa.schema([_without_views(field) for field in schema], schema.metadata)
+
+
+def _without_views(field: Any) -> Any:
+    kind, types = field.type, pa.types
+    if types.is_primitive(kind):
+        return field
+    if types.is_dictionary(kind):
+        value = _without_views(pa.field("", kind.value_type)).type
+        return field.with_type(pa.dictionary(kind.index_type, value, kind.ordered))
+    if types.is_struct(kind):
+        return field.with_type(pa.struct([_without_views(one) for one in _inner(kind)]))
+    if types.is_fixed_size_list(kind):
+        return field.with_type(pa.list_(_without_views(kind.value_field), kind.list_size))
+    for known, plain in PLAIN:
+        if known(kind):
+            return field.with_type(plain(kind))
+    return field
 
 
 def _inner(kind: Any) -> Iterable[Any]:

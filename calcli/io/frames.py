@@ -38,9 +38,7 @@ def from_table(data: Any, options: ReadOptions) -> Predictions:
     """
     name = type(data).__name__
     try:
-        table = (
-            _of_pandas(data) if type(data).__module__.startswith("pandas") else _without_views(pa.table(data))
-        )
+        table = _of_pandas(data) if type(data).__module__.startswith("pandas") else pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{name} cannot be read as a table: {error}") from error
     return understand(replace(MemoryTable(name, sound(table)).find(options), files=()), name, options)
@@ -50,20 +48,6 @@ def _of_pandas(data: Any) -> Any:
     """Return a data frame without its index; names of columns become text."""
     renamed = data.set_axis([str(name) for name in data.columns], axis="columns")
     return pa.Table.from_pandas(renamed, preserve_index=False).replace_schema_metadata()
-
-
-def _without_views(table: Any) -> Any:
-    """Return a table with plain categories; those of polars are views of text, which Arrow cannot decode."""
-    for number, field in enumerate(table.schema):
-        kind = field.type
-        if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
-            chunks = [
-                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
-                for chunk in table.column(number).chunks
-            ]
-            plain = pa.chunked_array(chunks, pa.dictionary(kind.index_type, pa.large_string()))
-            table = table.set_column(number, field.name, plain)
-    return table
 
 
 def to_frame(records: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:

@@ -87,10 +87,11 @@ def _missing(table: Table, name: str, classes: Sequence[str]) -> Array:
 
 def _missing_lists(lists: Any) -> Array:
     """Return (n,) whether a list is missing or empty, or holds what is missing."""
-    missing = pc.equal(pc.fill_null(pc.list_value_length(lists), 0), 0).to_numpy(zero_copy_only=False).copy()
-    values = lists.flatten()
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    missing: Array = lengths == 0
+    values = lists.flatten()  # without those that may stand below missing lists
     wrong = pc.is_null(values, nan_is_null=pa.types.is_floating(values.type))
-    missing[pc.list_parent_indices(lists).filter(wrong).to_numpy()] = True
+    missing[np.repeat(np.arange(len(lengths)), lengths)[wrong.to_numpy(zero_copy_only=False)]] = True
     return missing
 
 

@@ -293,13 +293,13 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     matched = labels.matched(order, place, swapped=swapped or order != classes)
     if swapped:
         classes = classes[::-1]
-    weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
     notes = [*found.notes]
     if options.limit is not None and options.limit < rows:
         if options.limit < 1:
             raise UsageError(f"--limit {options.limit}: expected at least 1 row")
         found = replace(found, scores=JoinedScores((found.scores,), options.limit))
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
+    weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
     if options.renormalize:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
     refuse_sorted(found, options)
@@ -308,7 +308,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         CheckedScores.of(found.scores, judged, classes, place, options.renormalize, swapped),
         matched[: options.limit],
         classes,
-        None if weights is None else weights[: options.limit],
+        weights,
         LazyColumns(found.columns.readers, options.limit),
         Provenance(
             name,
@@ -355,7 +355,7 @@ LARGEST = 1e-12, 1e12  # the largest weight lies there: its products are numbers
 
 
 def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptions) -> Floats:
-    """Return row weights as float64.
+    """Return the weights of the rows to be read as float64.
 
     Raises
     ------
@@ -370,7 +370,7 @@ def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptio
         raise InputError(
             f"{place.name} has {rows} rows, but weights of shape {weights.shape}; expected one per row"
         )
-    weights = weights.astype(np.float64)
+    weights = weights[: options.limit].astype(np.float64)
     wrong = ~(np.isfinite(weights) & (weights >= 0))
     if wrong.any():
         row = int(wrong.argmax())
@@ -378,7 +378,8 @@ def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptio
             f"{place.row(row)} has the weight {weights[row]:g}; expected a finite number of at least 0"
         )
     if not weights.any():
-        raise InputError(f"{place.name}: all weights are 0; expected some rows to count")
+        first = f" of the first {len(weights):,} rows" if len(weights) < rows else ""
+        raise InputError(f"{place.name}: all weights{first} are 0; expected some rows to count")
     largest, positive = int(weights.argmax()), np.where(weights > 0, weights, np.inf)
     for row, (low, high) in ((int(positive.argmin()), (LEAST_WEIGHT, np.inf)), (largest, LARGEST)):
         if not low <= weights[row] <= high:

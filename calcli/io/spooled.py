@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from calcli.core.language.errors import InputError
 from calcli.io.alike import aligned_table
+from calcli.io.archives import opened_text
 from calcli.io.messages import Place
-from calcli.io.remote import AnyPath, on_disk
+from calcli.io.remote import AnyPath
 from calcli.io.tables import MemoryTable, Table
 
 PART_BYTES = 1 << 25  # of text parsed at once; smaller files are one part, and stay in memory
@@ -99,7 +100,7 @@ class SpooledTable(Table):
 
 def parts_of_text(path: AnyPath) -> Iterator[bytes]:
     """Yield the lines of a text file, perhaps compressed, many at a time."""
-    with pa.input_stream(str(on_disk(path))) as stream:
+    with opened_text(path) as stream:
         lines = io.BufferedReader(stream)
         while part := lines.read(PART_BYTES):
             yield part if part.endswith(b"\n") else part + lines.readline(LONGEST)
@@ -156,6 +157,8 @@ def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
     except pa.ArrowException:
         return None
     except OSError as error:
+        if error.errno is None:  # of what is packed and damaged
+            raise
         where = tempfile.gettempdir()
         raise InputError(
             f"{name} is too large to be parsed in memory, and {where} has no room for what is parsed: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,21 @@ def test_what_is_written_is_read(ending, tmp_path):
     assert formats.sniff(path.read_bytes()) == (
         "gzip" if ending.endswith(".gz") else formats.BY_ENDING[ending].name
     )
+
+
+@pytest.mark.parametrize("ending", [end for end, form in formats.BY_ENDING.items() if form.text])
+def test_gzip_is_known_by_its_content(ending, tmp_path):
+    write_simulation(Simulation(PROBS, "probs", LABELS, PROBS), str(tmp_path / f"t{ending}"))
+    text = (tmp_path / f"t{ending}").read_bytes()
+    for name, content in {
+        f"T{ending.upper()}.GZ": gzip.compress(text),
+        f"plain{ending}": gzip.compress(text),
+        f"unpacked{ending}.gz": text,
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        found = read(tmp_path / name)
+        np.testing.assert_array_equal(scores_of(found), PROBS)
+        np.testing.assert_array_equal(found.labels, LABELS)
 
 
 def test_a_format_is_a_module_and_an_entry(tmp_path, monkeypatch):

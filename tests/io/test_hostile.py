@@ -121,6 +121,23 @@ def test_gzip_that_would_fill_memory(tmp_path):
     assert read(tmp_path / "s.csv.gz").n_rows == 9
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl", "json"])
+def test_gzip_that_is_truncated(form, tmp_path):
+    """Whatever its last four bytes say of its size."""
+    row = "0,{},{}\n" if form == "csv" else '{{"label": 0, "prob_0": {}, "prob_1": {}}}\n'
+    text = "".join(row.format(n / 9999, 1 - n / 9999) for n in range(9999))
+    if form == "csv":
+        text = "label,prob_0,prob_1\n" + text
+    packed = gzip.compress(text.encode())
+    start, path = packed[: len(packed) // 2], tmp_path / f"t.{form}.gz"
+    path.write_bytes(start + b"\xff" * 4)
+    refused(path, rf"t.{form}.gz is truncated or damaged; copy it again")
+    path.write_bytes(start + b"\0" * 4)
+    refused(path, rf"t.{form}.gz is not a complete and valid .*: Truncated compressed stream")
+    path.write_bytes(packed)
+    np.testing.assert_array_equal(scores_of(read(path))[:, 0], np.arange(9999) / 9999)
+
+
 def test_more_columns_than_memory_may_hold(tmp_path):
     names = ",".join(f"prob_{k}" for k in range(MOST_COLUMNS))
     (tmp_path / "t.csv").write_text(f"label,{names}\n0{',0.5' * MOST_COLUMNS}\n")

@@ -21,6 +21,7 @@ from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io import recalibrating
+from calcli.io.formats import csv
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file, recalibrate_folder
@@ -379,12 +380,63 @@ def test_bad_calls(tmp_path):
 def test_an_infinite_logarithm_is_not_json(tmp_path):
     (tmp_path / "in.csv").write_text(HEAD + "1,0,0\n")
     record = CalibratorRecord(Temperature().fit(LOGITS, LABELS), CLASSES, False, (), {})
-    with pytest.raises(InputError, match="JSON has no infinity"):
+    said = r"o.jsonl: the column log_prob_dog holds -inf, and JSON has no infinity; as.*write probabilities"
+    with pytest.raises(InputError, match=said):
         recalibrate_file(
             record, str(tmp_path / "in.csv"), str(tmp_path / "o.jsonl"), wanted=Wanted("log-probs")
         )
     recalibrate_file(record, str(tmp_path / "in.csv"), str(tmp_path / "o.jsonl"))
     assert json.loads((tmp_path / "o.jsonl").read_text()) == dict(zip(NEW, (1.0, 0.0, 0.0), strict=True))
+
+
+def test_types_of_kept_columns_of_csv_are_those_of_all_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "STREAMED_BYTES", 600)
+    source = table().drop_columns(["note"])
+    late = {
+        "share": ["3"] * 49 + ["2.5"],
+        "word": ["3"] * 49 + ["x"],
+        "flag": ["true"] * 49 + ["7"],
+        "none": [""] * 49 + ["4"],
+        "count": [str(n) for n in range(50)],
+    }
+    for name, values in late.items():
+        source = source.drop_columns([name] if name == "share" else []).append_column(name, pa.array(values))
+    write(source, tmp_path / "in.csv")
+    assert (tmp_path / "in.csv").stat().st_size > 2 * 600
+    recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "o.parquet"))
+    found = pq.read_table(tmp_path / "o.parquet")
+    assert found["share"].to_pylist() == [3.0] * 49 + [2.5]
+    assert found["word"].to_pylist() == late["word"]
+    assert found["flag"].to_pylist() == late["flag"]
+    assert found["none"].to_pylist() == [None] * 49 + [4]
+    assert found["count"].to_pylist() == [*range(50)]
+    np.testing.assert_allclose(found.select(NEW).to_pandas(), EXPECTED, rtol=1e-12)
+    (tmp_path / "in.csv").write_bytes((tmp_path / "in.csv").read_bytes().replace(b",7,", b",\xff,"))
+    with pytest.raises(InputError, match=r"in.csv is not a complete and valid CSV file: .*UTF8"):
+        recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "o.parquet"))
+
+
+def test_views_of_text_are_kept_as_text(tmp_path):
+    source = table()
+    views = source.set_column(1, "label", source.column("label").cast(pa.string_view()))
+    write(views, tmp_path / "in.arrow")
+    recalibrate_file(RECORD, str(tmp_path / "in.arrow"), str(tmp_path / "o.csv"))
+    assert load(tmp_path / "o.csv")["label"].tolist() == source.column("label").to_pylist()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json"])
+def test_numbers_deep_in_kept_columns_as_json(form, tmp_path):
+    deep = [{"x": [1.5, float("nan")], "y": None}, {"x": [], "y": float("nan")}] * 25
+    write(table().append_column("deep", pa.array(deep)), tmp_path / "in.parquet")
+    recalibrate_file(RECORD, str(tmp_path / "in.parquet"), str(tmp_path / f"o.{form}"))
+    text = (tmp_path / f"o.{form}").read_text()
+    rows = json.loads(text) if form == "json" else [*map(json.loads, text.splitlines())]
+    assert [row["deep"] for row in rows] == [{"x": [1.5, None], "y": None}, {"x": [], "y": None}] * 25
+    np.testing.assert_allclose([[row[name] for name in NEW] for row in rows], EXPECTED, rtol=1e-12)
+    for value in (-np.inf, [0.5, np.inf]):
+        write(table().append_column("far", pa.array([value] * 50)), tmp_path / "in.parquet")
+        with pytest.raises(InputError, match=rf"o.{form}: the column far holds -?inf, .*; choose another"):
+            recalibrate_file(RECORD, str(tmp_path / "in.parquet"), str(tmp_path / f"o.{form}"))
 
 
 def test_a_file_can_be_replaced_by_itself(tmp_path):

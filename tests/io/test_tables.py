@@ -17,10 +17,11 @@ import pytest
 from pyarrow import csv
 
 from calcli.core.language.errors import InputError
+from calcli.io.formats import known_format
 from calcli.io.formats.parquet import ParquetTable
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
-from tests.io.samples import random_logits, random_probs, scores_of, table_of
+from tests.io.samples import random_logits, random_probs, refused, scores_of, table_of
 
 COLORS = ["red", "green", "blue"]
 
@@ -166,6 +167,77 @@ def test_text_of_every_arrow_type(text, tmp_path):
     np.testing.assert_array_equal(predictions.columns["site"], np.array(COLORS)[sample.labels])
 
 
+SCORES = random_probs().scores
+TEXTS = np.array(COLORS)[random_probs().labels].tolist()
+VIEWS = {
+    "text": (pa.string_view(), TEXTS),
+    "codes": (pa.dictionary(pa.int8(), pa.string_view()), TEXTS),
+    "bytes": (pa.binary_view(), [text.encode() for text in TEXTS]),
+    "list": (pa.list_(pa.string_view()), [[text] for text in TEXTS]),
+    "pair": (pa.list_(pa.string_view(), 2), [[text, None] for text in TEXTS]),
+    "struct": (pa.struct([("x", pa.large_list(pa.string_view()))]), [{"x": [text]} for text in TEXTS]),
+}
+
+
+def stored_in(folder, form: str, table: pa.Table) -> Path:
+    if form == "parquet":
+        pq.write_table(table, folder / "t.parquet")
+    else:
+        with pa.ipc.new_file(folder / "t.arrow", table.schema) as file:
+            file.write_table(table)
+    return folder / f"t.{form}"
+
+
+def viewed(name: str, *, missing: bool = False) -> pa.Array:
+    """Return views, as polars and others write them; if asked, the first is missing."""
+    kind, values = VIEWS[name]
+    values = [None, *values[1:]] if missing else values
+    if name == "codes":
+        return pa.DictionaryArray.from_arrays(
+            pa.array([None if value is None else COLORS.index(value) for value in values], pa.int8()),
+            pa.array(COLORS, pa.string_view()),
+        )
+    return pa.array(values, kind)
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_views_are_what_they_show(form, tmp_path):
+    columns = {name: viewed(name) for name in VIEWS if form == "arrow" or name != "codes"}
+    table = table_of(SCORES, viewed("text"), [f"prob_{c}" for c in COLORS], **columns)
+    opened = known_format(stored_in(tmp_path, form, table)).module.open_file(tmp_path / f"t.{form}", "t")
+    for name in columns:
+        found = pa.Table.from_batches(opened.batches([name]), pa.schema([opened.schema.field(name)]))
+        assert "view" not in str(opened.schema.field(name).type)
+        assert found.column(0).to_pylist() == VIEWS[name][1]
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+@pytest.mark.parametrize("name", ["text", "codes"])
+def test_rows_are_left_out_of_views(name, form, tmp_path):
+    if (name, form) == ("codes", "parquet"):
+        pytest.skip("pyarrow does not write codes of views")
+    table = table_of(SCORES, viewed(name, missing=True), [f"prob_{c}" for c in COLORS], site=viewed("text"))
+    found = read(stored_in(tmp_path, form, table), ReadOptions(drop_missing=True))
+    np.testing.assert_array_equal(scores_of(found), SCORES[1:])
+    np.testing.assert_array_equal(np.array(found.classes)[found.labels], TEXTS[1:])
+    np.testing.assert_array_equal(found.columns["site"], TEXTS[1:])
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_scores_in_views_of_text(form, tmp_path):
+    lists = pa.array([str(row) for row in SCORES.tolist()], pa.string_view())
+    path = stored_in(tmp_path, form, pa.table({"label": viewed("text"), "probs": lists}))
+    np.testing.assert_array_equal(scores_of(read(path, ReadOptions(classes=tuple(COLORS)))), SCORES)
+
+
+def test_views_beside_text_in_other_parts(tmp_path):
+    names = [f"prob_{c}" for c in COLORS]
+    pq.write_table(table_of(SCORES, pa.array(TEXTS), names), tmp_path / "a.parquet")
+    pq.write_table(table_of(SCORES, viewed("text"), names), tmp_path / "b.parquet")
+    found = read_concat([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+    np.testing.assert_array_equal(np.array(found.classes)[found.labels], TEXTS * 2)
+
+
 def test_integer_labels_kept_as_a_dictionary(tmp_path):
     sample = random_probs()
     labels = pa.array(sample.labels).dictionary_encode()
@@ -242,6 +314,18 @@ def test_limit_reads_the_first_rows(limit, tmp_path):
     np.testing.assert_array_equal(predictions.labels, sample.labels[:limit])
     np.testing.assert_array_equal(predictions.columns["id"], np.arange(40)[:limit])
     assert len(predictions.weights) == predictions.n_rows == min(limit, 40)
+
+
+def test_weights_of_rows_beyond_the_limit_are_not_looked_at(tmp_path):
+    sample = random_probs()
+    names = [f"prob_{c}" for c in COLORS]
+    weights = np.r_[np.zeros(10), np.full(10, 2.0), np.full(19, 1e-60), np.nan]
+    pq.write_table(table_of(sample.scores, sample.labels, names, w=weights), tmp_path / "t.parquet")
+    refused(tmp_path / "t.parquet", "all weights of the first 10 rows are 0;", weights="w", limit=10)
+    refused(tmp_path / "t.parquet", "row 20 has the weight 1e-60; expected 0", weights="w", limit=30)
+    refused(tmp_path / "t.parquet", "row 39 has the weight nan; expected a finite", weights="w")
+    predictions = read(tmp_path / "t.parquet", ReadOptions(limit=20, weights="w"))
+    np.testing.assert_array_equal(predictions.weights, weights[:20])
 
 
 def test_labels_may_be_in_a_file_of_their_own(tmp_path):

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from calcli.core.language.errors import InputError
-from calcli.io.archives import refuse_gzip_bomb
+from calcli.io.archives import GZIP
 from calcli.io.messages import listed
 from calcli.io.remote import AnyPath
 
@@ -73,7 +73,6 @@ CONVERSIONS = {  # formats that run code when read, or need another library, and
 }
 BY_NAME = {form.name: form for form in FORMATS}
 BY_ENDING = {ending: form for form in FORMATS for ending in form.endings}
-GZIP = b"\x1f\x8b"
 
 
 def format_of(path: AnyPath) -> Format | None:
@@ -115,8 +114,7 @@ def known_format(path: AnyPath) -> Format:
     Raises
     ------
     InputError
-        If there is no such file, it is empty, its name has no known ending, or says what it is not, or if
-        it is packed to fill memory.
+        If there is no such file, it is empty, or its name has no known ending, or says what it is not.
     """
     if not path.exists():
         raise InputError(f"{path}: no such file")
@@ -128,8 +126,6 @@ def known_format(path: AnyPath) -> Format:
         raise InputError(f"{path} is empty (0 bytes)")
     if found.magic and not found.text:
         _refuse_wrong_content(path, found)
-    if path.suffix.lower() == ".gz":
-        refuse_gzip_bomb(path)
     return found
 
 

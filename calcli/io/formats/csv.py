@@ -17,11 +17,12 @@ from pyarrow import csv
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
+from calcli.io.archives import opened_text
 from calcli.io.csvblocks import blocks
 from calcli.io.damage import arrow_errors
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
-from calcli.io.remote import AnyPath, on_disk
+from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, reader_of
 from calcli.io.tables import MemoryTable, Table, TableSource
 from calcli.io.writing import Frame, Writer
@@ -48,7 +49,7 @@ def open_file(path: AnyPath, name: str) -> Table:
         if found is None:
             options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
             try:
-                found = MemoryTable(name, csv.read_csv(str(on_disk(path)), _blocks(), options))
+                found = MemoryTable(name, csv.read_csv(opened_text(path), _blocks(), options))
             except pa.ArrowInvalid:
                 _refuse_ragged(path, name, delimiter)
                 raise
@@ -119,18 +120,42 @@ class CsvStream(Table):
     def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
         """Find the scores by the types of the first block; further blocks are read as numbers there."""
         found = super().find(options, labelled=labelled)
-        types = {}
+        types, open_types = {}, []
         for column in self.schema:
             text = pa.types.is_string(column.type)  # scores may be packed in it
             if column.name in found.stored and not text:
                 types[column.name] = pa.float64()
             elif column.name in found.scores.names and not text:
                 continue
-            elif self.as_text or pa.types.is_null(column.type):  # the next block may have values
+            elif self.as_text:
                 types[column.name] = pa.string()
+            elif not text:  # a later block may hold other values
+                open_types.append(column.name)
+        types |= self._types_in_all(open_types)
         fields = [pa.field(one.name, types.get(one.name, one.type)) for one in self.schema]
         typed = replace(self, schema=pa.schema(fields))
         return Table.find(typed, options, labelled=labelled)
+
+    def _types_in_all(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return types of columns with room for the values of all blocks, of which these alone are parsed."""
+        types = {name: self.schema.field(name).type for name in names}
+        if not types:
+            return {}
+        options = csv.ConvertOptions(include_columns=list(types))
+        with arrow_errors(self.name, "CSV file"):
+            for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
+                types = {name: _joint(kind, table.schema.field(name).type) for name, kind in types.items()}
+        unknown = pa.null(), pa.binary()  # without values, or to be refused as no UTF-8
+        return {name: pa.string() if kind in unknown else kind for name, kind in types.items()}
+
+
+def _joint(one: Any, other: Any) -> Any:
+    """Return a type with room for the values of two; text if there is no other."""
+    try:
+        schemas = [pa.schema([("", kind)]) for kind in (one, other)]
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        return pa.string()
 
 
 def _streamed(
@@ -169,7 +194,7 @@ def _lines(path: AnyPath, name: str) -> Iterator[bytes]:
     InputError
         If one is too long; it is not read to its end.
     """
-    with pa.input_stream(str(on_disk(path))) as stream:
+    with opened_text(path) as stream:
         reader, number = io.BufferedReader(stream), 0
         while line := reader.readline(BLOCK_BYTES + 1):
             number += 1
@@ -234,7 +259,7 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
 
     try:
         csv.read_csv(  # in one thread: others count no rows, and must hold no Python code (see reader_of)
-            str(on_disk(path)),
+            opened_text(path),
             csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
             csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note),
         )

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
+from calcli.io.archives import opened_text
 from calcli.io.damage import arrow_errors, column_of
 from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.names import label_names, score_names
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
-from calcli.io.remote import AnyPath, on_disk
+from calcli.io.layouts.roles import refuse_duplicates
+from calcli.io.remote import AnyPath
 from calcli.io.tables import MemoryTable, Table
 
 EXPECTED = (
@@ -33,10 +37,10 @@ def open_file(path: AnyPath, name: str) -> Table:
     InputError
         If it is not JSON, or holds no table.
     """
-    with arrow_errors(name, "JSON file"), pa.input_stream(str(on_disk(path))) as stream:
+    with arrow_errors(name, "JSON file"), opened_text(path) as stream:
         text = io.BufferedReader(stream).read().decode("utf-8-sig")
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=partial(_of_pairs, name))
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             return jsonl.open_file(path, name)
@@ -47,6 +51,21 @@ def open_file(path: AnyPath, name: str) -> Table:
     except RecursionError as error:
         raise InputError(f"{name} is not a table: it is nested too deeply") from error
     return MemoryTable(name, table_of(found, name))
+
+
+def _of_pairs(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object.
+
+    Raises
+    ------
+    InputError
+        If it has a key twice.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise InputError(f"{name} has an object with more than one key {key}; rename all but one")
+    return found
 
 
 def table_of(found: Any, name: str) -> Any:
@@ -75,6 +94,7 @@ def _rows(found: dict[str, Any], name: str) -> Any:
     """Return records or columns of an object."""
     if isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
         heads = list(map(str, found["columns"]))
+        refuse_duplicates(heads, name)
         for n, row in enumerate(found["data"]):
             if not isinstance(row, list) or len(row) != len(heads):
                 raise InputError(f"{name}: row {n} of the data does not have {len(heads)} values, as columns")
@@ -121,13 +141,13 @@ def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
 
 
 class JsonWriter(jsonl.JsonLinesWriter):
-    """A list of records; a missing number in a kept column is null."""
+    """A list of records; a missing number, also one in a list, is null."""
 
     _begun = False
 
     def write(self, beside: Any, scores: Doubles) -> None:
         """Write a line per row."""
-        for line in jsonl.lines(self.frame.batch(beside, scores, self._schema)):
+        for line in self.lines(beside, scores):
             self.sink.write((",\n" if self._begun else "[\n").encode() + line.encode())
             self._begun = True
 

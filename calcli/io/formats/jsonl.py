@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -16,11 +17,12 @@ import pyarrow.json
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
+from calcli.io.archives import opened_text
 from calcli.io.damage import arrow_errors, sound
 from calcli.io.layouts.events import FIRST, events_table
 from calcli.io.layouts.harness import MARKS, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
-from calcli.io.remote import AnyPath, on_disk
+from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, parts_of_text, reader_of
 from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
@@ -57,7 +59,7 @@ def open_file(path: AnyPath, name: str) -> Table:
         rows = list(_first_rows(start))
         table = parsed(parts, name, lambda part, _: with_orders(_parsed(reader_of(part)), rows))
         if table is None:
-            table = MemoryTable(name, with_orders(_parsed(str(on_disk(path))), rows))
+            table = MemoryTable(name, with_orders(_parsed(opened_text(path)), rows))
         return table
 
 
@@ -149,35 +151,56 @@ def _depth(text: bytes) -> int:
 
 
 class JsonLinesWriter(Writer):
-    """JSON lines; a missing number in a kept column is null."""
+    """JSON lines; a missing number, also one in a list, is null."""
 
     def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
+        self._name = "standard output" if path is None else str(path)
         self._schema = frame.schema(decoded=True)
 
     def write(self, beside: Any, scores: Doubles) -> None:
         """Write a line per row."""
-        for line in lines(self.frame.batch(beside, scores, self._schema)):
+        for line in self.lines(beside, scores):
             self.sink.write(f"{line}\n".encode())
 
+    def lines(self, beside: Any, scores: Doubles) -> Iterator[str]:
+        """Yield each row as JSON text.
 
-def lines(batch: Any) -> Iterator[str]:
-    """Yield each row of a pyarrow.RecordBatch as JSON text.
+        Raises
+        ------
+        InputError
+            If a number is infinite.
+        """
+        for row in self.frame.batch(beside, scores, self._schema).to_pylist():
+            try:
+                yield _text({name: None if value != value else value for name, value in row.items()})
+            except ValueError:  # of a number deeper down, or of an infinite one
+                yield _text({name: self._finite(name, value) for name, value in row.items()})
 
-    Raises
-    ------
-    InputError
-        If a number is infinite.
-    """
-    for row in batch.to_pylist():
-        whole = {name: None if value != value else value for name, value in row.items()}
-        try:
-            yield json.dumps(whole, ensure_ascii=False, allow_nan=False, default=str)
-        except ValueError as error:
+    def _finite(self, column: str, value: Any) -> Any:
+        """Return a value of a column with None for numbers that are missing, however deep.
+
+        Raises
+        ------
+        InputError
+            If a number is infinite.
+        """
+        if isinstance(value, dict):
+            return {key: self._finite(column, one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._finite(column, one) for one in value]
+        if isinstance(value, float) and math.isinf(value):
+            mend = "choose another format"
+            if column in self.frame.names:
+                mend = f"as of the logarithm of a probability of 0; write probabilities, or {mend}"
             raise InputError(
-                "JSON has no infinity, such as the logarithm of a probability of 0; write probabilities, "
-                "or choose another format"
-            ) from error
+                f"{self._name}: the column {column} holds {value}, and JSON has no infinity; {mend}"
+            )
+        return None if value != value else value
+
+
+def _text(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, allow_nan=False, default=str)
 
 
 writer = JsonLinesWriter

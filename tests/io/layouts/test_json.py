@@ -68,6 +68,16 @@ def test_what_pipelines_return(tmp_path):
         ("[1, 2]", "not all rows are objects"),
         ('{"a": 1}', "an object without a table"),
         ('{"columns": ["a", "b"], "data": [[1]]}', "row 0 of the data does not have 2 values"),
+        (
+            '{"columns": ["label", "prob_a", "prob_b", "label"], "data": [["a", 0.3, 0.7, "b"]]}',
+            "t.json has more than one column named label; rename",
+        ),
+        (
+            '[{"label": "a", "prob_a": 0.3, "prob_b": 0.7, "label": "b"}]',
+            "t.json has an object with more than one key label; rename",
+        ),
+        ('{"label": [0], "probs": [[0.3, 0.7]], "label": [1]}', "more than one key label;"),
+        ('[{"label": 0, "probs": {"a": 0.3, "b": 0.7, "a": 0.3}}]', "more than one key a;"),
         ("[{", "not a complete and valid JSON"),
     ],
 )

@@ -98,6 +98,32 @@ def test_lists_of_scores(missing, kind, tmp_path):
     np.testing.assert_array_equal(found.labels, LABELS[kept])
 
 
+def test_missing_lists_with_values_below_them(tmp_path):
+    offsets = pa.array(np.arange(0, THREE.size + 1, 3, dtype=np.int32))
+    scores = THREE.copy()
+    scores[11, 1] = np.nan
+    lists = pa.ListArray.from_arrays(offsets, pa.array(scores.ravel()), mask=pa.array(np.arange(N) == 7))
+    table = pa.table({"probs": lists, "label": LABELS})
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    kept = np.delete(np.arange(N), [7, 11])
+    found = read(tmp_path / "t.arrow", DROP)
+    np.testing.assert_array_equal(scores_of(found), THREE[kept])
+    np.testing.assert_array_equal(found.labels, LABELS[kept])
+
+
+def test_missing_lists_of_one_length_and_of_any(tmp_path):
+    lists = [None if row == 7 else values for row, values in enumerate(THREE.tolist())]
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for path, kind in zip(paths, (pa.list_(pa.float64(), 3), pa.list_(pa.float64())), strict=True):
+        pq.write_table(pa.table({"probs": pa.array(lists, kind), "label": LABELS}), path)
+    kept = np.delete(np.arange(N), 7)
+    for given in (paths, paths[::-1]):
+        found = read_concat(given, DROP)
+        np.testing.assert_array_equal(scores_of(found), THREE[[*kept, *kept]])
+        np.testing.assert_array_equal(found.labels, LABELS[[*kept, *kept]])
+
+
 def test_files_that_are_joined(tmp_path):
     paths = [tmp_path / "a.npz", tmp_path / "b.npz"]
     np.savez(paths[0], probs=THREE, labels=LABELS)
