@@ -322,6 +322,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             options.scores,
             len(place.parts),
             judged.percent,
+            options.per_character,
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)

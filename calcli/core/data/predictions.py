@@ -136,6 +136,8 @@ class Provenance:
         Number of files whose rows were put together.
     percent
         Whether the scores were percentages.
+    per_character
+        Whether they were log-likelihoods, divided by the characters of the options.
     """
 
     path: str
@@ -149,6 +151,7 @@ class Provenance:
     chosen: str | None = None
     parts: int = 1
     percent: bool = False
+    per_character: bool = False
 
     @property
     def joined(self) -> str:
