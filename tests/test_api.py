@@ -352,3 +352,13 @@ def test_a_fit_in_python_is_that_of_the_commands(tmp_path):
         np.testing.assert_allclose(fitted.apply(data), expected, atol=1e-9)
     loaded = calcli.load(tmp_path / "cal.json")
     assert loaded.get_params() == fitted.calibrator.get_params()
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_a_fit_to_percentages_is_applied_to_percentages(single):
+    """Temperature scaling by hand."""
+    second = np.array([1, 30, 62.5, 80, 99, 45.0])
+    data = second if single else np.column_stack([100 - second, second])
+    fitted = calcli.fit(data, [0, 1, 1, 0, 1, 0], method="temperature", kind="percent", folds=0)
+    odds = (second / (100 - second)) ** (1 / fitted.calibrator.parameters["temperature"])
+    np.testing.assert_allclose(fitted.apply(data)[:, 1], odds / (1 + odds), rtol=1e-9)

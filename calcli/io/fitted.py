@@ -51,6 +51,8 @@ def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> S
 
 def how_to_look(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> ReadOptions:
     """Return how to look for the scores: columns may be named as the classes, one is that of the second."""
+    if record.fitted_on.get("per_character"):
+        options = replace(options, per_character=True)
     if record.of_answers:
         return options
     classes = options.classes

@@ -108,7 +108,8 @@ class PredictedColumn:
                 self.by_place = stored if number is by_place else ()
                 texts = {k: text for text, k in number.items()}
                 seen = dict(zip(held, found, strict=True))
-                like = type(found[0])
+                kind = type(found[0])
+                like = (lambda text: bool(int(text))) if kind is bool else kind
                 self.values = [seen.get(texts[k], like(texts[k])) for k in range(len(classes))]
                 return True
         if self.renew:

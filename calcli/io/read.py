@@ -323,6 +323,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             len(place.parts),
             judged.percent,
             swapped,
+            options.per_character,
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)

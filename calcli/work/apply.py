@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calcli.core.calibrators.record import CalibratorRecord, prior_shift, venn_abers
+from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import UsageError, naming
@@ -62,12 +63,14 @@ def apply_file(
     """
     record = load_calibrator(calibrator)
     shift = costs = None
+    frequencies = np.asarray(record.priors)
     if priors is not None:
         with naming("--shift-to-priors"):
-            shift = prior_shift(record, read_priors(priors))
+            new = read_priors(priors)
+            shift, frequencies = prior_shift(record, new), new.of(record.classes)
     if decide is not None:
         with naming("--decide"):
-            costs = _costs(decide, record)
+            costs = _costs(decide, record, frequencies)
     if pair:
         with naming("--p0-p1"):
             venn_abers(record)
@@ -78,9 +81,10 @@ def apply_file(
     return recalibrated(record, file, output, options, wanted, watcher)
 
 
-def _costs(text: str, record: CalibratorRecord) -> CostMatrix:
+def _costs(text: str, record: CalibratorRecord, frequencies: Floats) -> CostMatrix:
     (costs,) = read_costs((text,))
-    if not record.priors and text == "balanced":
-        raise UsageError("balanced needs the class frequencies of the fit; save the calibrator with them")
-    frequencies = record.priors or np.full(len(record.classes), 1 / len(record.classes))
-    return costs.matrix(record.classes, np.asarray(frequencies))
+    if not len(frequencies):
+        if text == "balanced":
+            raise UsageError("balanced needs the class frequencies of the fit; save the calibrator with them")
+        frequencies = np.full(len(record.classes), 1 / len(record.classes))
+    return costs.matrix(record.classes, frequencies)

@@ -270,6 +270,11 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
         )
     if not fit.settings.folds:
         raise UsageError("--cross-validated needs --folds of 2 or more")
+    if fit.predictions.weights is not None and (left := read(file, options).n_rows - fit.predictions.n_rows):
+        raise UsageError(
+            f"--cross-validated writes every row of {file}, but {left:,} have weight 0 and are left out of "
+            "the fit; remove them"
+        )
     labels = options.labels if file.endswith(".npy") else None
     wanted = Wanted(log_probs=cross_validated(fit))
     return recalibrate_file(record_of_fit(fit), file, target, replace(options, labels=labels), wanted).notes

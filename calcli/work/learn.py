@@ -11,11 +11,12 @@ import numpy as np
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import recalibrate
 from calcli.core.data.arrays import Doubles
-from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.data.predictions import Predictions, called, require_classes
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.spelling import of_python
+from calcli.io.layouts import HARNESS
 from calcli.io.options import ReadOptions
 from calcli.io.read import from_arrays
 from calcli.report.fit import FitReport
@@ -57,6 +58,7 @@ class Fitted(FitReport):
         fitted = self.fit.predictions
         if isinstance(data, Predictions) or is_file_or_table(data):
             predictions = predictions_of(data, None, {})
+            _require_characters(predictions, fitted)
         else:
             scores = as_array(data)
             if scores.ndim > 1 and scores.shape[-1] not in (1, fitted.n_classes):
@@ -67,7 +69,8 @@ class Fitted(FitReport):
             classes = None if fitted.of_answers else fitted.classes[:: -1 if turned else 1]
             second = fitted.classes[1] if turned else None
             nobody = np.zeros(len(scores), np.intp)  # has these labels, which play no part
-            predictions = from_arrays(scores, nobody, kind=fitted.kind, classes=classes, positive=second)
+            kind = called(fitted.kind, fitted.provenance.percent)
+            predictions = from_arrays(scores, nobody, kind=kind, classes=classes, positive=second)
         if not fitted.of_answers:
             require_classes(predictions, fitted.classes, fitted.provenance.path)
         record = record_of_fit(self.fit)
@@ -84,6 +87,16 @@ class Fitted(FitReport):
             If it cannot be written.
         """
         save_fit(self.fit, str(path))
+
+
+def _require_characters(predictions: Predictions, fitted: Predictions) -> None:
+    """Raise an InputError for log-likelihoods as they are where those of the fit were divided."""
+    found = predictions.provenance
+    if fitted.provenance.per_character and found.read_as == HARNESS.name and not found.per_character:
+        raise InputError(
+            f"{found.path} has log-likelihoods as they are, but those of the fit were divided by the "
+            "characters of their options; give read(..., --per-character)"
+        )
 
 
 @of_python

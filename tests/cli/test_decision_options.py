@@ -229,6 +229,40 @@ def test_decisions_are_written_and_judged_however_they_were_made(run, sample, tm
             assert cell["share"] == pytest.approx(cell["rows"] / cells[label].sum())
 
 
+@pytest.mark.parametrize("priors", [None, "uniform", "0.3,0.7"])
+def test_balanced_decisions_do_not_depend_on_the_priors(run, tmp_path, priors):
+    """Nor can they: they weigh the likelihoods of the classes, which `p / prior` is in proportion to."""
+    made, file, decided = (tmp_path / name for name in ("cal.json", "rare.csv", "decided.csv"))
+    rng = np.random.default_rng(1)
+    rare = rng.random(2000) < 0.1
+    logit = 1.5 * (rng.normal(size=2000) + 1.2 * (2 * rare - 1))
+    prob = 1 / (1 + np.exp(-logit))
+    pd.DataFrame({"label": np.where(rare, "b", "a"), "prob_a": 1 - prob, "prob_b": prob}).to_csv(
+        file, index=False
+    )
+    assert run("fit", file, "-m", "platt", "-o", made).status == 0
+    shift = () if priors is None else ("--shift-to-priors", priors)
+    assert run("apply", made, file, *shift, "--decide", "balanced", "-o", decided).status == 0
+    table = pd.read_csv(decided)
+    prior = rare.mean() if priors is None else {"uniform": 0.5, "0.3,0.7": 0.7}[priors]
+    assert ((table["decision"] == "b") == (table["prob_b"] > prior)).all()
+    asked = (
+        "--priors",
+        priors or f"{1 - prior},{prior}",
+        "--costs",
+        "balanced",
+        "--decision-column",
+        "decision",
+    )
+    both = "expected_cost:costs=balanced,bayes_risk:costs=balanced"
+    found = json.loads(run("evaluate", decided, *FAST, *asked, "--metrics", both).out)["results"][0][
+        "metrics"
+    ]
+    paid, least = (one["value"] for one in found.values())
+    error = np.mean([(table["decision"][rare == k] != name).mean() for k, name in enumerate("ab")])
+    assert [paid, least] == pytest.approx([error, error])
+
+
 def test_worse_decisions_cost_more_and_unknown_ones_are_refused(run, tmp_path):
     file = tmp_path / "decided.csv"
     file.write_text("label,prob_a,prob_b,by\na,0.9,0.1,b\nb,0.2,0.8,b\na,0.6,0.4,a\n")

@@ -383,6 +383,25 @@ def test_folds_of_a_column(run, sample, tmp_path):
     assert (both.status, "leave out --folds 3" in both.err) == (2, True)
 
 
+def test_rows_of_weight_0_cannot_be_written_cross_validated(run, tmp_path):
+    """They have no fold; with a weight in every row, each gets what fits to the other folds make of it."""
+    file, out = tmp_path / "w.csv", tmp_path / "cv.csv"
+    rng = np.random.default_rng(0)
+    prob, weight = rng.random(60), np.arange(60) % 4
+    table = pd.DataFrame({"label": (rng.random(60) < prob).astype(int), "prob_0": 1 - prob, "prob_1": prob})
+    table.assign(w=weight).to_csv(file, index=False)
+    asked = ("fit", file, "-m", "platt", "--weights", "w", "--cross-validated", out)
+    said = sentence(run(*asked))
+    assert f"--cross-validated writes every row of {file}, but 15 have weight 0" in said
+    assert not out.exists()
+    table.assign(w=weight)[weight > 0].to_csv(file, index=False)
+    reported = fitted(run, *asked[1:])["cross_validated"]["log_loss"]
+    found = pd.read_csv(out)
+    assert reported == pytest.approx(
+        log_loss(found["label"], found[["prob_0", "prob_1"]], sample_weight=found["w"])
+    )
+
+
 def test_a_calibrator_is_not_written_under_the_name_of_something_else(run, sample, tmp_path):
     done = run("fit", sample / "release_1.parquet", "-m", "dp", "-o", tmp_path / "x.csv")
     assert (done.status, done.out, list(tmp_path.iterdir())) == (2, "", [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate
 from calcli.core.calibrators.softmax import DPAffine
+from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.recalibrating import recalibrate_file
@@ -53,6 +55,30 @@ def test_what_no_longer_fits_is_told_and_renewed(held, form, tmp_path):
     assert list(found["prediction"]) == list(held[AFTER])
     assert notes == (f"the column prediction was written anew; it changed in {CHANGED} rows",)
     assert list(found["label"]) == list(NAMES[LABELS])
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_a_boolean_column_of_one_value_is_renewed(form, tmp_path):
+    """That no row has the other value does not hide it."""
+    prob = np.array([0.9, 0.8, 0.3, 0.7, 0.2])
+    table = pd.DataFrame({"prob_false": 1 - prob, "prob_true": prob, "prediction": True})
+    path, out = tmp_path / f"t.{form}", tmp_path / f"out.{form}"
+    write, read = {
+        "parquet": (table.to_parquet, pd.read_parquet),
+        "jsonl": (
+            lambda file: table.to_json(file, orient="records", lines=True),
+            partial(pd.read_json, lines=True),
+        ),
+    }[form]
+    write(path)
+    same = Temperature()
+    same.parameters = {"temperature": np.array(1.0)}
+    record = CalibratorRecord(same, ("false", "true"), False, (), {})
+    notes = recalibrate_file(
+        record, str(path), str(out), wanted=Wanted(rewrite_prediction="prediction")
+    ).notes
+    assert read(out)["prediction"].tolist() == (prob > 0.5).tolist()
+    assert notes == ("the column prediction was written anew; it changed in 2 rows",)
 
 
 TURNED = {f"logit_{NAMES[k]}": LOGITS[:, k] for k in (2, 0, 1)}

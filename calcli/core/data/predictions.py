@@ -138,6 +138,8 @@ class Provenance:
         Whether the scores were percentages.
     turned
         Whether the two columns of the scores stood in the other order than the classes.
+    per_character
+        Whether they were log-likelihoods, divided by the characters of the options.
     """
 
     path: str
@@ -152,6 +154,7 @@ class Provenance:
     parts: int = 1
     percent: bool = False
     turned: bool = False
+    per_character: bool = False
 
     @property
     def joined(self) -> str:

@@ -233,6 +233,7 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
             "kind": rows.kind,
             "percent": rows.provenance.percent,
             "turned": rows.provenance.turned,
+            "per_character": rows.provenance.per_character,
             "dtype": str(rows.scores.dtype),
             "folds": fit.settings.folds,
             "fold_column": fit.settings.fold_column,

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
+from calcli.work.apply import apply_file
 from calcli.work.evaluate import evaluate
+from calcli.work.learn import fit
 from tests.io.layouts.trips import LABELS, NAMES, RNG, THREE, TWO, N, trip
 from tests.io.samples import refused, scores_of
 
@@ -203,6 +205,24 @@ def test_targets_that_may_be_numbers_or_text_are_refused(tmp_path):
     np.testing.assert_array_equal(
         read(written(tmp_path / "t.jsonl", wide)).labels, np.where(np.arange(40) == 5, 3, 0)
     )
+
+
+def test_a_calibrator_divides_by_characters_as_its_fit_did(tmp_path):
+    records, likelihoods = samples([4] * 40)
+    path = written(tmp_path / "samples_arc.jsonl", records)
+    fitted = fit(path, method="temperature", per_character=True)
+    fitted.save(tmp_path / "cal.json")
+    apply_file(str(tmp_path / "cal.json"), str(path), str(tmp_path / "out.csv"), ReadOptions())
+    lengths = [[len(one["arg_1"]) - 1 for one in record["arguments"].values()] for record in records]
+    divided = np.array(likelihoods) / lengths / fitted.calibrator.parameters["temperature"]
+    found = pd.read_csv(tmp_path / "out.csv").filter(like="prob_")
+    np.testing.assert_allclose(found, softmax(divided, 4), rtol=1e-9)
+    again = fitted.apply(read(path, ReadOptions(per_character=True)))
+    np.testing.assert_allclose(again, softmax(divided, 4), rtol=1e-9)
+    with pytest.raises(
+        InputError, match=r"divided by the characters.*; give read\(..., per_character=True\)"
+    ):
+        fitted.apply(path)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.npz"])
