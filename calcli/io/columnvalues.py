@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,10 @@ from calcli.core.language.errors import InputError
 from calcli.io.alike import of_joined_type
 from calcli.io.columnscores import decoded, holds_of, numbers
 from calcli.io.labels import Labels, labels_from_array, missing_label
+from calcli.io.largenumbers import EXACT
 from calcli.io.layouts.classlabels import class_labels
 
-EXACT = 2**53  # up to here a float holds any integer
+MOST_ID = 1e38  # a larger number is none that somebody counted
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def column_values(table: Table, name: str) -> Array:
             "row"
         )
     if holds in ("float", "integer"):
-        return _together([_numbers(batch) for batch in table.batches([name])])
+        return exact_numbers(table.batches([name]))
     column = table.column(name)
     if holds == "text":
         values = [value or "" for value in column.to_pylist()]
@@ -54,6 +55,29 @@ def column_values(table: Table, name: str) -> Array:
             )
         return np.array(values, dtype=str)
     return column.to_numpy()
+
+
+def told_apart(table: Table, name: str) -> Array:
+    """Return a column by which rows may be taken together, such as ids.
+
+    Raises
+    ------
+    InputError
+        If it holds integers that were rounded to floats.
+    """
+    for batch in table.batches([name]):
+        floats = numbers(batch, by_row=False)[:, 0] if _is_floating(batch.column(0).type) else np.empty(0)
+        floats = floats[np.isfinite(floats)]
+        if EXACT <= np.abs(floats).max(initial=0) < MOST_ID and (floats == np.floor(floats)).all():
+            raise InputError(
+                f"{table.place.name}: the column {name} holds integers beyond 2^53 as floats, which round "
+                "them, so that different ones may be equal; save them as text or as integers"
+            )
+    return column_values(table, name)
+
+
+def _is_floating(kind: Any) -> bool:
+    return bool(pa.types.is_floating(decoded(kind)))
 
 
 def worded(table: Table, name: str) -> Array:
@@ -73,6 +97,11 @@ def worded_pair(table: Table, one: str, other: str) -> tuple[Array, Array]:
     texts = [name in said or holds_of(table.schema.field(name).type) == "text" for name in (one, other)]
     values = worded if all(texts) else column_values
     return values(table, one), values(table, other)
+
+
+def exact_numbers(batches: Iterable[Any]) -> Array:
+    """Return the one column of record batches, of numbers: missing ones are nan, or empty if it is text."""
+    return _together([_numbers(batch) for batch in batches])
 
 
 def _numbers(batch: Any) -> Array:

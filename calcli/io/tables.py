@@ -17,7 +17,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.alike import aligned_batches, joined_batch, joined_schema, of_joined_type
 from calcli.io.columnscores import TableScores, decoded, holds_of, stored_scores
-from calcli.io.columnvalues import column_values, distinct_texts, labels_in, worded, worded_pair
+from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
@@ -165,7 +165,7 @@ class Table(Contents):
         by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
         view = ScoreNames(classes, by_name, scores.shape[1], scores.names[0], place.name)
         classes, names = with_names(view, schema, roles.label, options)
-        columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
+        columns = {name: partial(told_apart, self, name) for name in schema.names if name not in taken}
         notes = [packed.note] if packed and packed.note else []
         return TableSource(
             table=self,
@@ -208,7 +208,7 @@ class Table(Contents):
             labels = rights_of(values, answers.source, place, LEAVE_OUT)
             doubts = doubts_of_answers(answers, stored, labels, place, asked=options.confidence is not None)
         taken = {answers.confidence, *(answers.correct if len(answers.correct) == 1 else ())}
-        columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
+        columns = {name: partial(told_apart, self, name) for name in schema.names if name not in taken}
         return TableSource(
             table=self,
             place=place,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -17,13 +19,14 @@ import pyarrow.json
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.damage import arrow_errors, sound
+from calcli.io.largenumbers import with_large_numbers
 from calcli.io.layouts.events import FIRST, events_table
 from calcli.io.layouts.harness import MARKS, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.remote import AnyPath, on_disk
 from calcli.io.spooled import parsed, parts_of_text, reader_of
 from calcli.io.tables import MemoryTable, Table
-from calcli.io.writing import Frame, Writer
+from calcli.io.writing import Frame, Writer, refuse_bytes
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 DEEPEST = 500  # levels of nesting
@@ -55,9 +58,9 @@ def open_file(path: AnyPath, name: str) -> Table:
         else:
             parts = chain([start], parts)
         rows = list(_first_rows(start))
-        table = parsed(parts, name, lambda part, _: with_orders(_parsed(reader_of(part)), rows))
+        table = parsed(parts, name, lambda part, _: with_orders(_parsed(partial(reader_of, part)), rows))
         if table is None:
-            table = MemoryTable(name, with_orders(_parsed(str(on_disk(path))), rows))
+            table = MemoryTable(name, with_orders(_parsed(lambda: str(on_disk(path))), rows))
         return table
 
 
@@ -92,8 +95,15 @@ def _records(lines: Iterable[bytes], name: str) -> list[dict[str, Any]]:
     return records
 
 
-def _parsed(source: Any) -> Any:
-    return sound(pa.json.read_json(source, pa.json.ReadOptions(block_size=BLOCK_BYTES)))
+def _parsed(opened: Callable[[], Any]) -> Any:
+    """Return the pyarrow.Table of a text, which is opened anew for large integers."""
+
+    def read(**parse: Any) -> Any:
+        options = pa.json.ReadOptions(block_size=BLOCK_BYTES), pa.json.ParseOptions(**parse)
+        return pa.json.read_json(opened(), *options)
+
+    again = partial(read, unexpected_field_behavior="ignore")
+    return sound(with_large_numbers(read(), lambda wanted: again(explicit_schema=wanted)))
 
 
 def _checked(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
@@ -154,6 +164,8 @@ class JsonLinesWriter(Writer):
     def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
         self._schema = frame.schema(decoded=True)
+        for field in self._schema:
+            refuse_bytes(field)
 
     def write(self, beside: Any, scores: Doubles) -> None:
         """Write a line per row."""
@@ -172,12 +184,19 @@ def lines(batch: Any) -> Iterator[str]:
     for row in batch.to_pylist():
         whole = {name: None if value != value else value for name, value in row.items()}
         try:
-            yield json.dumps(whole, ensure_ascii=False, allow_nan=False, default=str)
+            yield json.dumps(whole, ensure_ascii=False, allow_nan=False, default=_plain)
         except ValueError as error:
             raise InputError(
                 "JSON has no infinity, such as the logarithm of a probability of 0; write probabilities, "
                 "or choose another format"
             ) from error
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has for a value: numbers for decimals, whole ones with all digits, text for others."""
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return str(value)
 
 
 writer = JsonLinesWriter
