@@ -33,6 +33,23 @@ def aligned(values: Any, kind: Any) -> Any:
     return values.cast(kind, safe=False)  # a type of all parts has room for any, but for large integers
 
 
+def of_joined_type(values: Any, kind: Any, name: str, column: str) -> Any:
+    """Return an array of a part as one of the type of all parts.
+
+    Raises
+    ------
+    InputError
+        If this has no room for a value; `name` is that of the data set.
+    """
+    try:
+        return values.cast(kind)
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{name}: the column {column} is {values.type} in one part, with values that {kind}, the type "
+            "of all parts together, cannot hold; save all parts with one type"
+        ) from error
+
+
 def aligned_table(table: Any, schema: Any) -> Any:
     """Return a table with the columns of a schema, null where it has none."""
     columns = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
+from calcli.io.alike import of_joined_type
 from calcli.io.columnscores import decoded, holds_of, numbers
 from calcli.io.labels import Labels, labels_from_array, missing_label
+from calcli.io.largenumbers import EXACT
 from calcli.io.layouts.classlabels import class_labels
 
-EXACT = 2**53  # up to here a float holds any integer
+MOST_ID = 1e38  # a larger number is none that somebody counted
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
 
 if TYPE_CHECKING:
@@ -39,12 +42,8 @@ def column_values(table: Table, name: str) -> Array:
             f"{table.place.name}: the column {name} holds {kind}; expected one number, text or time in each "
             "row"
         )
-    stored = decoded(kind)
-    if pa.types.is_integer(stored) and stored.bit_width == 64:
-        return _whole_numbers(table.column(name).cast(stored))
     if holds in ("float", "integer"):
-        parts = [numbers(batch, by_row=False)[:, 0] for batch in table.batches([name])]
-        return np.concatenate(parts) if parts else np.empty(0)
+        return exact_numbers(table.batches([name]))
     column = table.column(name)
     if holds == "text":
         values = [value or "" for value in column.to_pylist()]
@@ -56,6 +55,29 @@ def column_values(table: Table, name: str) -> Array:
             )
         return np.array(values, dtype=str)
     return column.to_numpy()
+
+
+def told_apart(table: Table, name: str) -> Array:
+    """Return a column by which rows may be taken together, such as ids.
+
+    Raises
+    ------
+    InputError
+        If it holds integers that were rounded to floats.
+    """
+    for batch in table.batches([name]):
+        floats = numbers(batch, by_row=False)[:, 0] if _is_floating(batch.column(0).type) else np.empty(0)
+        floats = floats[np.isfinite(floats)]
+        if EXACT <= np.abs(floats).max(initial=0) < MOST_ID and (floats == np.floor(floats)).all():
+            raise InputError(
+                f"{table.place.name}: the column {name} holds integers beyond 2^53 as floats, which round "
+                "them, so that different ones may be equal; save them as text or as integers"
+            )
+    return column_values(table, name)
+
+
+def _is_floating(kind: Any) -> bool:
+    return bool(pa.types.is_floating(decoded(kind)))
 
 
 def worded(table: Table, name: str) -> Array:
@@ -77,6 +99,22 @@ def worded_pair(table: Table, one: str, other: str) -> tuple[Array, Array]:
     return values(table, one), values(table, other)
 
 
+def exact_numbers(batches: Iterable[Any]) -> Array:
+    """Return the one column of record batches, of numbers: missing ones are nan, or empty if it is text."""
+    return _together([_numbers(batch) for batch in batches])
+
+
+def _numbers(batch: Any) -> Array:
+    """Return the one column of a record batch, of large integers and decimals what tells all values apart."""
+    column = batch.column(0)
+    kind = decoded(column.type)
+    if pa.types.is_decimal(kind):
+        return _decimals(column.cast(kind))
+    if pa.types.is_integer(kind) and kind.bit_width == 64:
+        return _whole_numbers(column.cast(kind))
+    return numbers(batch, by_row=False)[:, 0]
+
+
 def _whole_numbers(column: Any) -> Array:
     """Return integers: with missing ones as floats, or as text where floats would round them."""
     if column.null_count:
@@ -84,7 +122,47 @@ def _whole_numbers(column: Any) -> Array:
         if max(ends) > EXACT:
             return np.array(["" if value is None else str(value) for value in column.to_pylist()])
         column = pc.fill_null(column.cast(pa.float64()), np.nan)
-    return np.from_dlpack(column.combine_chunks())  # `to_numpy` imports pandas
+    return np.from_dlpack(column)  # `to_numpy` imports pandas
+
+
+def _decimals(column: Any) -> Array:
+    """Return decimals: whole ones as integers, others as floats, or as text where they are too large."""
+    with suppress(pa.ArrowInvalid):  # of a fraction, or more than 64 bits
+        return _whole_numbers(column.cast(pa.int64()))
+    floats = numbers(pa.RecordBatch.from_arrays([column], names=["it"]), by_row=False)[:, 0]
+    if np.abs(floats).max(where=np.isfinite(floats), initial=0) < EXACT:
+        return floats
+    return np.array(["" if value is None else _plain(f"{value:f}") for value in column.to_pylist()])
+
+
+def _plain(text: str) -> str:
+    """Return a decimal without the zeros behind its point."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _together(parts: Sequence[Array]) -> Array:
+    """Return numbers in parts as one array, as text where no one type can hold all of them exactly."""
+    if len({part.dtype for part in parts}) < 2:
+        return np.concatenate(parts) if parts else np.empty(0)
+    kinds = {part.dtype.kind for part in parts}
+    most = max(_most(part) for part in parts if part.dtype.kind in "iu") if kinds & set("iu") else 0
+    if kinds <= set("iu") and most <= np.iinfo(np.int64).max:
+        return np.concatenate([part.astype(np.int64) for part in parts])
+    if kinds == {"f"} or ("U" not in kinds and most <= EXACT):
+        return np.concatenate(parts)
+    return np.concatenate([_texts(part) for part in parts])
+
+
+def _most(part: Array) -> int:
+    """Return how far integers are from 0."""
+    return max(-int(part.min(initial=0)), int(part.max(initial=0)))
+
+
+def _texts(part: Array) -> Array:
+    """Return numbers as integers are written, where they are whole; missing ones are empty."""
+    if part.dtype.kind == "U":
+        return part
+    return np.array(["" if n != n else str(int(n) if n % 1 == 0 else n) for n in part.tolist()], str)
 
 
 def labels_in(table: Table, name: str, names: tuple[str, ...] = (), apart: Sequence[str] = ()) -> Labels:
@@ -147,7 +225,7 @@ def distinct_texts(table: Table, name: str) -> Iterator[str]:
     if holds_of(kind) in ("list", "other"):
         return
     for batch in table.batches([name]):
-        values = pc.unique(batch.column(0).cast(kind)).to_pylist()
+        values = pc.unique(of_joined_type(batch.column(0), kind, table.place.name, name)).to_pylist()
         found = dict.fromkeys(spelled.get(str(one).casefold(), str(one)) for one in values if one is not None)
         yield from (one for one in found if one not in known)
         known |= found.keys()

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.alike import aligned_batches, joined_batch, joined_schema
-from calcli.io.columnscores import TableScores, holds_of, stored_scores
-from calcli.io.columnvalues import column_values, distinct_texts, labels_in, worded, worded_pair
+from calcli.io.alike import aligned_batches, joined_batch, joined_schema, of_joined_type
+from calcli.io.columnscores import TableScores, decoded, holds_of, stored_scores
+from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
@@ -84,7 +84,8 @@ class Table(Contents):
     def column(self, name: str) -> Any:
         """Return one whole column as a pyarrow.ChunkedArray."""
         kind = self.schema.field(name).type
-        return pa.chunked_array([batch.column(0).cast(kind) for batch in self.batches([name])], kind)
+        columns = (batch.column(0) for batch in self.batches([name]))
+        return pa.chunked_array([of_joined_type(one, kind, self.place.name, name) for one in columns], kind)
 
     def held(self) -> Table:
         """Return the same table without need of its file: in memory."""
@@ -164,7 +165,7 @@ class Table(Contents):
         by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
         view = ScoreNames(classes, by_name, scores.shape[1], scores.names[0], place.name)
         classes, names = with_names(view, schema, roles.label, options)
-        columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
+        columns = {name: partial(told_apart, self, name) for name in schema.names if name not in taken}
         notes = [packed.note] if packed and packed.note else []
         return TableSource(
             table=self,
@@ -207,7 +208,7 @@ class Table(Contents):
             labels = rights_of(values, answers.source, place, LEAVE_OUT)
             doubts = doubts_of_answers(answers, stored, labels, place, asked=options.confidence is not None)
         taken = {answers.confidence, *(answers.correct if len(answers.correct) == 1 else ())}
-        columns = {name: partial(column_values, self, name) for name in schema.names if name not in taken}
+        columns = {name: partial(told_apart, self, name) for name in schema.names if name not in taken}
         return TableSource(
             table=self,
             place=place,
@@ -382,6 +383,10 @@ def _join(parts: Sequence[Table]) -> Table:
 
 
 def _joined(field: Any, parts: Sequence[Table]) -> Any:
-    """Return a field of several tables; decimals of no common precision are numbers."""
-    same = all(part.schema.field(field.name).type == field.type for part in parts)
-    return field if same or not pa.types.is_decimal(field.type) else field.with_type(pa.float64())
+    """Return a field of several tables; decimals and what else are numbers of no common precision."""
+    kinds = {part.schema.field(field.name).type for part in parts}
+    return field.with_type(pa.float64()) if len(kinds) > 1 and any(map(_is_decimal, kinds)) else field
+
+
+def _is_decimal(kind: Any) -> bool:
+    return bool(pa.types.is_decimal(decoded(kind)))

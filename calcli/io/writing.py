@@ -98,6 +98,18 @@ class Writer(ABC):
         """Let go of what is open; the file is not going to appear."""
 
 
+def refuse_bytes(field: Any) -> None:
+    """Raise an InputError if a kept column holds bytes, which only tables of Arrow have."""
+    import pyarrow as pa
+
+    types, kind = pa.types, field.type
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        raise InputError(
+            f"the column {field.name} holds bytes, which this format has no way to write; choose .parquet or "
+            ".arrow with -o, or leave the column out of the input"
+        )
+
+
 def output_format(target: str, stored: str) -> Format:
     """Return the format to write: by the ending of a file, to standard output as it was stored.
 

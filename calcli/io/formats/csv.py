@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv as text_csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO
@@ -20,6 +20,7 @@ from calcli.io import spooled
 from calcli.io.archives import opened_text
 from calcli.io.csvblocks import blocks
 from calcli.io.damage import arrow_errors
+from calcli.io.largenumbers import with_large_numbers
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath
@@ -45,26 +46,36 @@ def open_file(path: AnyPath, name: str) -> Table:
     delimiter = _delimiter(path, name)
     with arrow_errors(name, "CSV file"):
         parts = blocks(path, name, delimiter, spooled.PART_BYTES, spooled.LONGEST)
-        found = parsed(parts, name, partial(_parsed, delimiter))
+        found = parsed(parts, name, partial(_parsed, name, delimiter))
         if found is None:
             options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
             try:
-                found = MemoryTable(name, csv.read_csv(opened_text(path), _blocks(), options))
+                found = MemoryTable(name, _typed(partial(opened_text, path), name, _blocks(), options))
             except pa.ArrowInvalid:
                 _refuse_ragged(path, name, delimiter)
                 raise
-    _refuse_names(found.schema, name)
     for column in found.schema:
         if pa.types.is_binary(column.type):
             raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
     return found
 
 
-def _parsed(delimiter: str, part: bytes, first: Any) -> Any:
+def _parsed(name: str, delimiter: str, part: bytes, first: Any) -> Any:
     """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
     quoted = b'"' in part  # else it is cut for the threads at any newline, which is faster
     options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted)
-    return csv.read_csv(reader_of(part), _blocks(first.names if first else ()), options)
+    return _typed(partial(reader_of, part), name, _blocks(first.names if first else ()), options)
+
+
+def _typed(opened: Callable[[], Any], name: str, read: Any, parse: Any) -> Any:
+    """Return the pyarrow.Table of a text, which is opened anew for large integers."""
+    table = csv.read_csv(opened(), read, parse)
+    _refuse_names(table.schema, name)
+    return with_large_numbers(table, lambda wanted: csv.read_csv(opened(), read, parse, _only(wanted)))
+
+
+def _only(wanted: Any) -> Any:
+    return csv.ConvertOptions(column_types=wanted, include_columns=wanted.names)
 
 
 def _blocks(names: Sequence[str] = ()) -> Any:
@@ -75,8 +86,10 @@ def open_stream(path: AnyPath, name: str, *, as_text: bool) -> Table:
     """Look at a file that is to be passed on; see `CsvStream`."""
     delimiter = _delimiter(path, name)
     with arrow_errors(name, "CSV file"):
-        schema = next(_streamed(path, name, delimiter)).schema
-    _refuse_names(schema, name)
+        first = next(_streamed(path, name, delimiter))
+        _refuse_names(first.schema, name)
+        again = partial(_streamed, path, name, delimiter, ())
+        schema = with_large_numbers(first, lambda wanted: next(again(_only(wanted)))).schema
     return CsvStream(path, name, as_text, schema, delimiter)
 
 
@@ -111,8 +124,7 @@ class CsvStream(Table):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield a pyarrow.RecordBatch of these columns for each block of the file."""
-        types = {name: self.schema.field(name).type for name in columns}
-        options = csv.ConvertOptions(column_types=types, include_columns=list(types))
+        options = _only(pa.schema([self.schema.field(name) for name in dict.fromkeys(columns)]))
         with arrow_errors(self.name, "CSV file"):
             for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
                 yield from table.to_batches()

@@ -6,8 +6,10 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -19,13 +21,14 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.archives import opened_text
 from calcli.io.damage import arrow_errors, sound
+from calcli.io.largenumbers import with_large_numbers
 from calcli.io.layouts.events import FIRST, events_table
 from calcli.io.layouts.harness import MARKS, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, parts_of_text, reader_of
 from calcli.io.tables import MemoryTable, Table
-from calcli.io.writing import Frame, Writer
+from calcli.io.writing import Frame, Writer, refuse_bytes
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 DEEPEST = 500  # levels of nesting
@@ -57,9 +60,9 @@ def open_file(path: AnyPath, name: str) -> Table:
         else:
             parts = chain([start], parts)
         rows = list(_first_rows(start))
-        table = parsed(parts, name, lambda part, _: with_orders(_parsed(reader_of(part)), rows))
+        table = parsed(parts, name, lambda part, _: with_orders(_parsed(partial(reader_of, part)), rows))
         if table is None:
-            table = MemoryTable(name, with_orders(_parsed(opened_text(path)), rows))
+            table = MemoryTable(name, with_orders(_parsed(partial(opened_text, path)), rows))
         return table
 
 
@@ -94,8 +97,15 @@ def _records(lines: Iterable[bytes], name: str) -> list[dict[str, Any]]:
     return records
 
 
-def _parsed(source: Any) -> Any:
-    return sound(pa.json.read_json(source, pa.json.ReadOptions(block_size=BLOCK_BYTES)))
+def _parsed(opened: Callable[[], Any]) -> Any:
+    """Return the pyarrow.Table of a text, which is opened anew for large integers."""
+
+    def read(**parse: Any) -> Any:
+        options = pa.json.ReadOptions(block_size=BLOCK_BYTES), pa.json.ParseOptions(**parse)
+        return pa.json.read_json(opened(), *options)
+
+    again = partial(read, unexpected_field_behavior="ignore")
+    return sound(with_large_numbers(read(), lambda wanted: again(explicit_schema=wanted)))
 
 
 def _checked(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
@@ -157,6 +167,8 @@ class JsonLinesWriter(Writer):
         super().__init__(sink, frame, path)
         self._name = "standard output" if path is None else str(path)
         self._schema = frame.schema(decoded=True)
+        for field in self._schema:
+            refuse_bytes(field)
 
     def write(self, beside: Any, scores: Doubles) -> None:
         """Write a line per row."""
@@ -200,7 +212,14 @@ class JsonLinesWriter(Writer):
 
 
 def _text(row: dict[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False, allow_nan=False, default=str)
+    return json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has for a value: numbers for decimals, whole ones with all digits, text for others."""
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return str(value)
 
 
 writer = JsonLinesWriter

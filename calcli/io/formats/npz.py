@@ -17,7 +17,7 @@ from calcli.io.arrays import Archive
 from calcli.io.heads import native, read_header
 from calcli.io.remote import AnyPath
 from calcli.io.storedarrays import StoredArray
-from calcli.io.writing import Frame, Writer
+from calcli.io.writing import Frame, Writer, refuse_bytes
 
 NPY = ".npy"  # what the names of arrays end with
 CHECKED = 1 << 20  # bytes at a time
@@ -99,7 +99,7 @@ class NpzWriter(Writer):
         import pyarrow as pa
 
         table = pa.Table.from_batches(self._beside, self.frame.others)
-        arrays: dict[str, Any] = {name: _array(table.column(name)) for name in table.column_names}
+        arrays: dict[str, Any] = {name: _array(table.select([name])) for name in table.column_names}
         scores = np.concatenate(self._scores)
         arrays[self.frame.array_name] = scores if self.frame.classes else scores[:, 0]
         if self.frame.classes:
@@ -114,9 +114,25 @@ class NpzWriter(Writer):
 writer = NpzWriter
 
 
-def _array(column: Any) -> Any:
-    """Return a kept column as an array that needs no pickle: numbers, or text."""
-    values = column.to_numpy()
+def _array(table: Any) -> Array:
+    """Return a kept column as an array that needs no pickle: numbers, or text.
+
+    Raises
+    ------
+    InputError
+        If it holds bytes.
+    """
+    import pyarrow as pa
+
+    from calcli.io.columnvalues import exact_numbers
+
+    column = table.column(0)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    refuse_bytes(table.schema.field(0).with_type(column.type))
+    if pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
+        return exact_numbers(table.to_batches())
+    values: Array = column.to_numpy()
     if values.dtype.kind == "O":
         return np.array(["" if value is None else str(value) for value in column.to_pylist()])
     return values
