@@ -375,7 +375,8 @@ def test_threads_of_the_csv_parser_hold_nothing_of_python(data, monkeypatch):
 
     def watched(source, reading, parsing):
         parsed.append(parsing)
-        held = parsing.invalid_row_handler is not None or not isinstance(source, str | pa.BufferReader)
+        plain = pa.OSFile | pa.CompressedInputStream | pa.BufferReader
+        held = parsing.invalid_row_handler is not None or not isinstance(source, plain)
         assert not (reading.use_threads and held)
         return read_csv(source, reading, parsing)
 
