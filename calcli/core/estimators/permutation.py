@@ -212,7 +212,7 @@ def swapped_sums(
         Of the sums over all units, (B, ...).
     """
     pooled = np.concatenate([baseline, candidate])
-    flat = pooled.reshape(len(pooled), -1)
+    flat = _exactly_summed(pooled.reshape(len(pooled), -1))
     total = flat.sum(0)
 
     def differences(sides: Doubles) -> Doubles:
@@ -227,6 +227,15 @@ def swapped_sums(
         for size in batch_sizes(draws, max(flat.shape), MEMBERSHIPS)
     ]
     return Swapped(float(differences(as_they_are)[0]), np.concatenate(parts))
+
+
+def _exactly_summed(values: Doubles) -> Doubles:
+    """Round (n, m) values to whole multiples of a unit of their column, whose sums are exact in any order.
+
+    So the rows that are not summed leave exactly 0 of a bin that is empty for them, not a rounding error.
+    """
+    unit = 2 * np.spacing(np.abs(values).sum(0))
+    return np.asarray(np.rint(values / unit) * unit)
 
 
 def memberships(draws: int, baseline: int, candidate: int, rng: np.random.Generator, paired: bool) -> Doubles:

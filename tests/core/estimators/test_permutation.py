@@ -64,6 +64,21 @@ def test_swaps_agree_with_a_loop(metric, weighted):
     assert found.observed == pytest.approx(looped(sides, call, np.ones(80, bool)), abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_weighted_bins_that_one_system_leaves_empty_agree_with_a_loop(seed):
+    rng, rows = np.random.default_rng(seed), 300
+    outcome, weights = rng.random(rows) < 0.5, rng.uniform(0.1, 3, rows).round(3)
+    logits = np.where(outcome, 2.5, -2.5) + 1.5 * rng.normal(size=(2, rows))
+    wide, narrow = 1 / (1 + np.exp(-logits[0])), 0.3 + 0.4 / (1 + np.exp(-logits[1]))
+    sides = [Side(score, outcome, Units.of(rows), weights) for score in (wide, narrow)]
+    call = parse_metric("mce")
+    swaps = np.random.default_rng(12).integers(0, 2, size=(50, rows))
+    for pair in (sides, sides[::-1]):
+        found = permuted_differences(*pair, find_estimator(call), 50, np.random.default_rng(12))
+        assert found.observed == pytest.approx(looped(pair, call, np.ones(rows, bool)), abs=1e-12)
+        assert found.draws == pytest.approx([looped(pair, call, kept > 0) for kept in swaps], abs=1e-12)
+
+
 def test_clusters_change_sides_as_a_whole():
     clusters = np.random.default_rng(3).permutation(np.repeat(["a", "b", "c", "d", "e"], 12))
     sides = [replace(side, units=Units.of(60, clusters)) for side in two_sides(60, seed=4)]
