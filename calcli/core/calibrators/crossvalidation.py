@@ -194,16 +194,20 @@ def applied(apply: Callable[[Array], Floats], scores: Floats) -> Floats:
     return result
 
 
-def rows_of(predictions: Predictions) -> LabeledScores:
-    """Read all scores into memory, in the working precision; probabilities become their logarithms."""
+def rows_of(predictions: Predictions, *, exact: bool = False) -> LabeledScores:
+    """Read all scores into memory, in the working precision; probabilities become their logarithms.
+
+    These are double where they are to be `exact`: else a step of a map would lie beside its score.
+    """
     return LabeledScores(
-        read_through(lambda: _log_scores(predictions)), predictions.labels, predictions.weights
+        read_through(lambda: _log_scores(predictions, exact)), predictions.labels, predictions.weights
     )
 
 
-def _log_scores(predictions: Predictions) -> Floats:
+def _log_scores(predictions: Predictions, exact: bool) -> Floats:
     rows, classes = predictions.scores.shape
-    scores = np.empty((rows, classes), working_dtype(predictions))
+    double = exact and predictions.kind == "probs"
+    scores = np.empty((rows, classes), np.float64 if double else working_dtype(predictions))
     start = 0
     for block in predictions.scores.blocks(max(1, BLOCK_BYTES // (classes * scores.itemsize))):
         part = scores[start : start + len(block)]

@@ -128,8 +128,11 @@ class OneDimensional(Calibrator):
         """Return the probabilities after calibration."""
 
     def working(self, scores: Array) -> Floats:
-        """Return what the maps act on, (N, K): log-probabilities."""
-        return kept_log_probs(scores)
+        """Return what the maps act on, (N, K): log-probabilities, in double precision.
+
+        In single precision a step of a map would lie beside the score that it was made of.
+        """
+        return kept_log_probs(scores.astype(np.float64, copy=False))
 
     def events_of(self, log_probs: Floats) -> Iterator[tuple[int, Event]]:
         """Yield the class and event of each map that acts on a class."""

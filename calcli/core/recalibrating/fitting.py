@@ -164,7 +164,7 @@ def fit(
     predictions, before = reported(predictions)
     if raw := [settings.wrapped(call) for call in calls if takes_raw(call, settings.raw)]:
         refuse_raw(predictions, raw)
-    rows = rows_of(predictions)
+    rows = _rows(predictions, calls)
     if are_probabilities(rows.scores):
         raise InputError(
             f"{predictions.provenance.path} has probabilities, which are taken for {predictions.kind}; say "
@@ -256,7 +256,7 @@ def cross_validated(fit: Fit) -> Floats:
     UsageError
         If there were no folds.
     """
-    rows = rows_of(fit.predictions)
+    rows = _rows(fit.predictions, [fit.call])
     fold = _folds(fit.predictions, rows, fit.settings)[0]
     return held_out_folds(make(fit.settings.wrapped(fit.call)), rows, fold)
 
@@ -325,6 +325,13 @@ def _refuse_choice(calls: Sequence[MethodExpression], settings: FitSettings) -> 
             )
     if not settings.folds:
         raise UsageError("choosing among methods takes cross-validation; give --folds 2 or more")
+
+
+def _rows(predictions: Predictions, calls: Sequence[MethodExpression]) -> LabeledScores:
+    """Read all scores; methods with steps need exact ones."""
+    return rows_of(
+        predictions, exact=any(one.entry.family == "one score" for call in calls for one in call.chain)
+    )
 
 
 def _judge(predictions: Predictions, rows: LabeledScores, settings: FitSettings) -> Judge:

@@ -66,6 +66,18 @@ def test_steps_take_the_block_below():
     np.testing.assert_allclose(got, [0, 0, 1 / 2, 1 / 2, 1 / 2, 1])
 
 
+def test_tied_float32_scores_are_in_their_own_block():
+    """Also where they are applied in double precision, as files are."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 12, 3000)
+    logits = np.column_stack([np.full(3000, 0.1), (level - 5.5) / 3 + 0.1]).astype(np.float32)
+    labels = (rng.random(3000) < 1 / (1 + np.exp((5.5 - level) / 2))).astype(int)
+    expected = IsotonicRegression().fit_transform(level, labels)
+    fitted = Isotonic(interpolation="steps", smoothing=0).fit(logits, labels)
+    for scores in (logits, logits.astype(np.float64)):
+        np.testing.assert_allclose(fitted.predict_proba(scores)[:, 1], expected, atol=1e-12)
+
+
 def test_ends_by_hand():
     # two misses, one hit, in order; half a row against the order at each end
     q = np.array([0.1, 0.2, 0.9])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import accuracy_score, log_loss
 
+from calcli.core.calibrators.record import recalibrate
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods
@@ -47,6 +49,22 @@ def test_before_is_what_the_scores_are(golden, reference_predictions):
     before = fit(reference_predictions(name), TEMPERATURE, FitSettings(folds=0)).before
     keys = {"log_loss": "ce_nats", "brier": "brier_sum", "ece": "ece_top_ew15_l1", "accuracy": "accuracy"}
     assert before == pytest.approx({ours: golden[name][theirs] for ours, theirs in keys.items()}, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["isotonic:interpolation=steps:smoothing=0", "venn-abers"])
+def test_many_float32_probabilities_keep_their_steps(method, predict, monkeypatch):
+    """Their logarithms are in double precision, as they are where the calibrator is applied."""
+    monkeypatch.setattr("calcli.core.data.blocks.DOUBLE_LIMIT", 1000)
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 20, 4000)
+    prob = ((level + 0.5) / 20).astype(np.float32)
+    labels = (rng.random(4000) < 0.02 + 0.9 * (level / 19) ** 3).astype(int)
+    probs = np.column_stack([1 - prob, prob])
+    fitted = fit(predict(probs, labels), parse_methods([method]), FitSettings(folds=0))
+    found = np.exp(recalibrate(record_of(fitted, None), probs, "probs"))[:, 1]
+    expected = IsotonicRegression().fit_transform(level, labels)  # which two more rows hardly change
+    np.testing.assert_allclose(found, expected, atol=1e-9 if "steps" in method else 0.01)
+    assert log_loss(labels, found) == pytest.approx(fitted.after["log_loss"], rel=1e-5)
 
 
 def test_logits_and_probabilities_give_the_same_model(predict):
