@@ -139,7 +139,7 @@ class CsvStream(Table):
                 types[column.name] = pa.float64()
             elif column.name in found.scores.names and not text:
                 continue
-            elif self.as_text:
+            elif self.as_text or pa.types.is_decimal(column.type):  # these are long integers so far
                 types[column.name] = pa.string()
             elif not text:  # a later block may hold other values
                 open_types.append(column.name)
