@@ -24,6 +24,7 @@ from calcli.core.recalibrating.candidates import POOL, candidates_for
 from calcli.core.recalibrating.fitting import (
     Fit,
     cross_validated,
+    deals,
     fits,
     record_of,
     with_folds,
@@ -277,7 +278,12 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
         )
     labels = options.labels if file.endswith(".npy") else None
     wanted = Wanted(log_probs=cross_validated(fit))
-    return recalibrate_file(record_of_fit(fit), file, target, replace(options, labels=labels), wanted).notes
+    done = recalibrate_file(record_of_fit(fit), file, target, replace(options, labels=labels), wanted)
+    dealt = deals(fit.settings, fit.predictions) if fit.candidates else 1
+    if dealt == 1:
+        return done.notes
+    told = f"{target} has the first of {dealt} deals of the folds; the metrics are the mean over all of them"
+    return (*done.notes, told)
 
 
 def calibrator_text(fit: Fit) -> str:

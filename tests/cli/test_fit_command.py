@@ -402,6 +402,26 @@ def test_rows_of_weight_0_cannot_be_written_cross_validated(run, tmp_path):
     )
 
 
+def test_of_several_deals_of_the_folds_the_first_is_written(run, tmp_path):
+    """That is what the report has of the method itself, whose folds are dealt once."""
+    file, out = tmp_path / "t.csv", tmp_path / "cv.csv"
+    rng = np.random.default_rng(0)
+    prob = rng.random(200)
+    table = pd.DataFrame(
+        {"label": (rng.random(200) < prob**2).astype(int), "prob_0": 1 - prob, "prob_1": prob}
+    )
+    table.to_csv(file, index=False)
+    chosen = run(
+        "fit", file, "-m", "auto", "--candidates", "temperature,dp", "--cross-validated", out, "-f", "json"
+    )
+    assert f"{out} has the first of" in chosen.err
+    method = json.loads(chosen.out)["method"]
+    first = pd.read_csv(out)
+    alone = fitted(run, file, "-m", method, "--cross-validated", out)["cross_validated"]["log_loss"]
+    assert alone == pytest.approx(log_loss(first["label"], first[["prob_0", "prob_1"]]))
+    assert alone != pytest.approx(json.loads(chosen.out)["cross_validated"]["log_loss"], rel=1e-6)
+
+
 def test_a_calibrator_is_not_written_under_the_name_of_something_else(run, sample, tmp_path):
     done = run("fit", sample / "release_1.parquet", "-m", "dp", "-o", tmp_path / "x.csv")
     assert (done.status, done.out, list(tmp_path.iterdir())) == (2, "", [])

@@ -249,7 +249,8 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
 def cross_validated(fit: Fit) -> Floats:
     """Return the (N, K) log-probabilities that each row of a fit gets from fits to the other folds.
 
-    They are those whose metrics the fit holds, made once more: few ask for them, and they are many.
+    They are made once more: few ask for them, and they are many. The metrics that the fit holds are theirs,
+    but those of a chosen method are the mean over all deals of the folds, of which this is the first.
 
     Raises
     ------
@@ -278,8 +279,13 @@ def fits(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predict
     """Return how many fits there will be."""
     if len(calls) == 1:
         return settings.folds + 1
-    dealt = 1 if settings.fold_column is not None else repeats(*rows.scores.shape)
+    dealt = deals(settings, rows)
     return sum(str(call) != POOL for call in calls) * settings.folds * dealt + 1
+
+
+def deals(settings: FitSettings, rows: Predictions) -> int:
+    """Return how often folds are dealt to choose among methods."""
+    return 1 if settings.fold_column is not None else repeats(*rows.scores.shape)
 
 
 def processes_of(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import integrate, special, stats
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.reliability import BAND, consistency_band, reliability, resampled_band
@@ -88,9 +88,9 @@ def predictions_of(predictions):
 
 
 def test_true_errors_of_regions_ranks_and_pairs(predict):
-    """Of predictions that differ in every row the calibration function is the row's own posterior."""
+    """Of predictions that two rows share the calibration function is their own posterior."""
     rng = np.random.default_rng(1)
-    probs, truth = rng.dirichlet(np.ones(4), 300), rng.dirichlet(np.ones(4), 300)
+    probs, truth = (np.repeat(rng.dirichlet(np.ones(4), 150), 2, axis=0) for _ in range(2))
     predictions, rows = predict(probs, np.zeros(300, int)), np.arange(300)
 
     def true(metric):
@@ -120,13 +120,51 @@ def test_true_errors_of_regions_ranks_and_pairs(predict):
     assert np.isnan(true("ece:lens=class-1:region=0.99999..1"))
 
 
+def test_a_lens_averages_what_it_does_not_show(predict):
+    """By quadrature: a confidence has two features, on either side of where the prediction changes."""
+    rows = 200_000
+    drawn = simulate("mixture", {"intercept": 1.0, "slope": 1.0}, rows, 0)
+    predictions = predict(drawn.scores, drawn.labels, drawn.kind)
+
+    def missed(t, norm):
+        features = np.array([t, -t]) - 1
+        density = (stats.norm.pdf(features - 1) + stats.norm.pdf(features + 1)) / 2
+        hit = special.expit(np.array([-2, 2]) * features)
+        mean = density @ hit / density.sum()
+        return density.sum() * np.abs(mean - special.expit(t)) ** norm
+
+    for norm in (1, 2):
+        expected = integrate.quad(missed, 0, 12, args=(norm,), points=[1, 2, 3], limit=200)[0] ** (1 / norm)
+        for lens in ("top-1", "marginal"):
+            call = parse_metric(f"ece:lens={lens}:norm={norm}")
+            found = true_error(call, predictions, drawn.posteriors, Settings())
+            assert found == pytest.approx(expected, abs=0.003), call
+    call = parse_metric("ece:lens=class-1")  # shows all of two classes
+    gap = np.abs(drawn.posteriors - predictions_of(predictions))
+    assert true_error(call, predictions, drawn.posteriors, Settings()) == pytest.approx(gap[:, 1].mean())
+
+
+def test_true_errors_of_classes_average_what_these_do_not_show(predict):
+    """Each class is right in the mean of its score, whatever the other two do."""
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), 50_000)
+    share = (probs[:, 1] > probs[:, 2]) * 2.0 - 1  # independent of class 0
+    truth = probs.copy()
+    truth[:, 0] += share * np.minimum(probs[:, 0], 1 - probs[:, 0]) / 2
+    truth[:, 1:] *= ((1 - truth[:, 0]) / (1 - probs[:, 0]))[:, None]
+    predictions = predict(probs, np.zeros(50_000, int))
+    call = parse_metric("ece:lens=class-0")
+    assert np.abs(truth - probs)[:, 0].mean() > 0.1
+    assert true_error(call, predictions, truth, Settings()) < 0.02
+
+
 def test_true_errors_count_rows_by_their_weights(predict):
     """Rows in twos, of which one has all the weight, are the rows alone; without weight there is no error."""
     rng = np.random.default_rng(2)
-    probs, truth = rng.dirichlet(np.ones(3), 200), rng.dirichlet(np.ones(3), 200)
-    weights = np.where(probs[:, 1] < 0.5, rng.integers(0, 3, 200), 0)
+    probs, truth = rng.dirichlet(np.ones(3), 120), rng.dirichlet(np.ones(3), 120)
+    weights = np.where(probs[:, 1] < 0.5, rng.integers(0, 3, 120), 0)
     repeated = predict(np.repeat(probs, weights, axis=0), np.zeros(weights.sum(), int))
-    weighted = predict(probs, np.zeros(200, int), weights=weights.astype(float))
+    weighted = predict(probs, np.zeros(120, int), weights=weights.astype(float))
     for name in (
         "ece",
         "ks",
