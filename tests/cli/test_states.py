@@ -241,3 +241,47 @@ def test_slices_of_states_that_differ_in_the_column_are_not_judged_as_pairs(run,
     done = run("check", other, "--baseline", state, "--policy", policy)
     assert done.status == 2
     assert "slice ink=light: " in " ".join(done.out.split())
+
+
+@pytest.fixture
+def weighted(run, tmp_path):
+    """Write two halves of rows with weights and groups; return what makes a state of one."""
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 2, 400)
+    prob = 1 / (1 + np.exp(-(2 * labels - 1) - rng.normal(size=400)))
+    columns = {"label": labels, "prob": prob, "g": labels, "w": rng.uniform(0.5, 2, 400), "v": labels + 1.0}
+    pd.DataFrame(columns).to_csv(tmp_path / "all.csv", index=False)
+    for n in range(2):
+        pd.DataFrame(columns)[200 * n : 200 * (n + 1)].to_csv(tmp_path / f"{n}.csv", index=False)
+
+    def made(file, *more):
+        target = tmp_path / f"{file}{len(list(tmp_path.iterdir()))}.calcli"
+        done = run(
+            "evaluate", tmp_path / f"{file}.csv", "--metrics", "log_loss", "--save-state", target, *more
+        )
+        assert done.status == 0, done.err
+        return target
+
+    return made
+
+
+def test_states_of_other_weights_are_not_compared_as_pairs(run, weighted):
+    first, again = (weighted("all", "--weights", "w") for _ in range(2))
+    assert run("compare", first, again).status == 0
+    for other, said in (
+        (weighted("all"), "has row weights and"),
+        (weighted("all", "--weights", "v"), "have different row weights"),
+    ):
+        done = run("compare", first, other)
+        assert done.status == 2
+        assert said in done.err.replace("\n", " ")
+
+
+def test_parts_of_a_run_with_slices_are_merged_in_their_order(run, weighted, tmp_path):
+    for by in ((), ("--by", "g")):
+        parts = [weighted(n, "--run", "july", "--first-row", 200 * n, *by) for n in range(2)]
+        assert run("merge", *parts, "-o", tmp_path / "whole.calcli").status == 0
+        done = run("merge", *parts[::-1], "-o", tmp_path / "turned.calcli")
+        assert done.status == (2 if by else 0)
+        if by:
+            assert "merged in the order of their rows" in done.err.replace("\n", " ")

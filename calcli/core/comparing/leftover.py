@@ -86,11 +86,22 @@ def unlike_rows(systems: Sequence[Predictions]) -> str:
     """Return how the rows of states differ, as far as can be told; "" if they do not.
 
     Keys and labels are compared row by row, or by digests of deals of rows.
+
+    Raises
+    ------
+    InputError
+        If the same rows have different weights.
     """
     states = [system.state for system in systems if isinstance(system, Remains)]
     first, name = states[0], systems[0].provenance.path
     for state, system in zip(states[1:], systems[1:], strict=True):
         other = system.provenance.path
+        if state.head.weighted != first.head.weighted:
+            with_weights, without = (other, name) if state.head.weighted else (name, other)
+            raise InputError(
+                f"{with_weights} has row weights and {without} has none; make states of both with the same "
+                "--weights, or compare with --unpaired"
+            )
         if bool(state.head.key) != bool(first.head.key):
             known, numbered = (other, name) if state.head.key else (name, other)
             key = state.head.key or first.head.key
@@ -104,6 +115,9 @@ def unlike_rows(systems: Sequence[Predictions]) -> str:
             if first.head.key:
                 return f"{other} and {name} have different values of {first.head.key}, or labels of these"
             return f"{other} and {name} have different labels, or the same ones in another order"
+        if not _same_weights(first.body, state.body):
+            how = "expected the same, or compare with --unpaired"
+            raise InputError(f"{other} and {name} have different row weights; {how}")
     return ""
 
 
@@ -164,3 +178,11 @@ def _same_rows(first: Body, second: Body, *, answers: bool) -> bool:
         return same_rows([first.deals, second.deals])
     same = first.hashes is None or np.array_equal(first.hashes, second.hashes)  # type: ignore[arg-type]
     return same and (answers or np.array_equal(first.labels, second.labels))
+
+
+def _same_weights(first: Body, second: Body) -> bool:
+    """Tell whether the same rows have the same weights; their sums may differ by rounding."""
+    if first.deals is None or second.deals is None:
+        return first.weights is None or np.array_equal(first.weights, second.weights)  # type: ignore[arg-type]
+    mine, others = ((own.weight, own.squares) for own in (first.deals, second.deals))
+    return all(a is None or b is None or np.allclose(a, b) for a, b in zip(mine, others, strict=True))

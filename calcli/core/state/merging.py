@@ -67,6 +67,8 @@ class _Merged:
         _require_alike(state, whole)
         if not self._of_slice and state.head.key:
             self._refuse_common_keys(state)
+        elif not self._of_slice:
+            self._refuse_disorder(state)
         whole.body.merge(state.body, self._placed(state))
         bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items() if m in state.bins}
         self._whole = replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
@@ -102,6 +104,16 @@ class _Merged:
         self._heads.setdefault(state.parts[0].digest, state.head)
         offset = self._numbering.place(state.parts)
         return 0 if state.head.key else offset
+
+    def _refuse_disorder(self, state: State) -> None:
+        """Raise an InputError for parts of a run out of order, as rows of slices are numbered."""
+        last = max(self._parts.values(), key=BY_FIRST)
+        first = min(state.parts, key=BY_FIRST)
+        if state.slices and first.run and first.first < last.first:
+            raise InputError(
+                f"{first.name} has rows before those of {last.name}; parts of a run that have slices (--by) "
+                "are merged in the order of their rows"
+            )
 
     def _refuse_common_keys(self, state: State) -> None:
         """Raise an InputError if the lowest hashes show that states have rows in common."""
