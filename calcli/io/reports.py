@@ -81,7 +81,10 @@ def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) 
         }
         for result in results
     }
-    return StoredReport(path, tuple(results[0]["input"]["class_names"]), metrics, settings)
+    first = results[0]["input"]
+    # priors weight rows as well, and older reports do not say
+    weighted = None if settings.get("priors") else first.get("weighted")
+    return StoredReport(path, tuple(first["class_names"]), metrics, settings, weighted)
 
 
 def _slice(found: dict[str, str] | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from calcli.core.comparing.policy import NoWorse, Policy, Rule
@@ -45,6 +47,8 @@ def checked(run, sample, tmp_path):
             f'priors = "{PRIORS}"\n{LOSS}',
             "--shift-to-priors of the report",
         ),
+        ([], f'cluster = "ink"\n{LOSS}', "--cluster of the report"),
+        (["--cluster", "ink"], LOSS, "was ink, and the policy has none"),
         (
             ["--costs", "abstain:0.1", "--metrics", "bayes_risk"],
             f'costs = ["abstain:0.4"]\n{RISK}',
@@ -71,12 +75,37 @@ def test_other_settings_are_refused_by_name(checked, options, policy, words):
         (["--priors", "uniform"], f'priors = "{",".join(["0.1"] * 10)}"\n{LOSS}'),
         (["--costs", "abstain:0.1", "--metrics", "bayes_risk"], f'costs = ["abstain:0.1"]\n{RISK}'),
         (["--costs", "abstain:0.1", "--metrics", "bayes_risk,log_loss"], f'costs = ["abstain:0.4"]\n{LOSS}'),
+        (["--cluster", "ink"], '[[rules]]\nmetric = "log_loss"\nmax = 9\n'),
         (["--edges", "mine=0,0.5,1"], f'edges = ["mine=0,0.9,1"]\n{LOSS}'),
     ],
 )
 def test_the_same_settings_or_those_that_no_rule_depends_on_pass(checked, options, policy):
     done = checked(options, policy)
     assert done.status == 0, done.out + done.err
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_a_report_of_weighted_rows_is_for_weighted_rows(run, tmp_path, weighted):
+    file, report, policy = (tmp_path / name for name in ("new.csv", "base.json", "policy.toml"))
+    right, wrong = "0.2,0.8,1,3\n", "0.7,0.3,1,1\n"
+    file.write_text("prob_0,prob_1,label,w\n" + 30 * right + 30 * wrong)
+    policy.write_text(RULE.format("accuracy", "max_decrease"))
+    first, other = ["--weights", "w"] * weighted, ["--weights", "w"] * (not weighted)
+    report.write_text(run("evaluate", file, *first, "--format", "json").out)
+    call = ("check", file, "--policy", policy, "--baseline", report)
+    refused = run(*call, *other)
+    assert refused.status == 2
+    use = ("with", "without") if weighted else ("without", "with")
+    told = " ".join(refused.out.split())
+    assert f"base.json is a report of rows {use[0]} weights, and {file} was read {use[1]} weights" in told
+    same = run(*call, *first)
+    assert same.status == 0
+    assert f"{0.75 if weighted else 0.5:.4f}" in same.out
+    older = json.loads(report.read_text())
+    for result in older["results"]:
+        del result["input"]["weighted"]
+    report.write_text(json.dumps(older))
+    assert run(*call, *first).status == 0
 
 
 def test_costs_of_a_file_that_was_edited_are_others(checked, tmp_path):
@@ -107,3 +136,14 @@ def test_costs_of_a_file_that_was_edited_are_others(checked, tmp_path):
 def test_damaged_settings_are_told(settings):
     policy = Policy((Rule(parse_metric("log_loss"), NoWorse(Margin())),), Settings(clip=0.1))
     assert "r.json is a damaged report" in unlike_setting(settings, ("a", "b"), policy, "r.json")
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"), [("normalized_expected_cost", "was d1, and the policy has d2"), ("log_loss", "")]
+)
+def test_costs_of_other_decisions_are_others(metric, words):
+    policy = Policy((Rule(parse_metric(metric), NoWorse(Margin())),), Settings(decision_column="d2"))
+    told = unlike_setting({"decision_column": "d1"}, ("a", "b"), policy, "r.json")
+    assert words in told
+    assert bool(told) == bool(words)
+    assert not unlike_setting({"decision_column": "d2"}, ("a", "b"), policy, "r.json")

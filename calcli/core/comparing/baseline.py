@@ -39,12 +39,15 @@ class StoredReport:
         By slice ("" for all rows) and metric expression.
     settings
         What it was made with, as JSON has it.
+    weighted
+        Whether its rows had weights; None if it does not say.
     """
 
     path: str
     classes: tuple[str, ...]
     metrics: Mapping[str, Mapping[str, StoredValue]]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    weighted: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,33 @@ class Baseline:
         Whether row i is the same case in both.
     unlike
         Why states are not paired, if they were to be.
+    unmatched
+        Rows of reference and candidate that the other one does not have; they were left out.
     """
 
     reference: Predictions | StoredReport
     candidate: Predictions
     paired: bool
     unlike: str = ""
+    unmatched: tuple[int, ...] = (0, 0)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the comparison, in sentences."""
+        if isinstance(self.reference, StoredReport):
+            return (
+                f"The baseline {self.reference.path} is a report: it holds no rows to pair, so only "
+                "large differences can be proven.",
+            )
+        if not self.paired:
+            other = f", as {self.unlike}:" if self.unlike else ": the baseline holds other cases, so"
+            return (f"Unpaired{other} only large differences can be proven.",)
+        paths = (one.provenance.path for one in (self.reference, self.candidate))
+        return tuple(
+            f"{path}: rows without a counterpart, left out of comparisons: {count:,}."
+            for path, count in zip(paths, self.unmatched, strict=True)
+            if count
+        )
 
 
 @dataclass(frozen=True)
@@ -102,6 +126,8 @@ class Against:
         if isinstance(reference, StoredReport):
             if unlike := unlike_setting(reference.settings, reference.classes, policy, reference.path):
                 raise InputError(unlike)
+            if policy.compares:
+                _require_same_use_of_weights(reference, predictions)
         else:
             both = reference, predictions
             by = [name for name in policy.columns if all(not one.has_rows or _has(one, name) for one in both)]
@@ -112,8 +138,19 @@ class Against:
         if isinstance(reference, StoredReport) or not how.pairs:
             return Baseline(reference, predictions, paired=False)
         columns = {*policy.columns, *([policy.settings.cluster] if policy.settings.cluster else [])}
-        first, second = pair([reference, predictions], how, keep=sorted(columns)).systems
-        return Baseline(first, second, paired=True)
+        found = pair([reference, predictions], how, keep=sorted(columns))
+        first, second = found.systems
+        return Baseline(first, second, paired=True, unmatched=found.unmatched)
+
+
+def _require_same_use_of_weights(report: StoredReport, predictions: Predictions) -> None:
+    weighted = predictions.weights is not None
+    if report.weighted is not None and report.weighted != weighted:
+        use, path = ("without weights", "with weights"), predictions.provenance.path
+        raise InputError(
+            f"{report.path} is a report of rows {use[report.weighted]}, and {path} was read {use[weighted]}: "
+            "their results are not comparable; give --weights for both or for neither"
+        )
 
 
 def _has(predictions: Predictions, column: str) -> bool:

@@ -22,7 +22,7 @@ from calcli.core.estimators.evidence import NORMAL, Evidence, Normal, Permuted, 
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import SHARPNESS, holm
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
@@ -73,7 +73,7 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
         path,
         predictions.n_rows,
         ordered,
-        notes=(*left_out, *_notes(baseline), *skipped),
+        notes=(*left_out, *(baseline.notes if baseline else ()), *skipped),
         warnings=unused,
         reading=predictions.reading,
     )
@@ -144,20 +144,6 @@ def _is_test(rule: Rule) -> bool:
     return isinstance(rule.condition, NoWorse) and rule.condition.prove == "worse"
 
 
-def _notes(baseline: Baseline | None) -> tuple[str, ...]:
-    if baseline is None or baseline.paired:
-        return ()
-    if isinstance(baseline.reference, StoredReport):
-        return (
-            f"The baseline {baseline.reference.path} is a report: it holds no rows to pair, so only "
-            "large differences can be proven.",
-        )
-    other = (
-        f", as {baseline.unlike}: only" if baseline.unlike else ": the baseline holds other cases, so only"
-    )
-    return (f"Unpaired{other} large differences can be proven.",)
-
-
 class _Judge:
     """Judges the rules for one slice."""
 
@@ -179,23 +165,27 @@ class _Judge:
         if any(isinstance(rule.condition, Bound) and rule.condition.end != "value" for rule in rules):
             settings = replace(settings, calibration_loss_interval=True)
         self._contest: Contest | None = None
-        found: Evaluation | None = None
         if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):
             members = _members(baseline, part)
-            judged = len(members) - 1 if baseline.candidate.scores is predictions.scores else None
-            self._contest = Contest(members, settings, baseline.paired, judged=judged)
-            found = None if judged is None else self._contest.evaluations[judged]
-        if found is None:  # the candidate's rows are not all of those that are compared
-            found = evaluate(_part(predictions, part), settings, test_classes=False)
-        self._rows, self._estimates = found.predictions.n_rows, found.estimates
+            self._contest = Contest(members, settings, baseline.paired, judged=len(members) - 1)
+        compared = self._contest.evaluations[-1] if self._contest else None
+        # limits are for all rows of the candidate, of which perhaps not all are compared
+        fewer = baseline is not None and baseline.candidate.scores is not predictions.scores
+        if compared is None or (fewer and any(isinstance(rule.condition, Bound) for rule in rules)):
+            alone = evaluate(_part(predictions, part), settings, test_classes=False)
+        else:
+            alone = compared
+        self._alone, self._compared = alone, alone if compared is None else compared
 
     def outcome(self, rule: Rule) -> Outcome:
         """Judge one rule; one that tests for "worse" passes with its p-value, to be corrected."""
-        estimate = self._estimates[str(rule.call)]
-        return replace(self._outcome(rule, estimate), rows=estimate.rows)
+        found = self._alone if isinstance(rule.condition, Bound) else self._compared
+        estimate = found.estimates[str(rule.call)]
+        outcome = self._outcome(rule, estimate, found.predictions.n_rows)
+        return replace(outcome, rows=estimate.rows)
 
-    def _outcome(self, rule: Rule, estimate: Estimate) -> Outcome:
-        if reason := self._too_few(rule, estimate):
+    def _outcome(self, rule: Rule, estimate: Estimate, rows: int) -> Outcome:
+        if reason := _too_few(rule, estimate, rows):
             return Outcome(rule, "not judged", reason, few=bool(rule.part))
         if math.isnan(estimate.value):
             return Outcome(rule, "not judged", f"{rule.call.asked} is not defined on these rows")
@@ -205,19 +195,6 @@ class _Judge:
             return self._no_worse(rule, rule.condition, estimate)
         except InputError as fault:
             return Outcome(rule, "not judged", str(fault), estimate.value, signature=estimate.signature)
-
-    def _too_few(self, rule: Rule, estimate: Estimate) -> str:
-        """Return why the rows are too few to judge a rule; "" if they are not."""
-        if rule.min_rows is not None:
-            few = f"{self._rows:,} rows are fewer than the {rule.min_rows:,} that the rule asks for"
-            return few if self._rows < rule.min_rows else ""
-        if not rule.part:
-            return ""
-        if estimate.no_interval:
-            return f"the slice is too small to judge {rule.call.asked}: {estimate.no_interval}"
-        if estimate.interval is None and self._rows < FEWEST_ROWS:
-            return f"{self._rows:,} rows are fewer than the {FEWEST_ROWS} that a rule on a slice needs"
-        return ""
 
     def _bound(self, rule: Rule, condition: Bound, estimate: Estimate) -> Outcome:
         value = estimate.value
@@ -319,7 +296,8 @@ class _Judge:
         if stored.interval is None:
             return stored.value, value, Untested()
         variances = _variance(stored.interval), self._contest.variance(call, 0)
-        return stored.value, value, Normal(stored.value, value, variances, 0.0, "unpaired-normal")
+        reason = self._compared.estimates[str(call)].no_interval
+        return stored.value, value, Normal(stored.value, value, variances, 0.0, "unpaired-normal", reason)
 
     def _stored(self, report: StoredReport, call: MetricExpression) -> StoredValue:
         metrics = report.metrics.get(self._slice)
@@ -333,6 +311,20 @@ class _Judge:
                 "baseline's predictions"
             )
         return metrics[str(call)]
+
+
+def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
+    """Return why the rows are too few to judge a rule; "" if they are not."""
+    if rule.min_rows is not None:
+        few = f"{rows:,} rows are fewer than the {rule.min_rows:,} that the rule asks for"
+        return few if rows < rule.min_rows else ""
+    if not rule.part:
+        return ""
+    if estimate.no_interval:
+        return f"the slice is too small to judge {rule.call.asked}: {estimate.no_interval}"
+    if estimate.interval is None and rows < FEWEST_ROWS:
+        return f"{rows:,} rows are fewer than the {FEWEST_ROWS} that a rule on a slice needs"
+    return ""
 
 
 def _members(baseline: Baseline, part: str) -> list[Predictions]:

@@ -284,6 +284,8 @@ def difference(
 def _verdict(found: Difference, level: float) -> Verdict:
     sign = SIGNS[found.call.entry.direction]
     if math.isinf(found.value):  # one infinite loss proves an infinite mean
+        if sign == 0:
+            return "different"
         return "worse" if sign * found.value > 0 else "better"
     ends, margin = found.interval, found.margin
     if ends is not None and margin and -margin < ends.low and ends.high < margin:

@@ -20,10 +20,15 @@ def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule
     for rule in rules:
         own = [rule]
         if rule.every and (parts := _parts(predictions, rule.every)):
-            own = [replace(rule, part=str(part)) for part in parts]
+            own = [_of(rule, str(part)) for part in parts]
         groups.append(list(range(len(asked), len(asked) + len(own))))
         asked += own
     return asked, groups
+
+
+def _of(rule: Rule, part: str) -> Rule:
+    """Return the rule for one value, which its name tells."""
+    return replace(rule, part=part, name=rule.name and f"{rule.name} [{part}]")
 
 
 def _parts(predictions: Predictions, column: str) -> list[Slice]:
@@ -60,8 +65,9 @@ def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[
 
 
 def _all_few(group: Sequence[Outcome]) -> list[Outcome]:
-    column = group[0].rule.part.partition("=")[0]
-    rule = replace(group[0].rule, part=f"{column}={EVERY}")
+    first = group[0].rule
+    column = first.part.partition("=")[0]
+    rule = replace(first, part=f"{column}={EVERY}", name=first.name.removesuffix(f" [{first.part}]"))
     return [replace(group[0], rule=rule, reason=f"no value of {column} has rows enough: {group[0].reason}")]
 
 

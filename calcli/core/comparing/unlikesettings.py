@@ -57,19 +57,22 @@ def _differences(
     for name in scalars:
         if then[name] != own[name]:
             yield _sentence(keys[name], path, _text(then[name]), _text(own[name]))
+    for name in ["cluster"] + ["decision_column"] * any("expected_cost" in call.entry.name for call in calls):
+        if then[name] != own[name]:
+            yield _sentence(keys[name], path, then[name] or "none", own[name] or "none")
     for name in NAMED:
         known, wanted = _by_name(then[name]), _by_name(own[name])
         for one in sorted(set(known) & set(wanted) & _names(calls)):
             if known[one] != wanted[one]:
                 yield (
-                    f"{keys[name]} of the report {path} has another {one!r} than the policy: their values "
+                    f"{keys[name]} of the report {path} has another {one!r} than the policy: their results "
                     "are not comparable; evaluate the baseline with that of the policy"
                 )
 
 
 def _sentence(option: str, path: str, then: str, now: str) -> str:
     return (
-        f"{option} of the report {path} was {then}, and the policy has {now}: their values are not "
+        f"{option} of the report {path} was {then}, and the policy has {now}: their results are not "
         "comparable; evaluate the baseline with that of the policy"
     )
 

@@ -226,7 +226,9 @@ class Normal:
     def _z(self, sign: int, margin: Margin) -> float:
         excess = sign * (self.candidate - self.baseline) - margin.of(self.baseline)
         error = self._error(margin, sign)
-        if error > 0 or math.isnan(excess):
+        if math.isnan(excess + error):
+            return math.nan
+        if error:
             return excess / error
         return math.copysign(math.inf, excess) if excess else 0.0
 

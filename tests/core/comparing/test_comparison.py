@@ -237,6 +237,16 @@ def test_a_metric_without_direction_differs_but_is_not_worse():
     assert found.verdict == "different"
 
 
+def test_an_infinite_change_without_direction_is_not_better(binary):
+    labels = np.arange(200) % 2
+    separated = 0.1 + 0.8 * labels
+    pair = [binary(separated, labels), binary(1 - separated, labels)]
+    (found,) = compare(pair, replace(SETTINGS, metrics=("calibration_slope",)), Plan())
+    slope = found.differences[0]["calibration_slope"]
+    assert (slope.baseline, slope.candidate) == (math.inf, -math.inf)
+    assert slope.verdict == "different"
+
+
 def test_a_ranking_needs_a_direction(systems):
     with pytest.raises(UsageError, match="rank by log_loss"):
         compare(systems, SETTINGS, Plan(ranked_by="mean_gap"))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
+from calcli.core.comparing.baseline import Against, Baseline, StoredReport, StoredValue
 from calcli.core.comparing.checking import check
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule, exit_status
 from calcli.core.estimators.evidence import Margin
@@ -16,7 +16,7 @@ from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import PairSettings, Settings
 
 
 def rule(metric, condition, **more) -> Rule:
@@ -195,6 +195,47 @@ def test_a_report_is_compared_unpaired(right_in):
     tight = StoredReport("old.json", old.classes, {"": {"ece": StoredValue(0.0, Interval(0, 0, 0.95))}})
     error = judged(new, rule("ece", NoWorse(Margin())), baseline=Baseline(tight, new, paired=False))
     assert error.outcomes[0].result == "not judged"
+
+
+def test_few_rows_prove_nothing_against_a_report(right_in, predict):
+    old = right_in(0.9, confidence=0.9, rows=4000)
+    metrics = ("accuracy", "log_loss", "brier")
+    known = evaluate(old, Settings(metrics=metrics)).estimates
+    values = {name: StoredValue(one.value, one.interval) for name, one in known.items()}
+    stored = StoredReport("old.json", old.classes, {"": values})
+    no_worse = [rule(name, NoWorse(Margin())) for name in metrics]
+    good_enough = [rule(name, NoWorse(Margin(0.02), "not worse")) for name in metrics]
+    wrong_once, right_thrice = predict([[0.4, 0.6]], [0]), predict([[0.9, 0.1]] * 3, [0] * 3)
+    for few, rules in ((wrong_once, no_worse), (right_thrice, good_enough)):
+        found = judged(few, *rules, baseline=Baseline(stored, few, paired=False))
+        assert [one.result for one in found.outcomes] == ["not judged"] * 3
+        assert found.outcomes[1].reason.endswith(
+            "there is no test of their difference: 0 rows carry this figure"
+        )
+    many = right_in(0.5, confidence=0.9)
+    found = judged(many, *no_worse, baseline=Baseline(stored, many, paired=False))
+    assert [one.result for one in found.outcomes] == ["failed"] * 3
+
+
+def test_rules_on_a_baseline_count_the_rows_that_are_compared(right_in):
+    old, new = right_in(0.8), right_in(0.7)
+    shared = np.arange(200) < 8  # all of them right in both files
+    old = replace(old, columns={"id": np.arange(200)})
+    new = replace(new, columns={"id": np.where(shared, np.arange(200), 1000 + np.arange(200))})
+    accuracy, limit = NoWorse(Margin()), Bound(0.75, False)
+    rules = [
+        rule("accuracy", accuracy, min_rows=9),
+        rule("accuracy", accuracy, min_rows=8),
+        rule("accuracy", limit, min_rows=200),
+    ]
+    against = Against(old, PairSettings(key="id", allow_unmatched=True))
+    found = judged(new, *rules, baseline=against.baseline(new, Policy(tuple(rules))))
+    assert [one.result for one in found.outcomes] == ["not judged", "passed", "failed"]
+    assert found.outcomes[0].reason.startswith("8 rows are fewer than the 9")
+    assert [one.value for one in found.outcomes[1:]] == pytest.approx([1.0, 0.7])
+    assert [note.partition(": ")[2] for note in found.notes] == [
+        "rows without a counterpart, left out of comparisons: 192."
+    ] * 2
 
 
 def test_rules_that_cannot_be_are_refused():

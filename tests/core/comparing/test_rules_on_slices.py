@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.io.policy import parse_policy
+from calcli.report.junit import junit_text
 
 QUICK = Settings(draws=199)
 
@@ -64,6 +66,17 @@ def test_a_rule_for_every_value_skips_small_ones(predictions):
     assert [outcome.value for outcome in found.outcomes] == alone
     strict = judged(predictions, rule("log_loss", 0.3, "country=*"))
     assert exit_status([strict]) == 1
+
+
+def test_the_name_of_a_rule_for_every_value_tells_which(predictions):
+    named = rule("log_loss", 0.7, "country=*", name="good everywhere")
+    found = judged(predictions, named)
+    names = [f"good everywhere [country={value}]" for value in ("de", "fr", "is")]
+    assert [outcome.rule.title for outcome in found.outcomes] == names
+    cases = ET.fromstring(junit_text([found])).iter("testcase")
+    assert [case.get("name") for case in cases] == names
+    small = judged(predictions, replace(named, min_rows=5000))
+    assert [outcome.rule.title for outcome in small.outcomes] == ["good everywhere"]
 
 
 def test_it_cannot_be_judged_if_all_are_too_small(predictions):

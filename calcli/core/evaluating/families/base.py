@@ -250,6 +250,8 @@ class Family(ABC):
         return CALL + CLASS * predictions.n_classes
 
     def variance(self, call: MetricExpression, system: System) -> float:
-        """Return the variance of a metric of one system; nan where there is none."""
+        """Return the variance of a metric of one system; nan where there is none, or few rows tell it."""
         influences = system.influences.get(str(call))
-        return math.nan if influences is None else influences.spread.standard_error**2
+        if influences is None or not influences.spread.enough:
+            return math.nan
+        return influences.spread.standard_error**2
