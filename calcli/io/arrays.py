@@ -135,7 +135,7 @@ class Archive(Arrays):
             place=Place(((self.name, scores.shape[0]),)),
             scores=scores,
             classes=classes,
-            moved=isinstance(scores, OrderedScores),
+            before=scores.before(classes or ()) if isinstance(scores, OrderedScores) else (),
             kind=kind,
             kind_reason=reason,
             columns=LazyColumns(

@@ -246,7 +246,7 @@ def _prepared(
     notes = (*notes, *told)
     record.refuse_kind(judged.kind, name)
     # as in the file, whose labels may be numbers that count them
-    listing = classes if own is None else record.classes
+    listing = (source.before or classes) if own is None else record.classes
     names = tuple(PREFIXES[wanted.kind] + suffix for suffix in (by_rank.suffixes if by_rank else listing))
     array = ARRAYS[wanted.kind]
     if record.of_answers:  # the confidence keeps its name
@@ -316,7 +316,7 @@ def _recalibrated(
     places = {one: place for place, one in enumerate(stored_as)}
     order = [places[one] for one in record.classes]
     ordered = order == sorted(order)
-    columns = np.argsort(order)  # of what is written, for each class of the file
+    columns = np.array([record.classes.index(one) for one in passage.frame.classes], np.intp)
     rows = 0
     step = max(1, PART_BYTES // (8 * len(order)))
     kept = [one for one in passage.frame.others.names if one not in wanted.added]
@@ -336,7 +336,7 @@ def _recalibrated(
         if passage.by_rank is not None:
             ranks = passage.by_rank.positions(beside, rows)
             written = np.take_along_axis(written, columns[ranks], axis=1)
-        elif passage.own is None and not (ordered or record.of_answers):
+        elif (np.diff(columns) < 0).any():
             written = written[:, columns]
         if wanted.added:
             beside = with_added(beside, record, (scores, checked.kind), log_probs, wanted)
@@ -344,7 +344,7 @@ def _recalibrated(
         codes = scores.argmax(axis=1), log_probs.argmax(axis=1)
         for column in watched:
             at = beside.schema.get_field_index(column.name)
-            new = column.pass_on(beside.column(at), record.classes, stored_as, codes)
+            new = column.pass_on(beside.column(at), record.classes, passage.frame.classes, codes)
             beside = beside.set_column(at, beside.schema.field(at), new)
         changed = int(np.count_nonzero(codes[0] != codes[1]))
         yield _Part(beside, written, changed)

@@ -181,8 +181,9 @@ class Source(ABC):
         Whether it is said of each score which class it is of.
     ordered
         Whether the order of the classes is known, which labels in numbers need.
-    moved
-        Whether `--classes` has put the scores in another order than the file has, which such labels may have.
+    before
+        The classes in the order of the file, which such labels may have, where `--classes` has put the scores
+        in another; else none.
     labels
         (N,), or None if they are in a file of their own, or not wanted.
     labels_from
@@ -213,7 +214,7 @@ class Source(ABC):
     percent: bool = False
     by_rank: bool = False
     ordered: bool = True
-    moved: bool = False
+    before: tuple[str, ...] = ()
     labels: Labels | LabelColumn | None = None
     labels_from: str = ""
     weights: Array | None = None

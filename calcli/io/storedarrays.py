@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import IO, Any, cast
@@ -162,3 +162,7 @@ class OrderedScores:
     def head(self, rows: int) -> Array:
         """Return the first rows."""
         return self.stored.head(rows)[:, self.order]
+
+    def before(self, classes: Sequence[str]) -> tuple[str, ...]:
+        """Return the classes of the columns in the order stored."""
+        return tuple(classes[self.order.index(place)] for place in range(len(self.order)))

@@ -34,7 +34,6 @@ from calcli.io.layouts.answers import (
 from calcli.io.layouts.beside import beside_prediction
 from calcli.io.layouts.classlabels import ScoreNames, joined_metadata, with_names
 from calcli.io.layouts.looks import look_at
-from calcli.io.layouts.names import natural_order
 from calcli.io.layouts.order import against_custom
 from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
 from calcli.io.layouts.unpacking import Unpacked
@@ -158,6 +157,7 @@ class Table(Contents):
         scores = ranked_scores(stored_scores(self, roles.scores), ranks, roles, options)
         ranked = scores if isinstance(scores, RankedScores) else None
         packed = self.packed.get(roles.scores[0])
+        told = (packed is None or packed.ordered) and not against_custom(roles.before, ReadOptions())
         taken = {*scores.names, roles.label}
         classes = roles.classes
         if ranked or (packed and packed.classes):
@@ -175,9 +175,9 @@ class Table(Contents):
             kind=roles.kind,
             kind_reason=roles.kind_reason,
             by_rank=ranked is not None,
-            ordered=(ranked.ordered if ranked else packed is None or packed.ordered)
+            ordered=(ranked.ordered if ranked else told or options.classes is not None)
             and not against_custom(classes or (), options),
-            moved=ranked is None and options.classes is not None and _is_moved(scores.names, schema.names),
+            before=roles.before if told and not ranked else (),
             percent=packed is not None and packed.percent,
             labels=None if roles.label is None else self._labels(roles.label, names, options.ignore_label),
             labels_from=f'column "{roles.label}"',
@@ -305,12 +305,6 @@ class MemoryTable(Table):
     def held(self) -> Table:
         """Return itself."""
         return self
-
-
-def _is_moved(scores: Sequence[str], columns: Sequence[str]) -> bool:
-    """Tell whether columns of scores were put in another order than that of the file and of their numbers."""
-    stored = [name for name in columns if name in scores]
-    return list(scores) not in (stored, [stored[i] for i in natural_order(stored)])
 
 
 def _of_kept(

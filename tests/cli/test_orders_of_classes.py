@@ -116,3 +116,33 @@ def test_unnamed_columns_stand_as_in_the_fit_whichever_class_is_positive(run, tm
     probs = fitted.apply(scores)  # in the order of its classes, 1 and 0
     assert fitted.fit.predictions.classes == ("1", "0")
     assert -np.log(probs[np.arange(300), 1 - labels]).mean() == pytest.approx(after, rel=1e-9)
+
+
+@pytest.mark.parametrize(("prefix", "options"), [("prob_", ("--classes", "ant,bee,cat")), ("", ())])
+def test_options_and_the_calibrator_move_no_columns(run, tmp_path, calibrator, prefix, options):
+    made, expected = calibrator
+    before = np.argsort(ORDER)[PROBS.argmax(axis=1)]
+    columns = {f"{prefix}{NAMES[k]}": PROBS[:, k] for k in ORDER}
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    pd.DataFrame(columns | {"label": PLACES, "prediction": before}).to_csv(path, index=False)
+    done = run("apply", made, path, *options, "--rewrite-prediction", "prediction", "-o", out)
+    assert done.status == 0, done.err
+    assert log_loss(run, out) == pytest.approx(expected)
+    table = pd.read_csv(out)
+    assert table["prediction"].tolist() == table.filter(like="prob_").to_numpy().argmax(axis=1).tolist()
+
+
+def test_advice_on_several_orders_leads_to_no_wrong_numbers(run, tmp_path, calibrator):
+    path = tmp_path / "test.csv"
+    table = pd.DataFrame({f"prob_{NAMES[k]}": PROBS[:, k] for k in ORDER} | {"label": PLACES})
+    table.to_csv(path, index=False)
+    call = ("benchmark", "--cal", tmp_path / "fit.csv", "--test", path, "--methods", "dp", "-f", "json")
+    done = run(*call, "--metrics", "log_loss")
+    assert (done.status, "--classes ant,bee,cat if their labels are names" in done.err) == (2, True)
+    done = run(*call, "--metrics", "log_loss", "--classes", "ant,bee,cat")
+    assert (done.status, done.out) == (2, "")
+    assert "test.csv: the labels are numbers, which may count" in done.err
+    table.assign(label=NAMES[LABELS]).to_csv(path, index=False)
+    found = json.loads(run(*call, "--metrics", "log_loss", "--classes", "ant,bee,cat").out)["trials"]
+    losses = [log_loss(run, path), calibrator[1]]
+    assert [trial["values"]["log_loss"] for trial in found] == pytest.approx(losses)

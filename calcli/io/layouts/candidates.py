@@ -237,7 +237,8 @@ def _by_class_names(columns: Columns) -> Guess | None:
     """Find columns that are named as the classes themselves."""
     name, options = columns.name, columns.options
     if options.classes is not None and set(options.classes) <= set(columns.holds):
-        return Guess(options.classes, options.classes, COLUMNS)
+        named = tuple(column for column in columns.holds if column in options.classes)
+        return Guess(named, named, COLUMNS)
     numbered = tuple(column for column in columns.holds if re.fullmatch(r"-?\d+", column))
     alike = [one for one in columns.floats() if one not in numbered and re.match(r"[-+<>=]*\d", one)]  # 3+
     if len(numbered) > 1 and not alike:

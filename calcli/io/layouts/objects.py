@@ -30,7 +30,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if not (scores and numbers) and not case:
         return None
     first, names = head(), [one.name for one in field.type]
-    known = options.classes is not None or differ_in_numbers(names) or {*map(str.casefold, names)} in PAIRS
+    known = differ_in_numbers(names) or {*map(str.casefold, names)} in PAIRS
     made = tuple(_made(field.name, place, one, first) for place, one in enumerate(field.type))
     return Unpacked(made, ordered=known or not SEVERAL.items() <= (field.metadata or {}).items())
 

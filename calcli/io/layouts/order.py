@@ -11,7 +11,6 @@ from calcli.core.data.logspace import as_floats
 from calcli.core.language.errors import InputError
 from calcli.io.labelnumbers import are_places, number_of, other_of_two
 from calcli.io.labels import MANY, Labels
-from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.candidates import PAIRS, command
 from calcli.io.layouts.names import differ_in_numbers
 from calcli.io.messages import listed
@@ -92,11 +91,12 @@ def refuse_unordered(found: Source, labels: Labels, options: ReadOptions) -> Non
             f"{name}: the labels are numbers, and the scores are those of the classes {listed(classes)}, of "
             "which nothing says the order; name them with --classes, that of 0 first"
         )
-    if found.moved and (labels.meaning == "positions" or found.layout == ARRAYS.name):
+    if found.before:
         kind = "one-hot" if labels.meaning == "positions" else "numbers"
         raise InputError(
             f"{name}: the labels are {kind}, which may count the classes in the order of the file or in that "
-            "of --classes; leave --classes out, or save the labels as names of classes"
+            f"of --classes; give --classes in the order of the file, {listed(found.before)}, or save the "
+            "labels as names of classes"
         )
     named = found.by_rank and not all(name.isdigit() for name in classes)
     if named and labels.codes.min() > 0 and labels.codes.max() == len(classes):

@@ -62,6 +62,8 @@ class Roles:
         How they might be meant otherwise, sentences for the user.
     considered
         Other columns that might have been the scores, and why they are not.
+    before
+        The classes in the order that the columns have without `--classes`, if it has put them in another.
     """
 
     label: str | None
@@ -72,6 +74,7 @@ class Roles:
     layout: Layout = COLUMNS
     doubts: tuple[str, ...] = ()
     considered: tuple[tuple[str, str], ...] = ()
+    before: tuple[str, ...] = ()
 
 
 def find_roles(
@@ -136,10 +139,11 @@ def find_roles(
             raise InputError(_no_scores(columns, name))
         found = chosen
     scores, classes = found.scores, found.classes
+    before: tuple[str, ...] = ()
     if options.system and len(scores) == 1:
         classes = None  # its name is that of the system
     if classes is not None:
-        scores, classes = _in_order(scores, classes, options, name)
+        scores, classes, before = _in_order(scores, classes, options, name)
         words = {one for one in classes if not one.isdigit()}
         named = options.classes is not None and not any(map(top_class, columns))
         if top_ranks(scores) and not named and not words & others.labels():
@@ -148,7 +152,7 @@ def find_roles(
     if found.kind is not None:
         kind, reason = found.kind, f"so {found.layout.name} writes them"
     doubts = () if options.scores is not None else system_doubt(found, others)
-    return Roles(label, scores, classes, kind, reason, found.layout, doubts, tuple(considered))
+    return Roles(label, scores, classes, kind, reason, found.layout, doubts, tuple(considered), before)
 
 
 def refuse_duplicates(names: Sequence[str], name: str) -> None:
@@ -295,8 +299,13 @@ def top_k_dump(name: str, columns: Iterable[str]) -> str:
 
 def _in_order(
     scores: tuple[str, ...], classes: tuple[str, ...], options: ReadOptions, name: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Order the columns by class: as wanted or listed, by number, or as they stand in the file."""
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Order the columns by class: as wanted or listed, by number, or as they stand in the file.
+
+    Returns
+    -------
+    The columns, their classes, and these as `Roles.before`.
+    """
     wanted = options.classes
     repeated = [c for c, count in Counter(classes).items() if count > 1]
     if repeated:
@@ -306,17 +315,18 @@ def _in_order(
     if tuple(one.strip() for one in (options.scores or "").split(",")) == scores:
         ordered = _as_listed(classes, ordered, wanted)
     if wanted is None or len(classes) == 1:
-        return tuple(column[c] for c in ordered), ordered
-    if set(wanted) == set(classes):
-        return tuple(column[c] for c in wanted), wanted
-    if alike := but_for_capitals(wanted, classes):
-        return tuple(column[c] for c in alike), wanted
+        return tuple(column[c] for c in ordered), ordered, ()
+    alike = wanted if set(wanted) == set(classes) else but_for_capitals(wanted, classes)
+    if alike:
+        called = dict(zip(alike, wanted, strict=True))
+        before = () if tuple(alike) in (classes, ordered) else tuple(called[c] for c in ordered)
+        return tuple(column[c] for c in alike), wanted, before
     if len(wanted) == len(classes):
         if ordered == tuple(map(str, range(len(classes)))):
-            return tuple(column[c] for c in ordered), wanted
+            return tuple(column[c] for c in ordered), wanted, ()
         if {c.casefold() for c in wanted}.isdisjoint(c.casefold() for c in classes):
             _refuse_two_orders(tuple(column[c] for c in ordered), scores, wanted, name)
-            return scores, wanted
+            return scores, wanted, ()
     raise UsageError(
         f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
         "expected the same names, in any order, or as many others, in the order of the columns"

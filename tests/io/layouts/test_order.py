@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -135,6 +136,31 @@ def test_names_that_differ_in_capitals(tmp_path):
     ):
         path = saved(tmp_path, {names[0]: PROB, names[1]: TWO[:, 0], "label": BINARY.astype(bool)}, form)
         np.testing.assert_allclose(of_true_classes(path), TRUE)
+
+
+@pytest.mark.parametrize("prefix", ["prob_", "prob_UPPER", ""])
+def test_numbers_beside_columns_that_options_put_in_another_order(prefix, tmp_path):
+    order = [2, 0, 1]
+    shown = [name.upper() if "UPPER" in prefix else name for name in NAMES]
+    columns = {prefix.removesuffix("UPPER") + shown[k]: THREE[:, k] for k in order}
+    path = saved(tmp_path, columns | {"label": np.argsort(order)[LABELS]})
+    truth = THREE[np.arange(N), LABELS]
+    np.testing.assert_allclose(of_true_classes(path, classes=tuple(NAMES[order])), truth)
+    with pytest.raises(InputError, match="give --classes in the order of the file, cat, ant, bee, or save"):
+        read(path, ReadOptions(classes=tuple(NAMES)))
+    named = saved(tmp_path, columns | {"label": np.array(shown)[LABELS]})
+    held = tuple(shown)
+    np.testing.assert_allclose(of_true_classes(named, classes=held), truth)
+
+
+def test_numbers_beside_objects_that_options_put_in_another_order(tmp_path):
+    path, order = tmp_path / "t.jsonl", [2, 0, 1]
+    objects = [{str(NAMES[k]): float(row[k]) for k in order} for row in THREE]
+    rows = zip(objects, np.argsort(order)[LABELS].tolist(), strict=True)
+    path.write_text("\n".join(json.dumps({"probs": one, "label": label}) for one, label in rows))
+    np.testing.assert_allclose(of_true_classes(path), THREE[np.arange(N), LABELS])
+    with pytest.raises(InputError, match="give --classes in the order of the file, cat, ant, bee, or save"):
+        read(path, ReadOptions(classes=tuple(NAMES)))
 
 
 @pytest.mark.parametrize("label", ["label", "elsewhere"])
