@@ -96,8 +96,8 @@ def test_a_report_of_weighted_rows_is_for_weighted_rows(run, tmp_path, weighted)
     refused = run(*call, *other)
     assert refused.status == 2
     use = ("with", "without") if weighted else ("without", "with")
-    told = " ".join(refused.out.split())
-    assert f"base.json is a report of rows {use[0]} weights, and {file} was read {use[1]} weights" in told
+    told = f"base.json is a report of rows {use[0]} weights, and {file} was read {use[1]} weights"
+    assert "".join(told.split()) in "".join(refused.out.split())  # a path may be broken anywhere
     same = run(*call, *first)
     assert same.status == 0
     assert f"{0.75 if weighted else 0.5:.4f}" in same.out
