@@ -16,10 +16,9 @@ from calcli.core.language.errors import InputError
 from calcli.io.alike import of_joined_type
 from calcli.io.columnscores import decoded, holds_of, numbers
 from calcli.io.labels import Labels, labels_from_array, missing_label
-from calcli.io.largenumbers import EXACT
+from calcli.io.largenumbers import EXACT, are_rounded
 from calcli.io.layouts.classlabels import class_labels
 
-MOST_ID = 1e38  # a larger number is none that somebody counted
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
 
 if TYPE_CHECKING:
@@ -66,9 +65,7 @@ def told_apart(table: Table, name: str) -> Array:
         If it holds integers that were rounded to floats.
     """
     for batch in table.batches([name]):
-        floats = numbers(batch, by_row=False)[:, 0] if _is_floating(batch.column(0).type) else np.empty(0)
-        floats = floats[np.isfinite(floats)]
-        if EXACT <= np.abs(floats).max(initial=0) < MOST_ID and (floats == np.floor(floats)).all():
+        if _is_floating(batch.column(0).type) and are_rounded(numbers(batch, by_row=False)[:, 0]):
             raise InputError(
                 f"{table.place.name}: the column {name} holds integers beyond 2^53 as floats, which round "
                 "them, so that different ones may be equal; save them as text or as integers"

@@ -1,4 +1,4 @@
-"""Integers of more than 64 bits in text, of which parsers make floats that do not tell them apart."""
+"""Integers beyond 2^53 as floats, which do not tell them apart; from text they are read as decimals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-EXACT = 2**53  # up to here a float holds any integer
+from calcli.core.data.arrays import Array
+
+EXACT, MOST = 2**53, 1e38  # up to the first a float holds any integer; beyond the second nobody counted one
 WHOLE = pa.decimal128(38, 0)
 HEAD_ROWS = 100  # that show whether a column has such integers
 
@@ -38,8 +40,12 @@ def with_large_numbers(table: Any, again: Callable[[Any], Any]) -> Any:
     return table
 
 
+def are_rounded(values: Array) -> bool:
+    """Tell whether floats are integers, of which some may have been rounded; nan and infinity are left out."""
+    known = values[np.isfinite(values)]
+    return EXACT <= np.abs(known).max(initial=0) < MOST and bool((known == np.floor(known)).all())
+
+
 def _is_large(column: Any) -> bool:
-    if column.type != pa.float64():
-        return False
-    known = np.from_dlpack(column.drop_null())  # `to_numpy` imports pandas
-    return EXACT <= np.abs(known).max(initial=0) < 1e38 and bool((known == np.floor(known)).all())
+    # `to_numpy` imports pandas
+    return column.type == pa.float64() and are_rounded(np.from_dlpack(column.drop_null()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
@@ -297,7 +298,7 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
     if set(predictions.classes) == set(classes):
         order = f"--classes {','.join(classes)} if their labels are names, else save them in one"
         if len(classes) == 2:
-            order = f"--positive {classes[1]}"
+            order = f"--positive {shlex.quote(classes[1])}"
         raise InputError(
             f"{path} and {owner} have the same classes in different orders; give one order to all files with "
             f"{order}"

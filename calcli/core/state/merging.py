@@ -106,7 +106,7 @@ class _Merged:
         return 0 if state.head.key else offset
 
     def _refuse_disorder(self, state: State) -> None:
-        """Raise an InputError for parts of a run out of order, as rows of slices are numbered."""
+        """Raise an InputError for parts of a run out of order: rows of slices are numbered as they come."""
         last = max(self._parts.values(), key=BY_FIRST)
         first = min(state.parts, key=BY_FIRST)
         if state.slices and first.run and first.first < last.first:
