@@ -16,6 +16,7 @@ from calcli.io.messages import listed
 PLAIN: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     (pa.types.is_string_view, lambda kind: pa.large_string()),
     (pa.types.is_binary_view, lambda kind: pa.large_binary()),
+    (pa.types.is_null, lambda kind: pa.float64()),  # lists of nothing lose their values in a cast of Arrow's
     (pa.types.is_list, lambda kind: pa.list_(_without_views(kind.value_field))),
     (pa.types.is_large_list, lambda kind: pa.large_list(_without_views(kind.value_field))),
 )  # types that hold views, or are some, and those without
@@ -59,11 +60,15 @@ def readable(schema: Any) -> Any:
 
     It has text for views of text, of which Arrow cannot do all.
     """
-    waiting = list(schema)
-    while waiting:
-        field = waiting.pop()
-        waiting += _inner(field.type) if field.name is not None else ()
-    return pa.schema([_without_views(field) for field in schema], schema.metadata)
+    return pa.schema(
+        [_without_views(field) if _has_views(field) else field for field in schema], schema.metadata
+    )
+
+
+def _has_views(field: Any) -> bool:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    within = [_has_views(one) for one in _inner(kind)] if field.name is not None else []
+    return pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or any(within)
 
 
 def _without_views(field: Any) -> Any:

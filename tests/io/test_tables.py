@@ -176,6 +176,10 @@ VIEWS = {
     "list": (pa.list_(pa.string_view()), [[text] for text in TEXTS]),
     "pair": (pa.list_(pa.string_view(), 2), [[text, None] for text in TEXTS]),
     "struct": (pa.struct([("x", pa.large_list(pa.string_view()))]), [{"x": [text]} for text in TEXTS]),
+    "nothing": (
+        pa.struct([("x", pa.string_view()), ("y", pa.list_(pa.null()))]),
+        [{"x": text, "y": [None, None]} for text in TEXTS],
+    ),
 }
 
 
