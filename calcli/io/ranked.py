@@ -138,6 +138,7 @@ class RankedScores(TableScores):
     def _numbers(self, column: Any) -> Array:
         """Return (n,) positions of classes: nan or -1 for what is not a class."""
         if not self.by_name:
+            column = column.cast(pa.float64()) if pa.types.is_null(column.type) else column
             return np.asarray(column.to_numpy(zero_copy_only=False))
         found = pc.index_in(column.cast(pa.large_string()), pa.array(self.classes, pa.large_string()))
         return np.asarray(pc.fill_null(found, -1).to_numpy())
@@ -158,8 +159,9 @@ class RankedScores(TableScores):
             found, column = batch.column(self.ranks[rank])[row].as_py(), self.ranks[rank]
         k = self.shape[1]
         known = listed(self.classes) if self.by_name else f"0 to {k - 1}"
+        what = "no class" if found is None else f"the class {found}"
         raise InputError(
-            f"{self.table.place.row(at + row)} has the class {found} in {column}, but the {k} scores of a "
+            f"{self.table.place.row(at + row)} has {what} in {column}, but the {k} scores of a "
             f"row can only be those of the classes {known}; if only the {k} largest scores of more classes "
             "were saved (a top-k dump), save the scores of all classes"
         )

@@ -65,6 +65,11 @@ def test_accuracy_is_that_of_the_model(tmp_path):
     assert found.results[0].metrics["accuracy"].value == 0.7
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl"])
+def test_a_rank_that_no_row_has_is_refused(name, tmp_path):
+    refused(saved(tmp_path, columns_of(index_2=None), name), "row 0 has (no class|the class nan) in index_2")
+
+
 @pytest.mark.parametrize(("stem", "as_lists"), [("label", False), ("index", False), ("label", True)])
 def test_classes_may_be_named(stem, as_lists, tmp_path):
     table = columns_of(NAMES, stem, target=np.array(NAMES)[SAMPLE.labels])
@@ -148,7 +153,7 @@ def test_classes_of_the_largest_scores_may_be_ordered(scores, named, tmp_path):
             r"row 1 has the class 7 in index_1, but the 2 scores .* 0 to 1; if only",
         ),
         ("5,9,.6,.3,5", r"row 0 has the class 5 in index_0, but the 2 scores .* save the scores of all"),
-        ("0,1,.6,.4,0\n0,,.6,.2,0", "row 1 has the class None in index_1"),
+        ("0,1,.6,.4,0\n0,,.6,.2,0", "row 1 has no class in index_1"),
         ("0,-1,.6,.4,0", "row 0 has the class -1 in index_1"),
         ("0,0.5,.6,.4,0", "row 0 has the class 0.5 in index_1"),
         ("a,b,.6,.4,a\na,c,.6,.4,a", "row 1 has the class c in index_1, .* the classes a, b; if only"),
