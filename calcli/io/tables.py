@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.alike import aligned_batches, joined_batch, joined_schema, of_joined_type
-from calcli.io.columnscores import TableScores, decoded, holds_of, stored_scores
+from calcli.io.alike import joined_batch, of_joined_type
+from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
 from calcli.io.labelcolumns import label_column
@@ -32,12 +32,12 @@ from calcli.io.layouts.answers import (
     rights_of,
 )
 from calcli.io.layouts.beside import beside_prediction
-from calcli.io.layouts.classlabels import ScoreNames, joined_metadata, with_names
+from calcli.io.layouts.classlabels import ScoreNames, with_names
 from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.order import against_custom
 from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
 from calcli.io.layouts.unpacking import Unpacked
-from calcli.io.messages import Place, listed
+from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.ranked import RankedScores, names_known, rank_columns, ranked_scores
 from calcli.io.source import Contents, LazyColumns, Source, StoredScores
@@ -90,6 +90,10 @@ class Table(Contents):
         """Return the same table without need of its file: in memory."""
         batches = list(self.batches(self.columns))
         return MemoryTable(self.place.name, pa.Table.from_batches(batches, self.schema))
+
+    def with_texts(self, names: Collection[str]) -> Table:
+        """Return the table for a data set in whose other parts these columns are text."""
+        return self
 
     def beside(self, values: Mapping[str, str]) -> Table:
         """Return the table with columns that have one value."""
@@ -240,7 +244,9 @@ class Table(Contents):
         InputError
             If they do not have the same columns, of types that go together.
         """
-        return _join(parts).find(options)
+        from calcli.io.joinedtables import joined_tables
+
+        return joined_tables(parts).find(options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,10 +289,21 @@ class TableSource(Source):
 
 @dataclass(frozen=True)
 class MemoryTable(Table):
-    """A table that is in memory: text formats and standard input."""
+    """A table that is in memory: text formats and standard input.
+
+    Attributes
+    ----------
+    name
+        Of the file.
+    table
+        A pyarrow.Table.
+    as_texts
+        Makes it anew, with these columns as text, where some hold nothing but words such as NA.
+    """
 
     name: str
     table: Any
+    as_texts: Callable[[Sequence[str]], Any] | None = None
 
     @property
     def place(self) -> Place:
@@ -305,6 +322,11 @@ class MemoryTable(Table):
     def held(self) -> Table:
         """Return itself."""
         return self
+
+    def with_texts(self, names: Collection[str]) -> Table:
+        """Return the table with text in columns that it reads as missing altogether."""
+        missing = [one.name for one in self.schema if pa.types.is_null(one.type) and one.name in names]
+        return MemoryTable(self.name, self.as_texts(missing)) if self.as_texts and missing else self
 
 
 def _of_kept(
@@ -327,60 +349,3 @@ def _of_kept(
         notes.append(table.note)
     found = source(table)
     return replace(found, notes=(*found.notes, *notes))
-
-
-@dataclass(frozen=True)
-class JoinedTable(Table):
-    """Several tables with the same columns, one after the other."""
-
-    parts: tuple[Table, ...]
-    schema: Any
-
-    @property
-    def place(self) -> Place:
-        """The files in reading order."""
-        return Place(tuple(entry for part in self.parts for entry in part.place.parts))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the batches of each part in turn."""
-        for part in self.parts:
-            yield from aligned_batches(part.batches(columns), self.schema, self.place.name)
-
-    def slices(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the slices of each part in turn."""
-        for part in self.parts:
-            yield from aligned_batches(part.slices(columns), self.schema, self.place.name)
-
-
-def _join(parts: Sequence[Table]) -> Table:
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    for part in parts:
-        refuse_duplicates(part.schema.names, part.place.name)
-        different = set(first.schema.names) ^ set(part.schema.names)
-        if different:
-            raise InputError(
-                f"{part.place.name} and {first.place.name} do not have the same columns: "
-                f"{listed(sorted(different))} in one only; parts of one data set must be alike; without "
-                "--concat files are evaluated one by one"
-            )
-    try:
-        schema = joined_schema([part.schema for part in parts])
-    except pa.ArrowException as error:
-        raise InputError(
-            f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different "
-            f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
-        ) from error
-    said = joined_metadata([(part.place.name, part.schema) for part in parts])
-    return JoinedTable(tuple(parts), pa.schema([_joined(field, parts) for field in schema], said))
-
-
-def _joined(field: Any, parts: Sequence[Table]) -> Any:
-    """Return a field of several tables; decimals and what else are numbers of no common precision."""
-    kinds = {part.schema.field(field.name).type for part in parts}
-    return field.with_type(pa.float64()) if len(kinds) > 1 and any(map(_is_decimal, kinds)) else field
-
-
-def _is_decimal(kind: Any) -> bool:
-    return bool(pa.types.is_decimal(decoded(kind)))

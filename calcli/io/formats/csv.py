@@ -31,6 +31,7 @@ from calcli.io.writing import Frame, Writer
 STREAMED_BYTES = 1 << 22  # the same where the file is streamed
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 MOST_COLUMNS = 50_000  # the parser takes 10 kB for each
+WORDS = {b"calcli": b"words for what is missing"}  # metadata of columns that hold nothing else
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
@@ -47,17 +48,25 @@ def open_file(path: AnyPath, name: str) -> Table:
     with arrow_errors(name, "CSV file"):
         parts = blocks(path, name, delimiter, spooled.PART_BYTES, spooled.LONGEST)
         found = parsed(parts, name, partial(_parsed, name, delimiter))
-        if found is None:
-            options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-            try:
-                found = MemoryTable(name, _typed(partial(opened_text, path), name, _blocks(), options))
-            except pa.ArrowInvalid:
-                _refuse_ragged(path, name, delimiter)
-                raise
+        whole = partial(_whole, path, name, delimiter)
+        if not isinstance(found, MemoryTable) and (found is None or _of_words(found.schema)):
+            found = MemoryTable(name, whole())
+        if isinstance(found, MemoryTable) and _of_words(found.schema):
+            found = replace(found, as_texts=whole)
     for column in found.schema:
         if pa.types.is_binary(column.type):
             raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
     return found
+
+
+def _whole(path: AnyPath, name: str, delimiter: str, texts: Sequence[str] = ()) -> Any:
+    """Return the pyarrow.Table of a file, of which some columns are text whatever they hold."""
+    options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    try:
+        return _typed(partial(opened_text, path), name, _blocks(), options, texts)
+    except pa.ArrowInvalid:
+        _refuse_ragged(path, name, delimiter)
+        raise
 
 
 def _parsed(name: str, delimiter: str, part: bytes, first: Any) -> Any:
@@ -67,11 +76,34 @@ def _parsed(name: str, delimiter: str, part: bytes, first: Any) -> Any:
     return _typed(partial(reader_of, part), name, _blocks(first.names if first else ()), options)
 
 
-def _typed(opened: Callable[[], Any], name: str, read: Any, parse: Any) -> Any:
+def _typed(opened: Callable[[], Any], name: str, read: Any, parse: Any, texts: Sequence[str] = ()) -> Any:
     """Return the pyarrow.Table of a text, which is opened anew for large integers."""
-    table = csv.read_csv(opened(), read, parse)
+
+    def again(wanted: Any) -> Any:
+        return csv.read_csv(opened(), read, parse, _only(wanted))
+
+    given = csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string()))
+    table = csv.read_csv(opened(), read, parse, given)
     _refuse_names(table.schema, name)
-    return with_large_numbers(table, lambda wanted: csv.read_csv(opened(), read, parse, _only(wanted)))
+    return _with_words(with_large_numbers(table, again), again)
+
+
+def _with_words(table: Any, again: Callable[[Any], Any]) -> Any:
+    """Return a table whose columns without values are marked if they hold words, as NA, which may be text."""
+    empty = [field.name for field in table.schema if pa.types.is_null(field.type)]
+    if not empty or len(set(table.schema.names)) < len(table.schema):  # which is refused
+        return table
+    texts = again(pa.schema([(name, pa.string()) for name in empty]))
+    for name in empty:
+        if pc.any(pc.not_equal(texts.column(name), "")).as_py():
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, pa.field(name, pa.null(), metadata=WORDS), table.column(name))
+    return table
+
+
+def _of_words(schema: Any) -> bool:
+    """Tell whether a column has no values, but words for missing ones."""
+    return any(pa.types.is_null(field.type) and field.metadata for field in schema)
 
 
 def _only(wanted: Any) -> Any:
