@@ -11,6 +11,7 @@ import pytest
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.io import spooled
+from calcli.io.formats import csv
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file
@@ -63,3 +64,47 @@ def test_times_of_json_are_text_in_a_table_too(tmp_path):
     path.write_text("\n".join(map(json.dumps, rows_with({"zone": TIMES["zone"]}))) + "\n")
     recalibrate_file(RECORD, str(path), str(out))
     assert pd.read_parquet(out)["zone"].tolist() == [TIMES["zone"]] * 2
+
+
+CODES = {
+    "id": ["0012", "34", ""],
+    "more": ["1", "2", "-007"],
+    "plain": ["0", "-0.5", "0.25"],
+    "n": ["0", "10", ""],
+}
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "jsonl", "npz", "csv"])
+def test_numbers_of_csv_that_begin_with_zeros_are_codes(tmp_path, monkeypatch, ending, late):
+    path, out = tmp_path / "in.csv", tmp_path / f"out.{ending}"
+    if late:  # behind the first block of the file
+        monkeypatch.setattr(csv, "STREAMED_BYTES", 110)
+    turned = slice(None, None, -1) if late else slice(None)
+    frame = pd.DataFrame({name: values[turned] for name, values in CODES.items()})
+    frame["label"] = ["01", "00", "1"]
+    frame[["prob_cat", "prob_dog"]] = PROBS[:3]
+    frame.to_csv(path, index=False)
+    recalibrate_file(RECORD, str(path), str(out))
+    found = table_in(out)
+    assert {name: found[name].tolist() for name in ("id", "more")} == {
+        name: CODES[name][turned] for name in ("id", "more")
+    }
+    np.testing.assert_array_equal(found["plain"].astype(float), [0, -0.5, 0.25][turned])
+    np.testing.assert_array_equal(pd.to_numeric(found["n"]), [0, 10, np.nan][turned])
+    assert found["label"].astype(int).tolist() == [1, 0, 1]
+    if ending != "csv":
+        assert found["label"].dtype == np.int64
+
+
+def table_in(path) -> pd.DataFrame:
+    """Read what was written, text of CSV as it is."""
+    if path.suffix == ".npz":
+        return pd.DataFrame(
+            {name: one for name, one in np.load(path).items() if one.ndim == 1 and len(one) == 3}
+        )
+    if path.suffix == ".csv":
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    if path.suffix == ".jsonl":
+        return pd.DataFrame(list(map(json.loads, path.read_text().splitlines())))
+    return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_feather(path)
