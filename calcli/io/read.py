@@ -347,6 +347,9 @@ def _without(
     """Return what was found without the rows to be left out; tables with labels did that before."""
     if options.drop_missing and (isinstance(found, ArraySource) or found.labels is None):
         found, labels = without_missing_values(found, labels.held(), options.named(found.classes))
+    if options.ignore_label and found.classes == WRONG_RIGHT and isinstance(found, ArraySource):
+        which = ", ".join(options.ignore_label)
+        raise UsageError(f"--ignore-label {which}: answers in arrays are all read; remove such rows")
     if options.ignore_label and found.classes != WRONG_RIGHT:
         found, labels = without_labels(found, labels.held(), options.ignore_label)
     return found, labels

@@ -209,7 +209,7 @@ class Table(Contents):
             refuse_missing(stored, what, place, LEAVE_OUT)
             both = len(answers.correct) == 2
             values = worded_pair(self, *answers.correct) if both else [worded(self, answers.correct[0])]
-            labels = rights_of(values, answers.source, place, LEAVE_OUT)
+            labels = rights_of(values, answers.source, place, LEAVE_OUT, table=True)
             doubts = doubts_of_answers(answers, stored, labels, place, asked=options.confidence is not None)
         taken = {answers.confidence, *(answers.correct if len(answers.correct) == 1 else ())}
         columns = {name: partial(told_apart, self, name) for name in schema.names if name not in taken}
