@@ -253,3 +253,27 @@ def test_parts_of_which_rows_are_left_out_are_still_files(form, tmp_path):
     report = calcli.evaluate(tmp_path / "parts", metrics=["brier"], draws=0, drop_missing=True).to_dict()
     assert report["results"][0]["input"]["sha256"] == sha256(files)
     assert report["results"][0]["input"]["rows"] == 57
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_without_a_vector_of_spark_are_left_out(tmp_path, sparse):
+    kind = pa.struct(
+        [
+            ("type", pa.int8()),
+            ("size", pa.int32()),
+            ("indices", pa.list_(pa.int32())),
+            ("values", pa.list_(pa.float64())),
+        ]
+    )
+    dense = [{"type": 1, "size": None, "indices": None, "values": row} for row in THREE.tolist()]
+    if sparse:
+        dense[5] = {"type": 0, "size": 3, "indices": [1], "values": [1.0]}
+    expected = np.where((np.arange(N) == 5)[:, None] & sparse, [0.0, 1.0, 0.0], THREE)
+    vectors = [None if n in GONE else one for n, one in enumerate(dense)]
+    table = pa.table({"label": LABELS, "probability": pa.array(vectors, kind), "id": np.arange(N)})
+    pq.write_table(table, tmp_path / "spark.parquet", row_group_size=11)
+    refused(tmp_path / "spark.parquet", "row 3 ")
+    found = read(tmp_path / "spark.parquet", DROP)
+    np.testing.assert_array_equal(scores_of(found), expected[KEPT])
+    np.testing.assert_array_equal(found.labels[:], LABELS[KEPT])
+    assert NOTE in found.provenance.notes
