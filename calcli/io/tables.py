@@ -143,7 +143,8 @@ class Table(Contents):
             parts = (taken.confidence, *taken.correct)
             outcome = taken.correct[0] if len(taken.correct) == 1 else None
             view = seen.only((*parts, options.weights))
-            return _of_kept(view, parts, options, lambda rows: rows.answers(taken, options), outcome)
+            rights = taken.correct
+            return _of_kept(view, parts, options, lambda rows: rows.answers(taken, options), rights, outcome)
         known = found
         if options.weights is not None and options.weights == known.label:
             raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
@@ -152,8 +153,11 @@ class Table(Contents):
         view = seen.only((*parts, options.weights))
         if labelled and known.label is None:  # rows are left out when the labels are there
             return view.source(known, ranks, options)
-        named = options.named(names_known(seen, known, ranks)) if options.drop_missing else ()
-        return _of_kept(view, parts, options, lambda rows: rows.source(known, ranks, options), named=named)
+        asked = options.drop_missing or options.limit is not None
+        named = options.named(names_known(seen, known, ranks)) if asked else ()
+        labels = () if known.label is None or not labelled else (known.label,)
+        made = partial(Table.source, roles=known, ranks=ranks, options=options)
+        return _of_kept(view, parts, options, made, labels, named=named)
 
     def source(self, roles: Roles, ranks: tuple[str, ...], options: ReadOptions) -> TableSource:
         """Return what is found where columns have these roles; `ranks` name the class of each score."""
@@ -334,11 +338,15 @@ def _of_kept(
     names: Sequence[str],
     options: ReadOptions,
     source: Callable[[Table], TableSource],
+    labels: Sequence[str],
     outcome: str | None = None,
     named: Sequence[str] = (),
 ) -> TableSource:
-    """Return what is found in a table; if asked, without rows where one of the columns is missing."""
-    from calcli.io.kept import without_missing, without_outcomes
+    """Return what is found in a table; if asked, without rows where one of the columns is missing.
+
+    So are rows without a label that would not be read.
+    """
+    from calcli.io.kept import without_missing, without_outcomes, without_unread
 
     notes = []
     if options.drop_missing:
@@ -347,5 +355,9 @@ def _of_kept(
     if outcome is not None and options.ignore_label:
         table = without_outcomes(table, outcome, options.ignore_label)
         notes.append(table.note)
+    first = 0 if options.drop_missing or options.ignore_label else options.limit or 0
+    if labels and first > 0 and (kept := without_unread(table, labels, first, named)) is not None:
+        table = kept
+        notes.append(kept.note)
     found = source(table)
     return replace(found, notes=(*found.notes, *notes))
