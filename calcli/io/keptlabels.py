@@ -82,16 +82,23 @@ def refuse_open_order(
         return
     if source.ordered and not against_custom(classes, options):
         return
-    try:
-        labels = contents.find(replace(options, classes=tuple(classes))).labels
-    except CalcliError:  # there are none
-        return
-    if labels is not None and labels.seen.names is None:
+    if _in_numbers(contents, source, replace(options, classes=tuple(classes))):
         raise InputError(
             f"{source.place.name}: the labels are numbers, and the scores are those of the classes "
             f"{listed(classes)}, of which nothing says the order, which {form.name} would; name them with "
             "--classes, that of 0 first"
         )
+
+
+def _in_numbers(contents: Contents, source: Source, options: ReadOptions) -> bool:
+    """Tell whether there are labels, in numbers; the scores may be known from the fit alone."""
+    for scores in (options.scores, options.scores or ",".join(source.stored)):
+        try:
+            labels = contents.find(replace(options, scores=scores)).labels
+        except CalcliError:
+            continue
+        return labels is not None and labels.seen.names is None
+    return False
 
 
 def refuse_names_lost(

@@ -216,3 +216,14 @@ def test_scores_without_labels_need_no_order(run, tmp_path):
     pd.read_csv(path).drop(columns="label").to_csv(path, index=False)
     assert run("apply", made, path, "-o", out).status == 0
     assert np.load(out)["classes"].tolist() == ["yes", "no"]
+
+
+def test_scores_that_only_the_fit_names_are_found_for_it(run, tmp_path):
+    path, _, _ = two_classes(tmp_path, "custom")
+    pd.read_csv(path).rename(columns={"yes": "q.yes", "no": "q.no"}).to_csv(path, index=False)
+    made, out = tmp_path / "cal.json", tmp_path / "out.npz"
+    options = ("--scores", "q.*", "--classes", "yes,no")
+    assert run("fit", path, *options, "-m", "temperature", "-o", made).status == 0
+    done = run("apply", made, path, "-o", out)
+    assert done.status == 2
+    assert "name them with --classes, that of 0 first" in " ".join(done.err.split())
