@@ -8,6 +8,7 @@ from dataclasses import replace
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import called
 from calcli.core.language.errors import InputError, UsageError
+from calcli.io.formats import Format
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.scorekinds import Judged, judge_kind
@@ -133,6 +134,31 @@ def classes_of(
     if sorted(classes) != sorted(known):
         raise InputError(other_classes(name, classes, known))
     return classes, ()
+
+
+def written_order(
+    record: CalibratorRecord, source: Source, classes: tuple[str, ...], options: ReadOptions, form: Format
+) -> tuple[str, ...]:
+    """Return the classes in the order in which their scores are written: that in which labels count them.
+
+    Parameters
+    ----------
+    record, source, options
+        The calibrator, and what it is applied to.
+    classes
+        From `classes_of`.
+    form
+        What is written.
+    """
+    numbers, alone = tuple(map(str, range(len(classes)))), source.scores.shape[1] == 1
+    if set(classes) == set(numbers) and (alone or form.name == "npy"):  # whose columns have no names
+        return numbers
+    if not alone:
+        return source.before or classes
+    if options.classes is not None and set(options.classes) == set(classes):
+        return options.classes
+    turned = record.fitted_on.get("turned") is True and options.positive is None
+    return classes[::-1] if turned and classes == record.classes else classes
 
 
 def _second(

@@ -31,7 +31,8 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
     """
     if not path.is_dir():
         return [path]
-    files = [file for file in _files(path) if not _is_beside(file, options)]
+    within: list[AnyPath] = []
+    files = [file for file in _files(path, within) if not _is_beside(file, options)]
     if not files and (path / "data").is_dir():  # a repository of data sets
         return parts_of(path / "data", options)
     if not files and (split := _only_split(path)) is not None:
@@ -46,6 +47,14 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
             f"{path} is a folder with files of several formats ({listed(formats)}); expected the parts of "
             "one data set, all of one format"
         )
+    for folder in within:
+        if any(format_of(file) and not _is_beside(file, options) for file in _files(folder, [])):
+            every = shlex.quote(f"{path}/**/*{files[0].suffix}")
+            raise InputError(
+                f"{path} holds parts and the folder {folder.name}, which holds files too; expected the parts "
+                "of one data set in one folder, or in folders named as day=1; if these are parts too, "
+                f"calcli evaluate {every} --concat, else move the folder elsewhere"
+            )
     shards = {match[1]: file for file in files if (match := SHARD.fullmatch(file.name))}
     if len(shards) > 1:
         each = "; ".join(
@@ -77,14 +86,17 @@ def same_place(part: AnyPath, folder: str, filled: Path) -> Path:
     return target
 
 
-def _files(folder: AnyPath) -> Iterator[AnyPath]:
+def _files(folder: AnyPath, within: list[AnyPath]) -> Iterator[AnyPath]:
+    """Yield the files in a folder and in partitions of it, and put other folders there into a list."""
     entries: list[AnyPath] = list(folder.iterdir())
     for entry in sorted(entries, key=str):
         if entry.name.startswith((".", "_")):
             continue
         if entry.is_dir():
             if PARTITION.fullmatch(entry.name):
-                yield from _files(entry)
+                yield from _files(entry, within)
+            else:
+                within.append(entry)
         elif format_of(entry):
             yield entry
         elif entry.suffix.lower() in PACKED and format_of(entry.with_name(entry.stem)):

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
-from calcli.io.columnscores import holds_of
+from calcli.io.columnscores import decoded, holds_of
 from calcli.io.columnvalues import column_values, worded
 from calcli.io.ignored import dropped_note, ignored_note
-from calcli.io.labels import is_missing
+from calcli.io.labels import MISSING_NAMES, is_missing
 from calcli.io.layouts.answers import as_text
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.messages import KeptPlace, Place
@@ -75,6 +75,48 @@ def missing_in(table: Table, names: Sequence[str], classes: Sequence[str] = ()) 
     """Return (N,) in which rows one of these columns is missing; the name of a class is not."""
     missing: NDArray[np.bool_] = np.logical_or.reduce([_missing(table, name, classes) for name in names])
     return missing
+
+
+def without_unread(
+    table: Table, names: Sequence[str], limit: int, classes: Sequence[str] = ()
+) -> KeptTable | None:
+    """Return a table without rows behind the first ones in which a label is missing; None if there are none.
+
+    Parameters
+    ----------
+    table
+        All rows; those that are read are found in it, but the others say which classes there are.
+    names
+        Columns that say what is right.
+    limit
+        Rows to be read.
+    classes
+        Names that only look as if something was missing.
+    """
+    gone = np.concatenate(
+        [np.zeros(0, np.bool_)]
+        + [
+            np.logical_or.reduce([_missing_words(one, classes) for one in batch.columns])
+            for batch in table.batches(names)
+        ]
+    )
+    gone[:limit] = False
+    if not gone.any():
+        return None
+    left = int(np.count_nonzero(gone))
+    note = f"behind the first {limit:,} rows {left:,} without a label were passed over"
+    return KeptTable(table, ~gone, note)
+
+
+def _missing_words(column: Any, classes: Sequence[str]) -> Array:
+    """Return (n,) whether a number or text is missing, as `is_missing` does, without a copy of it."""
+    column = column.cast(decoded(column.type))
+    found = np.asarray(pc.is_null(column, nan_is_null=True))
+    if holds_of(column.type) == "text":
+        words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+        said_so = pc.is_in(words, pa.array(MISSING_NAMES, column.type))
+        found = found | np.asarray(pc.and_not(said_so, pc.is_in(column, pa.array(classes, column.type))))
+    return found
 
 
 def _missing(table: Table, name: str, classes: Sequence[str]) -> Array:

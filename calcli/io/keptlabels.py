@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from calcli.core.data.merged import rest_of
@@ -12,9 +13,10 @@ from calcli.io.formats import Format
 from calcli.io.labelnumbers import number_of
 from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.names import label_names
+from calcli.io.layouts.order import against_custom
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.source import Contents
+from calcli.io.source import Contents, Source
 
 
 def refuse_numbers(contents: Contents, others: Any, options: ReadOptions, form: Format, name: str) -> None:
@@ -43,6 +45,60 @@ def refuse_numbers(contents: Contents, others: Any, options: ReadOptions, form: 
             f"{name}: the labels are numbers, which beside scores of {own} and of {rest_of(own)} would not "
             f"tell whether the class is {own}; save the labels as names of classes"
         )
+
+
+def refuse_open_order(
+    contents: Contents,
+    source: Source,
+    classes: Sequence[str],
+    options: ReadOptions,
+    form: Format,
+    *,
+    by_rank: bool,
+) -> None:
+    """Refuse labels in numbers where nothing says which class is 0, but what is written would say so.
+
+    Parameters
+    ----------
+    contents, source
+        The file, and what was found in it.
+    classes
+        In the order in which they are to be written.
+    options
+        `classes` says the order.
+    form
+        What is written: arrays have the order of their classes, and so have columns made of lists.
+    by_rank
+        Whether scores are written by rank, as they are stored.
+
+    Raises
+    ------
+    InputError
+        If that is so.
+    """
+    width = source.scores.shape[1]
+    orders = form.name in ("npy", "npz", "safetensors") or (len(source.stored) < width and not by_rank)
+    if options.classes is not None or width == 1 or not orders:
+        return
+    if source.ordered and not against_custom(classes, options):
+        return
+    if _in_numbers(contents, source, replace(options, classes=tuple(classes))):
+        raise InputError(
+            f"{source.place.name}: the labels are numbers, and the scores are those of the classes "
+            f"{listed(classes)}, of which nothing says the order, which {form.name} would; name them with "
+            "--classes, that of 0 first"
+        )
+
+
+def _in_numbers(contents: Contents, source: Source, options: ReadOptions) -> bool:
+    """Tell whether there are labels, in numbers; the scores may be known from the fit alone."""
+    for scores in (options.scores, options.scores or ",".join(source.stored)):
+        try:
+            labels = contents.find(replace(options, scores=scores)).labels
+        except CalcliError:
+            continue
+        return labels is not None and labels.seen.names is None
+    return False
 
 
 def refuse_names_lost(

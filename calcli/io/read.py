@@ -290,7 +290,8 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     swapped = columns == 2 and options.positive == classes[0]
     said = [one for one in (options.classes, found.classes) if columns == 1 and one and len(one) == 2]
     order = next((one for one in said if set(one) == set(classes)), classes)
-    matched = labels.matched(order, place, swapped=swapped or order != classes)
+    turned = swapped or order != classes
+    matched = labels.matched(order, place, swapped=turned)
     if swapped:
         classes = classes[::-1]
     notes = [*found.notes]
@@ -322,7 +323,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             options.scores,
             len(place.parts),
             judged.percent,
-            swapped,
+            turned,
             options.per_character,
         ),
     )
@@ -346,6 +347,9 @@ def _without(
     """Return what was found without the rows to be left out; tables with labels did that before."""
     if options.drop_missing and (isinstance(found, ArraySource) or found.labels is None):
         found, labels = without_missing_values(found, labels.held(), options.named(found.classes))
+    if options.ignore_label and found.classes == WRONG_RIGHT and isinstance(found, ArraySource):
+        which = ", ".join(options.ignore_label)
+        raise UsageError(f"--ignore-label {which}: answers in arrays are all read; remove such rows")
     if options.ignore_label and found.classes != WRONG_RIGHT:
         found, labels = without_labels(found, labels.held(), options.ignore_label)
     return found, labels

@@ -24,11 +24,11 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.atomic import filled_folder
 from calcli.io.checks import CheckedScores
-from calcli.io.fitted import classes_of, find_again, judged_as_fitted, other_classes
+from calcli.io.fitted import classes_of, find_again, judged_as_fitted, other_classes, written_order
 from calcli.io.folders import parts_of, same_place
 from calcli.io.formats import Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
-from calcli.io.keptlabels import refuse_names_lost, refuse_numbers
+from calcli.io.keptlabels import refuse_names_lost, refuse_numbers, refuse_open_order
 from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.messages import STDIN, listed
@@ -245,8 +245,10 @@ def _prepared(
     judged, told = judged_as_fitted(record, source, options)
     notes = (*notes, *told)
     record.refuse_kind(judged.kind, name)
-    # as in the file, whose labels may be numbers that count them
-    listing = (source.before or classes) if own is None else record.classes
+    listing = record.classes
+    if own is None and not record.of_answers:
+        listing = written_order(record, source, classes, options, form)
+        refuse_open_order(contents, source, listing, options, form, by_rank=by_rank is not None)
     names = tuple(PREFIXES[wanted.kind] + suffix for suffix in (by_rank.suffixes if by_rank else listing))
     array = ARRAYS[wanted.kind]
     if record.of_answers:  # the confidence keeps its name
@@ -265,6 +267,8 @@ def _prepared(
         others = others.empty_table().select([]).schema
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
+    if form.name == "npy" != stored and not all(one.isdigit() for one in listing):
+        notes = (*notes, f"the columns of the array are, in this order, {listed(listing)}")
     refuse_numbers(contents, others, options, form, name)
     refuse_names_lost(others, listing, options, form, name)
     predicted = _predicted(record, others.names, options, wanted, name)

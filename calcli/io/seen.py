@@ -115,6 +115,10 @@ class ConstantTable(Table):
         fields = [*self.table.schema, *(pa.field(name, pa.string()) for name in self.values)]
         return pa.schema(fields, names_alone(self.table.schema.metadata))
 
+    def with_texts(self, names: Collection[str]) -> Table:
+        """Return the table for a data set in whose other parts these columns are text."""
+        return ConstantTable(self.table.with_texts(names), self.values)
+
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the batches of the table with these values."""
         stored = [name for name in columns if name not in self.values]

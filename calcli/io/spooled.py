@@ -152,6 +152,8 @@ def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
             done.append(file.written(table))
             second = next(parts, None)
         schema = pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
+        if any(_lose_words(one, schema) for one in schemas):
+            return None
         for one in dict.fromkeys(schemas):
             aligned_table(pa.Table.from_batches([], one), schema)
     except pa.ArrowException:
@@ -165,3 +167,9 @@ def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
             f"{error.strerror}; set TMPDIR to a folder that has"
         ) from error
     return SpooledTable(name, file, tuple(done), schema)
+
+
+def _lose_words(part: Any, whole: Any) -> bool:
+    """Tell whether a column of a part has words for what is missing alone, and is text in others."""
+    marked = [field.name for field in part if pa.types.is_null(field.type) and field.metadata]
+    return any(pa.types.is_string(whole.field(name).type) for name in marked)

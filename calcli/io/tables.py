@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.alike import aligned_batches, joined_batch, joined_schema, of_joined_type
-from calcli.io.columnscores import TableScores, decoded, holds_of, stored_scores
+from calcli.io.alike import joined_batch, of_joined_type
+from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
 from calcli.io.labelcolumns import label_column
@@ -32,12 +32,12 @@ from calcli.io.layouts.answers import (
     rights_of,
 )
 from calcli.io.layouts.beside import beside_prediction
-from calcli.io.layouts.classlabels import ScoreNames, joined_metadata, with_names
+from calcli.io.layouts.classlabels import ScoreNames, with_names
 from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.order import against_custom
 from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
 from calcli.io.layouts.unpacking import Unpacked
-from calcli.io.messages import Place, listed
+from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.ranked import RankedScores, names_known, rank_columns, ranked_scores
 from calcli.io.source import Contents, LazyColumns, Source, StoredScores
@@ -91,6 +91,10 @@ class Table(Contents):
         batches = list(self.batches(self.columns))
         return MemoryTable(self.place.name, pa.Table.from_batches(batches, self.schema))
 
+    def with_texts(self, names: Collection[str]) -> Table:
+        """Return the table for a data set in whose other parts these columns are text."""
+        return self
+
     def beside(self, values: Mapping[str, str]) -> Table:
         """Return the table with columns that have one value."""
         from calcli.io.seen import ConstantTable
@@ -139,7 +143,8 @@ class Table(Contents):
             parts = (taken.confidence, *taken.correct)
             outcome = taken.correct[0] if len(taken.correct) == 1 else None
             view = seen.only((*parts, options.weights))
-            return _of_kept(view, parts, options, lambda rows: rows.answers(taken, options), outcome)
+            rights = taken.correct
+            return _of_kept(view, parts, options, lambda rows: rows.answers(taken, options), rights, outcome)
         known = found
         if options.weights is not None and options.weights == known.label:
             raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
@@ -148,8 +153,11 @@ class Table(Contents):
         view = seen.only((*parts, options.weights))
         if labelled and known.label is None:  # rows are left out when the labels are there
             return view.source(known, ranks, options)
-        named = options.named(names_known(seen, known, ranks)) if options.drop_missing else ()
-        return _of_kept(view, parts, options, lambda rows: rows.source(known, ranks, options), named=named)
+        asked = options.drop_missing or options.limit is not None
+        named = options.named(names_known(seen, known, ranks)) if asked else ()
+        labels = () if known.label is None or not labelled else (known.label,)
+        made = partial(Table.source, roles=known, ranks=ranks, options=options)
+        return _of_kept(view, parts, options, made, labels, named=named)
 
     def source(self, roles: Roles, ranks: tuple[str, ...], options: ReadOptions) -> TableSource:
         """Return what is found where columns have these roles; `ranks` name the class of each score."""
@@ -205,7 +213,7 @@ class Table(Contents):
             refuse_missing(stored, what, place, LEAVE_OUT)
             both = len(answers.correct) == 2
             values = worded_pair(self, *answers.correct) if both else [worded(self, answers.correct[0])]
-            labels = rights_of(values, answers.source, place, LEAVE_OUT)
+            labels = rights_of(values, answers.source, place, LEAVE_OUT, table=True)
             doubts = doubts_of_answers(answers, stored, labels, place, asked=options.confidence is not None)
         taken = {answers.confidence, *(answers.correct if len(answers.correct) == 1 else ())}
         columns = {name: partial(told_apart, self, name) for name in schema.names if name not in taken}
@@ -240,7 +248,9 @@ class Table(Contents):
         InputError
             If they do not have the same columns, of types that go together.
         """
-        return _join(parts).find(options)
+        from calcli.io.joinedtables import joined_tables
+
+        return joined_tables(parts).find(options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,10 +293,21 @@ class TableSource(Source):
 
 @dataclass(frozen=True)
 class MemoryTable(Table):
-    """A table that is in memory: text formats and standard input."""
+    """A table that is in memory: text formats and standard input.
+
+    Attributes
+    ----------
+    name
+        Of the file.
+    table
+        A pyarrow.Table.
+    as_texts
+        Makes it anew, with these columns as text, where some hold nothing but words such as NA.
+    """
 
     name: str
     table: Any
+    as_texts: Callable[[Sequence[str]], Any] | None = None
 
     @property
     def place(self) -> Place:
@@ -306,17 +327,26 @@ class MemoryTable(Table):
         """Return itself."""
         return self
 
+    def with_texts(self, names: Collection[str]) -> Table:
+        """Return the table with text in columns that it reads as missing altogether."""
+        missing = [one.name for one in self.schema if pa.types.is_null(one.type) and one.name in names]
+        return MemoryTable(self.name, self.as_texts(missing)) if self.as_texts and missing else self
+
 
 def _of_kept(
     table: Table,
     names: Sequence[str],
     options: ReadOptions,
     source: Callable[[Table], TableSource],
+    labels: Sequence[str],
     outcome: str | None = None,
     named: Sequence[str] = (),
 ) -> TableSource:
-    """Return what is found in a table; if asked, without rows where one of the columns is missing."""
-    from calcli.io.kept import without_missing, without_outcomes
+    """Return what is found in a table; if asked, without rows where one of the columns is missing.
+
+    So are rows without a label that would not be read.
+    """
+    from calcli.io.kept import without_missing, without_outcomes, without_unread
 
     notes = []
     if options.drop_missing:
@@ -325,62 +355,9 @@ def _of_kept(
     if outcome is not None and options.ignore_label:
         table = without_outcomes(table, outcome, options.ignore_label)
         notes.append(table.note)
+    first = 0 if options.drop_missing or options.ignore_label else options.limit or 0
+    if labels and first > 0 and (kept := without_unread(table, labels, first, named)) is not None:
+        table = kept
+        notes.append(kept.note)
     found = source(table)
     return replace(found, notes=(*found.notes, *notes))
-
-
-@dataclass(frozen=True)
-class JoinedTable(Table):
-    """Several tables with the same columns, one after the other."""
-
-    parts: tuple[Table, ...]
-    schema: Any
-
-    @property
-    def place(self) -> Place:
-        """The files in reading order."""
-        return Place(tuple(entry for part in self.parts for entry in part.place.parts))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the batches of each part in turn."""
-        for part in self.parts:
-            yield from aligned_batches(part.batches(columns), self.schema, self.place.name)
-
-    def slices(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the slices of each part in turn."""
-        for part in self.parts:
-            yield from aligned_batches(part.slices(columns), self.schema, self.place.name)
-
-
-def _join(parts: Sequence[Table]) -> Table:
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    for part in parts:
-        refuse_duplicates(part.schema.names, part.place.name)
-        different = set(first.schema.names) ^ set(part.schema.names)
-        if different:
-            raise InputError(
-                f"{part.place.name} and {first.place.name} do not have the same columns: "
-                f"{listed(sorted(different))} in one only; parts of one data set must be alike; without "
-                "--concat files are evaluated one by one"
-            )
-    try:
-        schema = joined_schema([part.schema for part in parts])
-    except pa.ArrowException as error:
-        raise InputError(
-            f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different "
-            f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
-        ) from error
-    said = joined_metadata([(part.place.name, part.schema) for part in parts])
-    return JoinedTable(tuple(parts), pa.schema([_joined(field, parts) for field in schema], said))
-
-
-def _joined(field: Any, parts: Sequence[Table]) -> Any:
-    """Return a field of several tables; decimals and what else are numbers of no common precision."""
-    kinds = {part.schema.field(field.name).type for part in parts}
-    return field.with_type(pa.float64()) if len(kinds) > 1 and any(map(_is_decimal, kinds)) else field
-
-
-def _is_decimal(kind: Any) -> bool:
-    return bool(pa.types.is_decimal(decoded(kind)))

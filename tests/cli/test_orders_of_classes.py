@@ -146,3 +146,84 @@ def test_advice_on_several_orders_leads_to_no_wrong_numbers(run, tmp_path, calib
     found = json.loads(run(*call, "--metrics", "log_loss", "--classes", "ant,bee,cat").out)["trials"]
     losses = [log_loss(run, path), calibrator[1]]
     assert [trial["values"]["log_loss"] for trial in found] == pytest.approx(losses)
+
+
+def two_classes(folder, layout):
+    """Write 300 rows of two classes, labels in numbers; return the file, P(label 1) and the labels."""
+    second = 1 / (1 + np.exp(-3 * LOGITS[:, 0]))
+    labels = (np.random.default_rng(1).random(300) < 1 / (1 + np.exp(-LOGITS[:, 0]))).astype(int)
+    both, path = np.c_[1 - second, second], folder / "two.csv"
+    if layout == "ranked":
+        path, ranks = folder / "two.jsonl", np.argsort(-both, axis=1)
+        lists = {"prob": np.take_along_axis(both, ranks, axis=1), "label": np.array(["wolf", "ape"])[ranks]}
+        rows = {"y": labels.tolist()} | {name: one.tolist() for name, one in lists.items()}
+        pd.DataFrame(rows).to_json(path, orient="records", lines=True, double_precision=15)
+    elif layout == "custom":
+        pd.DataFrame({"label": labels, "yes": both[:, 0], "no": second}).to_csv(path, index=False)
+    else:
+        pd.DataFrame({"label": labels, layout: both[:, 0]}).to_csv(path, index=False)
+    np.save(folder / "numbers.npy", labels)
+    return path, second, labels
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "npz", "npy"])
+@pytest.mark.parametrize(
+    ("layout", "fit", "apply", "refused"),
+    [
+        ("ranked", ("--classes", "wolf,ape"), ("--classes", "wolf,ape"), ()),
+        ("ranked", ("--classes", "wolf,ape"), (), ("csv", "jsonl", "parquet", "npz", "npy")),
+        ("prob_0", (), (), ()),
+        ("custom", ("--classes", "yes,no"), ("--classes", "yes,no"), ()),
+        ("custom", ("--classes", "yes,no"), (), ("npz", "npy")),
+        ("prob", ("--positive", "ape", "--classes", "ape,wolf"), (), ()),
+        ("prob", ("--positive", "ape", "--classes", "ape,wolf"), ("--classes", "ape,wolf"), ()),
+    ],
+)
+def test_what_apply_writes_is_read_as_it_was_meant(run, tmp_path, layout, fit, apply, refused, ending):
+    path, second, labels = two_classes(tmp_path, layout)
+    made, out = tmp_path / "cal.json", tmp_path / f"out.{ending}"
+    assert run("fit", path, *fit, "-m", "temperature", "-o", made).status == 0
+    if layout == "prob" and apply:
+        apply = (*apply, "--positive", "ape")
+    done = run("apply", made, path, *apply, "-o", out)
+    if ending in refused:
+        assert done.status == 2
+        assert "name them with --classes, that of 0 first" in " ".join(done.err.split())
+        assert not out.exists()
+        return
+    assert done.status == 0, done.err
+    exponent = 1 / json.loads(made.read_text())["parameters"]["temperature"]
+    powers = np.c_[1 - second, second] ** exponent
+    expected = -np.log((powers / powers.sum(axis=1, keepdims=True))[np.arange(300), labels]).mean()
+    said = ("--labels", tmp_path / "numbers.npy") if ending == "npy" else ()
+    named = ("--classes", "yes,no") if layout == "custom" else ()  # which no table says either
+    assert log_loss(run, out, *said, *named) == pytest.approx(expected, rel=1e-9)
+
+
+def test_an_array_without_names_tells_the_order_of_its_columns(run, tmp_path):
+    path, _, _ = two_classes(tmp_path, "prob")
+    made, out = tmp_path / "cal.json", tmp_path / "out.npy"
+    options = ("--positive", "ape", "--classes", "ape,wolf")
+    assert run("fit", path, *options, "-m", "temperature", "-o", made).status == 0
+    said = " ".join(run("apply", made, path, "-o", out).err.split())
+    assert "the columns of the array are, in this order, ape, wolf" in said
+
+
+def test_scores_without_labels_need_no_order(run, tmp_path):
+    path, _, _ = two_classes(tmp_path, "custom")
+    made, out = tmp_path / "cal.json", tmp_path / "out.npz"
+    assert run("fit", path, "--classes", "yes,no", "-m", "temperature", "-o", made).status == 0
+    pd.read_csv(path).drop(columns="label").to_csv(path, index=False)
+    assert run("apply", made, path, "-o", out).status == 0
+    assert np.load(out)["classes"].tolist() == ["yes", "no"]
+
+
+def test_scores_that_only_the_fit_names_are_found_for_it(run, tmp_path):
+    path, _, _ = two_classes(tmp_path, "custom")
+    pd.read_csv(path).rename(columns={"yes": "q.yes", "no": "q.no"}).to_csv(path, index=False)
+    made, out = tmp_path / "cal.json", tmp_path / "out.npz"
+    options = ("--scores", "q.*", "--classes", "yes,no")
+    assert run("fit", path, *options, "-m", "temperature", "-o", made).status == 0
+    done = run("apply", made, path, "-o", out)
+    assert done.status == 2
+    assert "name them with --classes, that of 0 first" in " ".join(done.err.split())

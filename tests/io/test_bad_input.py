@@ -373,12 +373,12 @@ def test_threads_of_the_csv_parser_hold_nothing_of_python(data, monkeypatch):
     """A thread that lets go of a Python object while the interpreter is ending aborts the process."""
     parsed = []
 
-    def watched(source, reading, parsing):
+    def watched(source, reading, parsing, converting=None):
         parsed.append(parsing)
         plain = pa.OSFile | pa.CompressedInputStream | pa.BufferReader
         held = parsing.invalid_row_handler is not None or not isinstance(source, plain)
         assert not (reading.use_threads and held)
-        return read_csv(source, reading, parsing)
+        return read_csv(source, reading, parsing, converting)
 
     read_csv = csv.read_csv
     monkeypatch.setattr(csv, "read_csv", watched)

@@ -138,7 +138,8 @@ class Provenance:
     percent
         Whether the scores were percentages.
     turned
-        Whether the two columns of the scores stood in the other order than the classes.
+        Whether the two columns of the scores, or the labels that count two classes, have the other order than
+        these.
     per_character
         Whether they were log-likelihoods, divided by the characters of the options.
     """

@@ -246,6 +246,7 @@ def _column(predictions: Predictions, name: str) -> Array:
 
 def _texts(values: Array) -> NDArray[np.str_]:
     """Return values as text, that of missing ones empty, whatever the type of their column."""
+    values = values + 0.0 if values.dtype.kind == "f" else values  # -0 is 0
     missing = values != values  # nan and NaT
     if values.dtype == object:
         missing = missing | np.array([value is None for value in values])

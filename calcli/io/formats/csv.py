@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv as text_csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO
@@ -18,9 +18,11 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
 from calcli.io.archives import opened_text
+from calcli.io.columnscores import holds_of
 from calcli.io.csvblocks import blocks
 from calcli.io.damage import arrow_errors
 from calcli.io.largenumbers import with_large_numbers
+from calcli.io.layouts.names import label_names
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath
@@ -31,6 +33,8 @@ from calcli.io.writing import Frame, Writer
 STREAMED_BYTES = 1 << 22  # the same where the file is streamed
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 MOST_COLUMNS = 50_000  # the parser takes 10 kB for each
+WORDS = {b"calcli": b"words for what is missing"}  # metadata of columns that hold nothing else
+CODE = r"^[ \t]*[-+]?0[0-9]"  # what is no plain number, as an id
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
@@ -47,17 +51,25 @@ def open_file(path: AnyPath, name: str) -> Table:
     with arrow_errors(name, "CSV file"):
         parts = blocks(path, name, delimiter, spooled.PART_BYTES, spooled.LONGEST)
         found = parsed(parts, name, partial(_parsed, name, delimiter))
-        if found is None:
-            options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-            try:
-                found = MemoryTable(name, _typed(partial(opened_text, path), name, _blocks(), options))
-            except pa.ArrowInvalid:
-                _refuse_ragged(path, name, delimiter)
-                raise
+        whole = partial(_whole, path, name, delimiter)
+        if not isinstance(found, MemoryTable) and (found is None or _of_words(found.schema)):
+            found = MemoryTable(name, whole())
+        if isinstance(found, MemoryTable) and _of_words(found.schema):
+            found = replace(found, as_texts=whole)
     for column in found.schema:
         if pa.types.is_binary(column.type):
             raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
     return found
+
+
+def _whole(path: AnyPath, name: str, delimiter: str, texts: Sequence[str] = ()) -> Any:
+    """Return the pyarrow.Table of a file, of which some columns are text whatever they hold."""
+    options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    try:
+        return _typed(partial(opened_text, path), name, _blocks(), options, texts)
+    except pa.ArrowInvalid:
+        _refuse_ragged(path, name, delimiter)
+        raise
 
 
 def _parsed(name: str, delimiter: str, part: bytes, first: Any) -> Any:
@@ -67,11 +79,34 @@ def _parsed(name: str, delimiter: str, part: bytes, first: Any) -> Any:
     return _typed(partial(reader_of, part), name, _blocks(first.names if first else ()), options)
 
 
-def _typed(opened: Callable[[], Any], name: str, read: Any, parse: Any) -> Any:
+def _typed(opened: Callable[[], Any], name: str, read: Any, parse: Any, texts: Sequence[str] = ()) -> Any:
     """Return the pyarrow.Table of a text, which is opened anew for large integers."""
-    table = csv.read_csv(opened(), read, parse)
+
+    def again(wanted: Any) -> Any:
+        return csv.read_csv(opened(), read, parse, _only(wanted))
+
+    given = csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string()))
+    table = csv.read_csv(opened(), read, parse, given)
     _refuse_names(table.schema, name)
-    return with_large_numbers(table, lambda wanted: csv.read_csv(opened(), read, parse, _only(wanted)))
+    return _with_words(with_large_numbers(table, again), again)
+
+
+def _with_words(table: Any, again: Callable[[Any], Any]) -> Any:
+    """Return a table whose columns without values are marked if they hold words, as NA, which may be text."""
+    empty = [field.name for field in table.schema if pa.types.is_null(field.type)]
+    if not empty or len(set(table.schema.names)) < len(table.schema):  # which is refused
+        return table
+    texts = again(pa.schema([(name, pa.string()) for name in empty]))
+    for name in empty:
+        if pc.any(pc.not_equal(texts.column(name), "")).as_py():
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, pa.field(name, pa.null(), metadata=WORDS), table.column(name))
+    return table
+
+
+def _of_words(schema: Any) -> bool:
+    """Tell whether a column has no values, but words for missing ones."""
+    return any(pa.types.is_null(field.type) and field.metadata for field in schema)
 
 
 def _only(wanted: Any) -> Any:
@@ -143,12 +178,12 @@ class CsvStream(Table):
                 types[column.name] = pa.string()
             elif not text:  # a later block may hold other values
                 open_types.append(column.name)
-        types |= self._types_in_all(open_types)
+        types |= self._types_in_all(open_types, [*label_names(self.columns), options.label_column])
         fields = [pa.field(one.name, types.get(one.name, one.type)) for one in self.schema]
         typed = replace(self, schema=pa.schema(fields))
         return Table.find(typed, options, labelled=labelled)
 
-    def _types_in_all(self, names: Sequence[str]) -> dict[str, Any]:
+    def _types_in_all(self, names: Sequence[str], labels: Sequence[str | None]) -> dict[str, Any]:
         """Return types of columns with room for the values of all blocks, of which these alone are parsed."""
         types = {name: self.schema.field(name).type for name in names}
         if not types:
@@ -157,8 +192,25 @@ class CsvStream(Table):
         with arrow_errors(self.name, "CSV file"):
             for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
                 types = {name: _joint(kind, table.schema.field(name).type) for name, kind in types.items()}
-        unknown = pa.null(), pa.binary()  # without values, or to be refused as no UTF-8
-        return {name: pa.string() if kind in unknown else kind for name, kind in types.items()}
+        unknown = {pa.null(), pa.binary()}  # without values, or to be refused as no UTF-8
+        numbers = [name for name in types if holds_of(types[name]) in ("integer", "float")]
+        texts = self._codes(set(numbers) - {*labels})  # labels are looked up by value
+        return {
+            name: pa.string() if kind in unknown or name in texts else kind for name, kind in types.items()
+        }
+
+    def _codes(self, names: Collection[str]) -> set[str]:
+        """Return columns of numbers of which one begins with a zero: they are codes, and would lose it."""
+        found: set[str] = set()
+        if not names:
+            return found
+        options = _only(pa.schema([(name, pa.string()) for name in sorted(names)]))
+        with arrow_errors(self.name, "CSV file"):
+            for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
+                for name in {*table.schema.names} - found:
+                    if pc.any(pc.match_substring_regex(table.column(name), CODE)).as_py():
+                        found.add(name)
+        return found
 
 
 def _joint(one: Any, other: Any) -> Any:

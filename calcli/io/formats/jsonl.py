@@ -104,8 +104,37 @@ def _parsed(opened: Callable[[], Any]) -> Any:
         options = pa.json.ReadOptions(block_size=BLOCK_BYTES), pa.json.ParseOptions(**parse)
         return pa.json.read_json(opened(), *options)
 
-    again = partial(read, unexpected_field_behavior="ignore")
-    return sound(with_large_numbers(read(), lambda wanted: again(explicit_schema=wanted)))
+    def again(schema: Any) -> Any:
+        return read(explicit_schema=schema, unexpected_field_behavior="ignore")
+
+    return sound(with_large_numbers(_without_times(read(), again), again))
+
+
+def _without_times(table: Any, again: Callable[[Any], Any]) -> Any:
+    """Return a table as it was parsed, but for text taken for times, which is kept as it was.
+
+    JSON has no times; written again they would have another form, and those of several zones lost theirs.
+    """
+    texts = [field.with_type(_as_text(field.type)) for field in table.schema]
+    changed = pa.schema([new for new, old in zip(texts, table.schema, strict=True) if new != old])
+    if not changed.names or len(set(table.schema.names)) < len(table.schema):  # which is refused
+        return table
+    parsed = again(changed)
+    for field in changed:
+        at = table.schema.get_field_index(field.name)
+        table = table.set_column(at, field, parsed.column(field.name))
+    return table
+
+
+def _as_text(kind: Any) -> Any:
+    """Return a type with text in place of times, also within lists and objects."""
+    if pa.types.is_timestamp(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_as_text(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_as_text(field.type)) for field in kind])
+    return kind
 
 
 def _checked(parts: Iterable[bytes], name: str) -> Iterator[bytes]:

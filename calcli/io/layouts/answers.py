@@ -167,7 +167,9 @@ def confidence_hint(columns: Mapping[str, str], name: str, *, or_classes: bool =
     return said
 
 
-def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str, *, drop: bool = False) -> Labels:
+def rights_of(
+    values: Sequence[Array], owner: str, place: Place, mend: str, *, drop: bool = False, table: bool = False
+) -> Labels:
     """Return the outcomes of answers: 1 right, 0 wrong.
 
     Parameters
@@ -182,6 +184,8 @@ def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str, *, d
         What to do about missing values, for messages.
     drop
         Whether rows in which one is missing are to be left out.
+    table
+        Whether they are in a table, of which rows can be left out by what they say.
 
     Raises
     ------
@@ -191,7 +195,7 @@ def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str, *, d
     missing = np.logical_or.reduce([is_missing(one) for one in values])
     if drop and missing.any() and not missing.all():
         there = [np.where(missing, one[~missing][0], one) for one in values]  # any value: these rows go
-        return replace(rights_of(there, owner, place, mend), missing=missing)
+        return replace(rights_of(there, owner, place, mend, table=table), missing=missing)
     for one in values:
         refuse_missing(one, owner, place, mend)
     if len(values) == 2:
@@ -202,10 +206,11 @@ def rights_of(values: Sequence[Array], owner: str, place: Place, mend: str, *, d
     outcomes = np.array([known.get(text.casefold(), -1) for text in as_text(distinct).tolist()], np.int8)
     if (outcomes < 0).any():
         row = int((outcomes[which] < 0).argmax())
+        said = distinct[which[row]].item()
+        leave = f"leave such rows out with --ignore-label {shlex.quote(str(said))}"
         raise InputError(
-            f"{place.row(row)} has the value {distinct[which[row]].item()!r} in {owner}; expected right or "
-            "wrong, as 1 and 0, true and false, or correct and incorrect; leave such rows out with "
-            f"--ignore-label {shlex.quote(str(distinct[which[row]].item()))}"
+            f"{place.row(row)} has the value {said!r} in {owner}; expected right or wrong, as 1 and 0, true "
+            f"and false, or correct and incorrect; {leave if table else 'remove such rows'}"
         )
     return Labels(outcomes.astype(np.uint8)[which])
 

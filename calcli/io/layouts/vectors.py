@@ -53,10 +53,13 @@ def _dense(vectors: Any, row: Row) -> Any:
     Raises
     ------
     InputError
-        If a row has no vector, or one with indices beyond its size.
+        If a row has a vector with indices beyond its size.
     """
-    if vectors.null_count:
-        raise InputError(f"{row(int(np.argmax(vectors.is_null())))} has no vector; expected one in each row")
+    if vectors.null_count:  # rows without a vector have no list either
+        there = np.asarray(vectors.is_valid())
+        rows = np.flatnonzero(there)
+        dense = _dense(vectors.filter(pa.array(there)), lambda n: row(int(rows[n])))
+        return dense.take(pa.array(np.cumsum(there) - 1, mask=~there))
     values = vectors.field("values").cast(pa.list_(pa.float64()), safe=False)
     if (np.asarray(vectors.field("type")) == 1).all():
         return values

@@ -236,3 +236,8 @@ def test_a_value_has_one_name_whatever_its_type(predict, column, names):
     predictions = replace(predict([[0.5, 0.5]] * n, [0] * n), columns={"c": column})
     for part, rows in slice_rows(predictions, "c"):
         assert [name == part.value for name in names] == rows.tolist()
+
+
+def test_minus_zero_is_zero():
+    for kind in (np.float16, np.float32, np.float64):
+        assert slice_names(np.array([0.0, -0.0, -0.5, 1.0], kind)).tolist() == ["0", "0", "-0.5", "1"]

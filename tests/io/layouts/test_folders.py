@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
-from calcli.io.read import read
+from calcli.io.read import read, read_concat
 from calcli.work.apply import apply_file
 from calcli.work.fit import fit_file, save_fit
 from tests.io.layouts.trips import LABELS, NAMES, THREE, N, trip
@@ -164,3 +165,21 @@ def test_parts_whose_scores_are_of_other_kinds_are_refused(names, tmp_path):
         np.savez(tmp_path / f"part-{part}.npz", **arrays)
     refused(tmp_path, "differ in their kind of scores by name")
     assert read(tmp_path, ReadOptions(kind="probs")).n_rows == 8
+
+
+@pytest.mark.parametrize("first", ["part-0.csv", "day=1/part-0.csv"])
+def test_folders_within_a_folder_of_parts_are_not_passed_over(tmp_path, first):
+    lines = "label,prob_a,prob_b\na,0.75,0.25\nb,0.5,0.5\n"
+    part = tmp_path / first
+    for path in (part, part.with_name("part-1.csv"), tmp_path / "_logs/x.csv", tmp_path / "figures/x.txt"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(lines)
+    every = ReadOptions(concat=True)
+    assert len(read(tmp_path, every).labels) == 4
+    shutil.rmtree(tmp_path / "_logs")
+    late = part.parent / "late" / "part-2.csv"
+    late.parent.mkdir()
+    late.write_text(lines)
+    with pytest.raises(InputError, match="and the folder late, which holds files too"):
+        read(tmp_path, every)
+    assert len(read_concat([str(tmp_path / "**/*.csv")], every).labels) == 6

@@ -253,3 +253,58 @@ def test_parts_of_which_rows_are_left_out_are_still_files(form, tmp_path):
     report = calcli.evaluate(tmp_path / "parts", metrics=["brier"], draws=0, drop_missing=True).to_dict()
     assert report["results"][0]["input"]["sha256"] == sha256(files)
     assert report["results"][0]["input"]["rows"] == 57
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_without_a_vector_of_spark_are_left_out(tmp_path, sparse):
+    kind = pa.struct(
+        [
+            ("type", pa.int8()),
+            ("size", pa.int32()),
+            ("indices", pa.list_(pa.int32())),
+            ("values", pa.list_(pa.float64())),
+        ]
+    )
+    dense = [{"type": 1, "size": None, "indices": None, "values": row} for row in THREE.tolist()]
+    if sparse:
+        dense[5] = {"type": 0, "size": 3, "indices": [1], "values": [1.0]}
+    expected = np.where((np.arange(N) == 5)[:, None] & sparse, [0.0, 1.0, 0.0], THREE)
+    vectors = [None if n in GONE else one for n, one in enumerate(dense)]
+    table = pa.table({"label": LABELS, "probability": pa.array(vectors, kind), "id": np.arange(N)})
+    pq.write_table(table, tmp_path / "spark.parquet", row_group_size=11)
+    refused(tmp_path / "spark.parquet", "row 3 ")
+    found = read(tmp_path / "spark.parquet", DROP)
+    np.testing.assert_array_equal(scores_of(found), expected[KEPT])
+    np.testing.assert_array_equal(found.labels[:], LABELS[KEPT])
+    assert NOTE in found.provenance.notes
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("values", [LABELS.astype(float), NAMES[LABELS].astype(object)])
+def test_labels_missing_behind_the_rows_that_are_read_are_no_matter(tmp_path, values, ending):
+    path, values = tmp_path / f"x.{ending}", values.copy()
+    values[[30, N - 1]] = None
+    frame = pd.DataFrame({"label": values} | {f"prob_{name}": THREE[:, k] for k, name in enumerate(NAMES)})
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path, index=False)
+    found = read(path, ReadOptions(limit=30))
+    np.testing.assert_array_equal(found.labels[:], LABELS[:30])
+    np.testing.assert_array_equal(scores_of(found), THREE[:30])
+    assert "behind the first 30 rows 2 without a label were passed over" in found.provenance.notes
+    refused(path, "row 30 ", limit=31)
+    refused(path, "row 30 ")
+
+
+def test_a_class_called_none_is_no_missing_label(tmp_path):
+    path = tmp_path / "x.csv"
+    lines = [f"{label},0.25,0.75" for label in ("none", "a", "a", "none", "")]
+    path.write_text("\n".join(["label,prob_a,prob_none", *lines]) + "\n")
+    found = read(path, ReadOptions(limit=2))
+    assert found.labels[:].tolist() == [1, 0]
+    assert "only the first 2 of 4 rows were read, as asked" in found.provenance.notes
+
+
+def test_answers_behind_the_rows_that_are_read_may_be_missing(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("confidence,correct\n0.5,1\n0.7,0\n0.25,1\n0.5,\n")
+    assert read(path, ReadOptions(limit=3)).labels[:].tolist() == [1, 0, 1]
+    refused(path, "missing in 1 of 4 rows", limit=4)
