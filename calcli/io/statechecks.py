@@ -17,7 +17,7 @@ from calcli.core.state.runs import Part
 from calcli.core.state.state import Body, Facts, Head
 
 WHOLE = re.compile(
-    r"(bins|cells)/.*/(count|counts|keys|cells)|(rows|sample)/(labels|hashes)|deals/(count|digest|infinite/.*)"
+    r"(bins|cells)/.*/(count|counts|keys|cells)|(rows|sample)/(labels|hashes|numbers)|deals/(count|digest|infinite/.*)"
 )
 ROUNDING = 1e-6  # by which a probability may be above 1
 ANY_SIGN = re.compile(r"rows/columns/|deals/sums/|moments/|cells/.*/places|bins/.*/score|sample/scores")
@@ -48,7 +48,7 @@ def check_told(head: Head, facts: Facts, parts: tuple[Part, ...]) -> None:
         facts.zeros,
         facts.ones,
         facts.tied_rows,
-        *(n for part in parts for n in (part.rows, part.first)),
+        *(n for part in parts for n in (part.rows, part.first, part.left)),
     )
     sound = (
         all(isinstance(text, str) for text in texts)
@@ -73,6 +73,8 @@ def check_rows(head: Head, parts: tuple[Part, ...], body: Body) -> None:
     columns, n = body.columns, sum(part.rows for part in parts)
     if len(body.labels) != n:
         raise ValueError(f"{len(body.labels)} rows, of {n} in its parts")
+    if body.numbers.shape != (n,) or (np.diff(body.numbers) < 1).any():
+        raise ValueError("rows are not in the order of their numbers")
     flags = {"hit", "clipped", *(name for lens in head.lenses.values() for name in lens[1:] if name)}
     scores = {lens[0] for lens in head.lenses.values()}
     if not (flags | scores) - {"clipped"} <= columns.keys():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -174,15 +174,17 @@ def _arrays(state: State) -> Iterator[tuple[str, Array]]:
         yield from ((f"sample/{name}", values) for name, values in rows if values is not None)
     for name, own in body.moments.items():
         yield f"moments/{name}", np.concatenate([[own.start], own.second, own.fourth])
-    yield from _of_rows(body) if body.deals is None else _of_deals(body, body.deals)
+    yield from _of_rows(body, state.parts) if body.deals is None else _of_deals(body, body.deals)
 
 
-def _of_rows(body: Body) -> Iterator[tuple[str, Array]]:
+def _of_rows(body: Body, parts: Sequence[Part]) -> Iterator[tuple[str, Array]]:
     yield "rows/labels", body.labels
     if body.weights is not None:
         yield "rows/weights", body.weights
     if body.hashes is not None:
         yield "rows/hashes", body.hashes
+    elif not np.array_equal(body.numbers, numbers(parts)):
+        yield "rows/numbers", body.numbers
     yield from ((f"rows/columns/{name}", values) for name, values in body.columns.items())
 
 
@@ -220,8 +222,9 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
         body.columns = {name: _shaped(values, len(body.labels)) for name, values in columns.items()}
         if len(body.labels) > UNIT_LIMIT or (body.labels >= k).any():
             raise ValueError("labels out of range")
+        stored = arrays.get("rows/numbers")
+        body.numbers = numbers(parts) if stored is None else stored.astype(np.int64)
         check_rows(known, parts, body)
-        body.numbers = numbers(parts)
     else:
         body.deals = _deals(told["deals"], arrays, k)
         for lens, limit in told["cells"].items():

@@ -32,7 +32,7 @@ from calcli.core.language.settings import NUMBERED, Precision, Settings, StateSe
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.collectors import ClassBins, InputFacts
 from calcli.core.state.expectedmoments import ExpectedMoments
-from calcli.core.state.hashing import Hashes, of_keys, of_numbers
+from calcli.core.state.hashing import Hashes, hashed, of_keys
 from calcli.core.state.runs import Part
 from calcli.core.state.state import Body, Facts, Head, MeasuredRows, State
 
@@ -62,8 +62,10 @@ def state_of(
     """
     settings = settings or Settings()
     require_mergeable(settings)
-    if known.run is None:  # whose rows have places
-        predictions = counted(predictions)
+    given, predictions = predictions, counted(predictions)
+    # in a run the others keep their places
+    left = 0 if known.run is None else given.n_rows - predictions.n_rows
+    places = np.flatnonzero(given.weights) if left and given.weights is not None else None
     single = settings.precision == "single" or (
         settings.precision == "auto" and predictions.scores.dtype.itemsize <= 4
     )
@@ -71,9 +73,11 @@ def state_of(
 
     def gathered() -> State:
         made, _ = _pass(predictions, replace(settings, precision=precision))
-        return _Gathering(made, known=known).run(watch)
+        return _Gathering(made, known=known, places=places).run(watch)
 
     whole = read_through(gathered)
+    (part,) = whole.parts
+    whole = replace(whole, parts=(replace(part, left=left),))
     slices = {column: _slices(predictions, column, settings, precision, known) for column in by}
     return replace(whole, slices=slices)
 
@@ -138,7 +142,19 @@ def _pass(
 
 
 class _Gathering:
-    """The pass that makes a state."""
+    """The pass that makes a state.
+
+    Parameters
+    ----------
+    made
+        What is kept of which rows.
+    in_run, sampled
+        As for `Body`.
+    known
+        How rows are known.
+    places
+        (n,) of the rows among others, ascending; None if there are no others.
+    """
 
     def __init__(
         self,
@@ -147,9 +163,10 @@ class _Gathering:
         in_run: bool = False,
         sampled: bool = True,
         known: StateSettings = NUMBERED,
+        places: Array | None = None,
     ) -> None:
         self._made, rows = made, made.predictions
-        self._known, self._next = known, known.first_row
+        self._known, self._places, self._joined_rows = known, places, 0
         lenses = {
             name: (lens.score, lens.outcome, lens.given)
             for name, lens in made.lenses.items()
@@ -244,10 +261,14 @@ class _Gathering:
 
     def _hashes(self, block: Block) -> Hashes:
         if self._keys is None:
-            first = self._known.first_row
-            return of_numbers(first + block.rows.start, first + block.rows.stop)
+            return hashed(self._numbers(block.rows.start, block.rows.stop))
         path = self._made.predictions.provenance.path
         return of_keys(self._keys[block.rows], f"{path}: column {self._head.key}", block.rows.start)
+
+    def _numbers(self, start: int, stop: int) -> Array:
+        """Return the numbers of some rows."""
+        places = np.arange(start, stop) if self._places is None else self._places[start:stop]
+        return self._known.first_row + places
 
     def _joined(self) -> MeasuredRows:
         """Return the rows that wait."""
@@ -255,10 +276,10 @@ class _Gathering:
         columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
         joined = None if weights[0] is None else np.concatenate(weights)
         keys = None if self._keys is None else np.concatenate(hashes)
-        told, first = np.concatenate(labels), self._next
-        self._next += len(told)
+        told, start = np.concatenate(labels), self._joined_rows
+        self._joined_rows += len(told)
         self._pending, self._waiting = [], 0
-        return MeasuredRows(columns, told, joined, keys, first)
+        return MeasuredRows(columns, told, joined, keys, self._numbers(start, self._joined_rows))
 
     def _require_unlike_keys(self) -> None:
         """Raise an InputError if rows share a key, as far as the lowest hashes tell."""

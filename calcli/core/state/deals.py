@@ -23,6 +23,8 @@ LARGEST = 2.0**20  # statistic that may be added up
 FIRST = 5  # rows of infinite statistics whose numbers are kept
 STEP = 0x9E3779B97F4A7C15  # odd: its powers tell row numbers apart
 
+Summing = Callable[[Array, type[np.generic]], Array]  # of (n,) values over deals, in a type
+
 
 def fixed(values: Array) -> NDArray[np.int64]:
     """Return values in units of 2^-32, infinite ones as 0.
@@ -116,18 +118,16 @@ class Deals:
         n_classes: int,
         weights: Floats | None = None,
         *,
+        numbers: Array,
         digests: Hashes | None = None,
         hashes: Hashes | None = None,
-        number: int = 0,
     ) -> Deals:
         """Return the sums of (n,) rows with these statistics, among which `hit` is.
 
-        Digests tell which rows these are. They are numbered from `number`, or have `hashes` of keys.
+        Digests tell which rows these are. They have ascending `numbers`, or `hashes` of keys.
         """
         n = len(labels)
-        deal = _dealt(number, n) if hashes is None else (hashes % DEALS).astype(np.intp)
-        place = number if hashes is None else 0
-        summed = _by_number(number) if hashes is None else _by_hash(deal)
+        deal, summed = _dealt(numbers, hashes)
 
         def statistic(values: Array) -> Statistic:
             infinite = np.isinf(values) if values.dtype != np.bool_ else np.zeros(n, np.bool_)
@@ -141,7 +141,7 @@ class Deals:
                 sums = summed(np.where(infinite | ~np.isfinite(values), 0, values) * weights, np.float64)
             marked = summed(infinite, np.int64) if len(where) else np.zeros(DEALS, np.int64)
             weight = float(len(where) if weights is None else weights[where].sum())
-            first = (where[:FIRST] + number).tolist() if hashes is None else ()
+            first = numbers[where[:FIRST]].tolist() if hashes is None else ()
             return Statistic(sums, scale, marked, weight, tuple(first))
 
         classes = np.bincount(deal * n_classes + labels, weights, DEALS * n_classes).reshape(DEALS, n_classes)
@@ -149,7 +149,7 @@ class Deals:
         return cls(
             n,
             summed(np.ones(n, np.int64), np.int64),
-            np.zeros(DEALS, np.uint64) if digests is None else summed(digests, np.uint64) * _power(place),
+            np.zeros(DEALS, np.uint64) if digests is None else summed(digests, np.uint64),
             None if weights is None else summed(weights, np.float64),
             None if weights is None else summed(np.square(weights, dtype=np.float64), np.float64),
             classes,
@@ -205,24 +205,38 @@ def _power(number: int) -> np.uint64:
     return np.uint64(pow(STEP, number, 1 << 64))
 
 
-def digests_of(labels: Array, hashes: Hashes | None = None) -> Hashes:
+def digests_of(labels: Array, numbers: Array, hashes: Hashes | None = None) -> Hashes:
     """Return (n,) hashes of row and label, whose sums depend on no order.
 
-    Those of row numbers are products with powers of one number, which let row numbers be moved.
+    Those of ascending row numbers are products with powers of one number, which let row numbers be moved.
     """
     if hashes is not None:
         return mixed(hashes + mixed(labels))
-    steps = np.full(len(labels), STEP, np.uint64)
-    steps[:1] = 1
-    return np.cumprod(steps) * mixed(labels)
+    return _powers(numbers) * mixed(labels)
 
 
-def _dealt(first: int, rows: int) -> Positions:
-    """Return the deals of rows from a number on; a division for each would take most of the time of a sum."""
-    return np.resize(np.roll(np.arange(DEALS), -(first % DEALS)), rows)
+def _powers(numbers: Array) -> Hashes:
+    """Return (n,) powers with ascending exponents, each made of the one before, from which few steps lead."""
+    steps = np.diff(numbers, prepend=numbers[:1])
+    found = np.ones(len(steps), np.uint64)
+    for bit in range(int(steps.max(initial=0)).bit_length()):
+        found[steps >> bit & 1 == 1] *= _power(1 << bit)
+    found[:1] = _power(int(numbers[:1].sum()))
+    return np.cumprod(found)
 
 
-def _by_number(first: int) -> Callable[[Array, type[np.generic]], Array]:
+def _dealt(numbers: Array, hashes: Hashes | None) -> tuple[Positions, Summing]:
+    """Return the deals of rows, by ascending numbers or by hashes of keys, and what sums over deals."""
+    rows = len(numbers)
+    if hashes is None and rows and numbers[-1] - numbers[0] == rows - 1:
+        # of consecutive rows, where a division for each would take most of the time of a sum
+        first = int(numbers[0])
+        return np.resize(np.roll(np.arange(DEALS), -(first % DEALS)), rows), _by_number(first)
+    deal = ((numbers if hashes is None else hashes) % DEALS).astype(np.intp)
+    return deal, _by_deal(deal)
+
+
+def _by_number(first: int) -> Summing:
     """Return what sums over deals, of rows that are dealt out like cards from a number on."""
     before = first % DEALS
 
@@ -234,7 +248,7 @@ def _by_number(first: int) -> Callable[[Array, type[np.generic]], Array]:
     return summed
 
 
-def _by_hash(deal: Positions) -> Callable[[Array, type[np.generic]], Array]:
+def _by_deal(deal: Positions) -> Summing:
     """Return what sums over deals, given that of every row."""
     order = np.argsort(deal.astype(np.uint16), kind="stable")
     ends = np.cumsum(np.bincount(deal, minlength=DEALS))

@@ -14,8 +14,13 @@ FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # 
 
 
 def of_numbers(start: int, stop: int) -> Hashes:
-    """Return the hashes of row numbers, no two alike; the quickest that leaves no pattern."""
-    found = np.arange(start, stop, dtype=np.uint64)
+    """Return the hashes of consecutive row numbers; see `hashed`."""
+    return hashed(np.arange(start, stop))
+
+
+def hashed(numbers: Array) -> Hashes:
+    """Return the hashes of (n,) row numbers, no two alike; the quickest that leaves no pattern."""
+    found = numbers.astype(np.uint64)
     found *= FIRST
     found ^= found >> np.uint64(32)
     found *= SECOND

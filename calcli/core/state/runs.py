@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
@@ -25,13 +25,15 @@ class Part:
     name
         Of its file.
     rows
-        Their number.
+        Their number; those of weight 0 do not count.
     digest
         Of what was kept of them.
     run
         What it is a part of; "" if it stands alone.
     first
         The number of its first row in that run.
+    left
+        Rows of weight 0 that were left out, where they have places in that run.
     """
 
     name: str
@@ -39,11 +41,17 @@ class Part:
     digest: str
     run: str = ""
     first: int = 0
+    left: int = 0
 
     @property
     def stop(self) -> int:
         """The number behind that of its last row."""
-        return self.first + self.rows
+        return self.first + self.places
+
+    @property
+    def places(self) -> int:
+        """How many numbers its rows take, those that were left out included."""
+        return self.rows + self.left
 
 
 def run_of(parts: Sequence[Part]) -> str:
@@ -55,20 +63,14 @@ def starts(parts: Sequence[Part]) -> list[int]:
     """Return the number of the first row of each part: of one run its own, else they are numbered on."""
     found = [parts[0].first]
     for before, part in pairwise(parts):
-        found.append(found[-1] + before.rows + _gap(before, part))
+        found.append(found[-1] + before.places + _gap(before, part))
     return found
 
 
 def numbers(parts: Sequence[Part]) -> Array:
-    """Return the numbers of all rows."""
+    """Return the numbers of all rows, if none was left out."""
     pairs = zip(starts(parts), parts, strict=True)
     return np.concatenate([np.arange(start, start + part.rows) for start, part in pairs])
-
-
-def stretches(numbers: Array) -> Iterator[slice]:
-    """Yield where ascending numbers follow each other without a gap."""
-    ends = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
-    yield from (slice(*pair) for pair in pairwise(ends))
 
 
 class Numbering:
@@ -100,7 +102,7 @@ class Numbering:
             offset, self.run = 0, run
         else:
             offset, self.run = self._stop + _gap(self._last, parts[0]) - parts[0].first, ""
-        stop = offset + starts(parts)[-1] + parts[-1].rows
+        stop = offset + starts(parts)[-1] + parts[-1].places
         if stop >= self._stop:
             self._stop, self._last = stop, parts[-1]
         return offset

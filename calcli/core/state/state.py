@@ -18,7 +18,7 @@ from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, digests_of
 from calcli.core.state.expectedmoments import Moments
 from calcli.core.state.hashing import Hashes
-from calcli.core.state.runs import Part, stretches
+from calcli.core.state.runs import Part
 from calcli.core.state.sample import Sample
 from calcli.core.state.swaps import Swaps
 
@@ -97,14 +97,14 @@ class Facts:
 class MeasuredRows(NamedTuple):
     """The statistics of (n,) rows by name, their labels, weights and hashes of keys, if there are any.
 
-    Rows without keys are numbered from `first`.
+    Rows without keys have ascending `numbers`.
     """
 
     columns: Mapping[str, Array]
     labels: Array
     weights: Floats | None
     hashes: Hashes | None
-    first: int
+    numbers: Array
 
 
 class Body:
@@ -164,14 +164,14 @@ class Body:
         self._sum(rows, turn)
 
     def _keep(self, rows: MeasuredRows) -> None:
-        columns, labels, weights, hashes, first = rows
+        columns, labels, weights, hashes, numbers = rows
         if len(self.labels):
             both = [name for name in self.columns if name in columns]
             self.columns = {name: np.concatenate([self.columns[name], columns[name]]) for name in both}
         else:
             self.columns = dict(columns)
         self.labels = np.concatenate([self.labels, labels])
-        self.numbers = np.concatenate([self.numbers, np.arange(first, first + len(labels))])
+        self.numbers = np.concatenate([self.numbers, numbers])
         if self.weights is not None and weights is not None:
             self.weights = np.concatenate([self.weights, weights])
         if self.hashes is not None and hashes is not None:
@@ -184,8 +184,8 @@ class Body:
             self.sample.merge(other.sample)
         self._merge_moments(other)
         if other.deals is None:
-            for own in other._stretches():
-                self.add(other._rows(own, offset))
+            if len(other.labels):
+                self.add(other._rows(offset))
             return
         self._deal()
         for lens, swaps in other.swaps.items():
@@ -224,44 +224,32 @@ class Body:
         self.weights = None if self.weights is None else self.weights[order]
         self.hashes = None if self.hashes is None else self.hashes[order]
 
-    def _rows(self, own: slice, offset: int = 0) -> MeasuredRows:
-        """Return some of the rows, their numbers raised by an offset."""
-        return MeasuredRows(
-            {name: values[own] for name, values in self.columns.items()},
-            self.labels[own],
-            None if self.weights is None else self.weights[own],
-            None if self.hashes is None else self.hashes[own],
-            offset + int(self.numbers[own.start]),
-        )
-
-    def _stretches(self) -> list[slice]:
-        """Return the rows whose numbers follow each other; all of them, if they have keys."""
-        if not len(self.labels):
-            return []
-        return [slice(0, len(self.labels))] if self.keyed else [*stretches(self.numbers)]
+    def _rows(self, offset: int = 0) -> MeasuredRows:
+        """Return the rows, their numbers raised by an offset."""
+        return MeasuredRows(self.columns, self.labels, self.weights, self.hashes, self.numbers + offset)
 
     def _deal(self) -> None:
         """Put sums in place of rows."""
         if self.deals is None and len(self.labels):
-            parts = [self._rows(own) for own in self._stretches()]
+            rows = self._rows()
             self.columns, self.labels, self.weights, self.hashes = {}, self.labels[:0], None, None
             self.numbers = self.numbers[:0]
-            for rows in parts:
-                self._sum(rows, alone)
+            self._sum(rows, alone)
 
     def _sum(self, rows: MeasuredRows, turn: Turn) -> None:
         """Add rows to the sums; what they do not share with other rows is computed in nobody's turn."""
-        columns, labels, weights, hashes, first = rows
+        columns, labels, weights, hashes, numbers = rows
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
-        digests = None if self._in_run else digests_of(told, hashes)
-        own = Deals.of(summed, labels, self.n_classes, weights, digests=digests, hashes=hashes, number=first)
+        digests = None if self._in_run else digests_of(told, numbers, hashes)
+        own = Deals.of(
+            summed, labels, self.n_classes, weights, numbers=numbers, digests=digests, hashes=hashes
+        )
         with turn("deals"):
             self.deals = own if self.deals is None else self.deals.merged(own)
             self._make_cells(columns)
-        numbers = np.arange(first, first + len(labels)) if hashes is None else hashes
         for lens in self.cells:
-            self._sum_lens(lens, columns, weights, numbers, turn)
+            self._sum_lens(lens, columns, weights, numbers if hashes is None else hashes, turn)
 
     def _make_cells(self, columns: Mapping[str, Array]) -> None:
         limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))

@@ -22,10 +22,10 @@ WEIGHTS = RNG.gamma(2, size=N)
 
 
 def deals_of(rows, weights=None):
-    own = None if weights is None else weights[rows]
-    return Deals.of(
-        {"log_loss": LOSS[rows], "hit": HIT[rows]}, LABELS[rows], K, own, digests=digests_of(LABELS[rows])
-    )
+    own, labels = None if weights is None else weights[rows], LABELS[rows]
+    numbers = np.arange(len(labels))
+    columns, digests = {"log_loss": LOSS[rows], "hit": HIT[rows]}, digests_of(labels, numbers)
+    return Deals.of(columns, labels, K, own, numbers=numbers, digests=digests)
 
 
 def joined(cuts, weights=None):
@@ -81,4 +81,4 @@ def test_rows_of_other_labels_or_places_are_told_apart():
 
 def test_what_is_too_large_to_be_summed_is_refused():
     with pytest.raises(InputError, match="too large"):
-        Deals.of({"hit": HIT, "cost": np.full(N, 1e7)}, LABELS, K)
+        Deals.of({"hit": HIT, "cost": np.full(N, 1e7)}, LABELS, K, numbers=np.arange(N))

@@ -15,6 +15,7 @@ from calcli.core.state.runs import Numbering, Part, numbers, starts
 from calcli.io.read import from_arrays
 
 METRICS = "log_loss,accuracy,ece,ks,auroc"
+OF_SUMS = "log_loss,accuracy,ece,ks"
 
 
 def drawn(n, scale=1.0):
@@ -101,6 +102,78 @@ def test_what_is_merged_with_a_run_is_numbered_on():
     assert "numbered from 0 and 21,000" in compared.unlike
     other = from_arrays(2 * logits[21_000:], labels[21_000:])
     assert (compared.paired, calcli.compare(b, other).paired) == (False, True)
+
+
+def weighted(n):
+    """Return what gives a part of n rows, of which some weigh nothing, the first and the last among them."""
+    logits, labels = drawn(n)
+    rng = np.random.default_rng(4)
+    weights = rng.choice([0.0, 0.5, 2.0], n)
+    weights[[0, -1]] = weights[-n // 3 : -n // 4] = 0
+    columns = {"country": rng.choice(["de", "at", "ch"], n, p=[0.6, 0.39, 0.01])}
+
+    def part(own, scale=1.0, labels=labels):
+        of = {name: values[own] for name, values in columns.items()}
+        return from_arrays(scale * logits[own], labels[own], weights=weights[own], columns=of)
+
+    return weights, part
+
+
+def in_parts(part, n, cuts, **more):
+    return [
+        calcli.State.of(part(slice(*ends)), run="july", first_row=ends[0], **more)
+        for ends in pairwise([0, *cuts, n])
+    ]
+
+
+@pytest.mark.parametrize(("n", "cuts"), [(900, [1, 500]), (75_000, [30, 50_000])])
+def test_rows_of_weight_0_do_not_count_and_keep_their_places(n, cuts):
+    weights, part = weighted(n)
+    rows = np.count_nonzero(weights)
+    cuts[0] = int(np.flatnonzero(weights)[0]) + 1
+    parts = in_parts(part, n, cuts, metrics=OF_SUMS, by="country")
+    state = calcli.State.from_bytes(parts[0].merge(*parts[1:]).to_bytes())
+    expected = calcli.evaluate(part(slice(None)), metrics=OF_SUMS, by="country").results
+    found = calcli.evaluate(state, by="country").results
+    assert state.n_rows == rows
+    assert [one.input.rows for one in found] == [one.input.rows for one in expected]
+    assert [one.slice for one in found] == [one.slice for one in expected]
+    for own, true in zip(found, expected, strict=True):
+        assert own.input.tied_rows == true.input.tied_rows
+        assert [one.rows for one in own.per_class] == [one.rows for one in true.per_class]
+        for name, estimate in true.metrics.items():
+            assert own.metrics[name].value == pytest.approx(estimate.value, rel=1e-6), name
+            if n == 900:
+                assert own.metrics[name].interval == pytest.approx(estimate.interval), name
+    compared = calcli.compare(state, part(slice(None), 3.0), metrics="log_loss")
+    assert (compared.paired, compared.unlike) == (True, "")
+
+
+@pytest.mark.parametrize("n", [900, 45_000])
+def test_rules_count_rows_of_a_weight_above_0(n):
+    weights, part = weighted(n)
+    rows = int(np.count_nonzero(weights))
+    (state,) = in_parts(part, n, [], metrics=METRICS, by="country")
+    for least, part_of in ((rows, ""), (rows + 1, ""), (n // 2, "country=de"), (20, "country=ch")):
+        rule = {"metric": "log_loss", "max": 9, "min_rows": least} | ({"slice": part_of} if part_of else {})
+        of_state, of_rows = (
+            calcli.check(one, {"rules": [rule]}).files[0] for one in (state, part(slice(None)))
+        )
+        assert of_state.rows == of_rows.rows == rows
+        assert of_state.outcomes[0].status == of_rows.outcomes[0].status
+        assert of_state.outcomes[0].reason.split()[:5] == of_rows.outcomes[0].reason.split()[:5]
+
+
+def test_parts_that_cross_where_rows_weigh_nothing_are_refused():
+    weights, part = weighted(900)
+    last = int(np.flatnonzero(weights)[-1])
+    first = calcli.State.of(part(slice(900)), metrics=METRICS, run="july")
+    assert last < 899
+    with pytest.raises(InputError, match=r"rows 899 to 1,798 of the run july, and .* 0 to 899"):
+        first.merge(calcli.State.of(part(slice(900), 2.0), metrics=METRICS, run="july", first_row=899))
+    assert first.merge(
+        calcli.State.of(part(slice(900), 2.0), metrics=METRICS, run="july", first_row=900)
+    ).n_rows == 2 * np.count_nonzero(weights)
 
 
 def test_numbers_go_on_as_far_as_is_known():
