@@ -86,6 +86,8 @@ def compare(
         paging.page(chosen)
         paging.show(chosen, format)
         return
+    if select is not None and len(items(select)) > 1:
+        raise UsageError(f"--select {select}: one metric says what to ship; several need --report-on")
     with progress(shown=not paging.quiet) as watcher:
         found = compare_files(
             reading.files(files),

@@ -177,7 +177,7 @@ def _notes(
     if not all(map(is_compared, shown)):
         notes.append(f"{FEW.strip()} not compared with others; {ENOUGH_ROWS} rows would be enough.")
     notes += half_width(whole.metrics.values())
-    if any(whole.metrics[metric].call.entry.family.beside_null for metric in metrics):
+    if any(part.metrics[metric].if_calibrated for part in [*parts, whole] for metric in metrics):
         notes.append(f"{P} {CORRECTED}")
     for metric in metrics:
         limited = few_draws(part.metrics[metric].if_calibrated for part in parts)

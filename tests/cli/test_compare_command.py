@@ -234,6 +234,8 @@ def test_choices_on_one_set_are_reported_on_another(run, two_sets, pattern):
 def test_choices_that_cannot_be_reported(run, two_sets):
     files, other = two_sets
     assert "give both" in run("compare", *files, "--report-on", other).err
+    said = run("compare", *files, "--select", "log_loss,accuracy")
+    assert (said.status, "several need --report-on" in said.err) == (2, True)
     said = run("compare", *files[1:], "--select", "log_loss", "--report-on", other)
     assert said.status == 2
     assert "no counterpart with the number 1" in said.err

@@ -28,7 +28,7 @@ def sliced():
         right = np.concatenate([np.ones(200), np.zeros(180), np.ones(120)]).astype(int)
         columns = {"country": country, "half": np.tile([2, 10], 250)}
         predictions = from_arrays(np.full((500, 2), [0.2, 0.8]), right, columns=columns)
-        return list(evaluate(predictions, by=list(columns), draws=199, **settings).results)
+        return list(evaluate(predictions, by=list(columns), **{"draws": 199, **settings}).results)
 
     return results
 
@@ -64,6 +64,13 @@ def test_values_without_ink_are_seen():
     table = of_title(results, "Slices by city")
     assert [row[0] for row in table.rows] == ["(empty)", '"  "', "Bern", "all rows"]
     assert any(note.startswith("The worst by accuracy is city=") for note in table.notes)
+
+
+def test_p_values_are_explained_only_where_there_are_any(sliced):
+    explained = "It is corrected for how many were tested (Holm)."
+    tested, untested = (of_title(results, "Slices by half").notes for results in (sliced(), sliced(draws=0)))
+    assert any(explained in note for note in tested)
+    assert not any(explained in note for note in untested)
 
 
 def test_of_many_slices_it_is_said_how_many_were_not_compared():

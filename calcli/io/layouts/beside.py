@@ -84,7 +84,7 @@ def beside_prediction(
 
 
 def _refuse_words(scores: Array, said: Array, right: Array, names: tuple[str, str, str]) -> None:
-    """Refuse predictions in two words beside labels 0 and 1 where the score may be that of 0, or of either.
+    """Refuse predictions in words beside labels in numbers where the score may be that of any word, or of 0.
 
     Raises
     ------
@@ -97,17 +97,23 @@ def _refuse_words(scores: Array, said: Array, right: Array, names: tuple[str, st
     words = np.unique(said) if said.dtype.kind == "U" else said[:0]
     if (
         scores.dtype.kind not in "fiu"
-        or len(words) != 2
+        or right.dtype.kind not in "iufb"
+        or len(words) < 2
         or any(number_of(word) is not None for word in words.tolist())
     ):
         return
-    if right.dtype.kind not in "iufb" or not np.isin(right, (0, 1)).all():
+    if len(words) > 2 and right.min() >= 0 and 2 <= right.max() <= len(words):
+        raise InputError(
+            f"{file}: {score} is the score of the class that {column} names, and the labels are numbers: "
+            f"nothing says which number each of {listed(words.tolist())} has; save the labels as these names"
+        )
+    if len(words) > 2 or not np.isin(right, (0, 1)).all():
         return
     one, other = (scores[said == word] for word in words)
     folded = [word.casefold() for word in words.tolist()]
     sure = scores.min() >= HALF * (100 if scores.max() > 1 else 1)
     if sure or (set(folded) in PAIRS and one.min() >= other.max()):
-        which = f"the one that {column} names" if sure else words[0]
+        which = f"the class that {column} names" if sure else words[0]
         raise InputError(
             f"{file}: {score} is the score of {which}, and the labels are 0 and 1: nothing says which of "
             f"{listed(words.tolist())} is 1; save the labels as these names, or, if {score} is the score of "

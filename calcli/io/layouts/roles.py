@@ -255,7 +255,7 @@ def _by_pattern(pattern: str, columns: Mapping[str, Holds], name: str) -> Guess:
         prefixed = PREFIXED.fullmatch(pattern)
         return Guess(found, (prefixed[2],) if prefixed else None, ALONE)
     before, after = re.split(r"[*?\[]", pattern)[0], re.split(r"[*?\]]", pattern)[-1]
-    classes = tuple(column[len(before) : len(column) - len(after)] or column for column in found)
+    classes = tuple(column[len(before) : len(column) - len(after)].strip() or column for column in found)
     return Guess(found, classes, COLUMNS)
 
 

@@ -94,6 +94,14 @@ def test_the_confidence_in_one_of_two_words(score, named, tmp_path):
     assert read(path, ReadOptions(positive="1")).classes == ("0", "1")
 
 
+@pytest.mark.parametrize("labels", [LABELS, LABELS + 1])
+def test_the_confidence_in_one_of_three_words(labels, tmp_path):
+    columns = {"score": THREE.max(axis=1), "pred": NAMES[THREE.argmax(axis=1)]}
+    message = "score is the score of the class that pred names, and the labels are numbers: nothing says"
+    refused(saved(tmp_path, columns | {"target": labels}), message)
+    assert read(saved(tmp_path, columns | {"target": NAMES[LABELS]})).of_answers
+
+
 def test_the_score_of_the_word_that_is_0_by_custom(tmp_path):
     low = WORDS[(TWO[:, 0] < 0.5).astype(int)]
     path = saved(tmp_path, {"prob": TWO[:, 0], "pred": low, "label": BINARY})

@@ -127,6 +127,12 @@ def test_scores_may_be_listed():
         layout("y s_2 s_1 s_0", scores="s_2,s_3")
 
 
+def test_blanks_around_what_a_pattern_leaves_are_no_part_of_a_class():
+    holds = {"y": "text", "neg (%)": "float", "pos (%)": "float"}
+    found = find_roles(holds, lambda column: ("neg", "pos"), ReadOptions(scores="*(%)"), "t.csv")
+    assert (found.scores, found.classes) == (("neg (%)", "pos (%)"), ("neg", "pos"))
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
