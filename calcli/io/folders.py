@@ -48,11 +48,13 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
             "one data set, all of one format"
         )
     for folder in within:
-        if any(format_of(file) and not _is_beside(file, options) for file in _files(folder, [])):
+        others = [file for file in _files(folder, []) if not _is_beside(file, options)]
+        if any(format_of(file) is named_format(files[0]) for file in others):
             every = shlex.quote(f"{path}/**/*{files[0].suffix}")
             raise InputError(
-                f"{path} holds parts and the folder {folder.name}, which holds files too; expected the parts "
-                "of one data set in one folder, or in folders named as day=1; if these are parts too, "
+                f"{path} holds parts and the folder {folder.name}, which holds files of their format; "
+                "expected the parts of one data set in one folder, or in folders named as day=1; if these "
+                "are parts too, "
                 f"calcli evaluate {every} --concat, else move the folder elsewhere"
             )
     shards = {match[1]: file for file in files if (match := SHARD.fullmatch(file.name))}

@@ -171,7 +171,8 @@ def test_parts_whose_scores_are_of_other_kinds_are_refused(names, tmp_path):
 def test_folders_within_a_folder_of_parts_are_not_passed_over(tmp_path, first):
     lines = "label,prob_a,prob_b\na,0.75,0.25\nb,0.5,0.5\n"
     part = tmp_path / first
-    for path in (part, part.with_name("part-1.csv"), tmp_path / "_logs/x.csv", tmp_path / "figures/x.txt"):
+    beside = tmp_path / "_logs/x.csv", tmp_path / "figures/x.txt", tmp_path / "report/report.json"
+    for path in (part, part.with_name("part-1.csv"), *beside):
         path.parent.mkdir(exist_ok=True)
         path.write_text(lines)
     every = ReadOptions(concat=True)
@@ -180,6 +181,6 @@ def test_folders_within_a_folder_of_parts_are_not_passed_over(tmp_path, first):
     late = part.parent / "late" / "part-2.csv"
     late.parent.mkdir()
     late.write_text(lines)
-    with pytest.raises(InputError, match="and the folder late, which holds files too"):
+    with pytest.raises(InputError, match="and the folder late, which holds files of their format"):
         read(tmp_path, every)
     assert len(read_concat([str(tmp_path / "**/*.csv")], every).labels) == 6
