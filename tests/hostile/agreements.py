@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.feather as feather
-import pyarrow.parquet as pq
 
 from calcli.core.language.entries import Metric
 from calcli.core.language.families import CLASSICAL, DECOMPOSITION, ERROR, RANKING
 from calcli.core.language.metrics import METRICS
 from tests.hostile import expressions, rows
+from tests.hostile.datasets import TABLES, cuts, put
 from tests.hostile.drawing import Draw
 from tests.hostile.made import Store, by_calcli
 from tests.hostile.options import options
-from tests.hostile.places import Made, Place, place_of
+from tests.hostile.places import Made, place_of, two_calls
 from tests.hostile.tables import Columns
-
-FORMS = ("csv", "parquet", "jsonl", "json", "arrow")
-SAME = 1e-7, 1e-9  # relative and absolute: of sums in another order
-SINGLE = 1e-6, 1e-7  # of what a state tells from its sample, whose scores have errors of 6e-8
-VALUES = ("value", "baseline", "candidate")  # what has to be the same if draws need not
-ABOUT = (
-    "input",
-    "settings",
-    "systems",
-    "unread",
-    "signature",
-    "sentence",
-    "notes",
-    "warnings",
-    "reading",
-    "fit_seconds",
-    "apply_seconds",
-)
 
 
 def agreements(draw: Draw, store: Store) -> Made:
@@ -55,23 +32,6 @@ def _plain(values: Any) -> Any:
     """Return values in a form that CSV and Parquet keep alike."""
     array = np.asarray(values)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
-
-
-def _put(draw: Draw, columns: Columns, form: str, name: str) -> str:
-    """Write columns as anybody would, and return the name of the file."""
-    table = pa.table(dict(columns))
-    with io.BytesIO() as file:
-        if form == "csv":
-            pa_csv.write_csv(table, file)
-        elif form == "parquet":
-            pq.write_table(table, file)
-        elif form == "arrow":
-            feather.write_feather(table, file)
-        else:
-            lines = [json.dumps(row) for row in table.to_pylist()]
-            text = "\n".join(lines) + "\n" if form == "jsonl" else f"[{','.join(lines)}]"
-            file.write(text.encode())
-        return draw.put(f"{name}.{form}", file.getvalue())
 
 
 def _asked(draw: Draw, columns: Columns, entries: Mapping[str, Metric] = METRICS) -> list[str]:
@@ -114,60 +74,52 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def _two(first: list[str], again: list[str], alike: str = "all") -> Made:
-    place = Place([])
-    return Made(place, first[1:], first[0], again=again, alike=alike)
-
-
 def _forms(draw: Draw, columns: Columns) -> Made:
-    names = [_put(draw, columns, form, "a") for form in draw.sample(FORMS, 2)]
+    names = [put(draw, columns, form, "a") for form in draw.sample(TABLES, 2)]
     asked = _asked(draw, columns)
-    return _two(["evaluate", names[0], *asked], ["evaluate", names[1], *asked])
+    return two_calls(["evaluate", names[0], *asked], ["evaluate", names[1], *asked])
 
 
 def _beside_another(draw: Draw, columns: Columns) -> Made:
-    _put(draw, columns, "parquet", "a")
-    _put(draw, rows.another(draw, columns), "parquet", "b")
+    put(draw, columns, "parquet", "a")
+    put(draw, rows.another(draw, columns), "parquet", "b")
     asked = _asked(draw, columns)
-    return _two(["evaluate", "b.parquet", "a.parquet", *asked], ["evaluate", "a.parquet", *asked])
+    return two_calls(["evaluate", "b.parquet", "a.parquet", *asked], ["evaluate", "a.parquet", *asked])
 
 
 def _parts(draw: Draw, columns: Columns) -> list[tuple[int, Columns]]:
     """Return rows in a few parts, each with the place of its first row."""
-    number = len(columns[0][1])
-    cuts = sorted({0, *(draw.randrange(number) for _ in range(draw.choice((1, 2, 3))))})
-    ends = [*cuts[1:], number]
     return [
         (low, [(name, values[low:high]) for name, values in columns])
-        for low, high in zip(cuts, ends, strict=True)
+        for low, high in cuts(draw, len(columns[0][1]))
     ]
 
 
 def _folder(draw: Draw, columns: Columns) -> Made:
     """Return a folder of parts beside the whole."""
-    _put(draw, columns, "parquet", "a")
-    form = draw.choice(FORMS)
+    put(draw, columns, "parquet", "a")
+    form = draw.choice(TABLES)
     for place, part in _parts(draw, columns):
-        _put(draw, part, form, f"parts/{place}")
+        put(draw, part, form, f"parts/{place}")
     asked = _asked(draw, columns)
-    return _two(["evaluate", "parts", "--concat", *asked], ["evaluate", "a.parquet", *asked])
+    return two_calls(["evaluate", "parts", "--concat", *asked], ["evaluate", "a.parquet", *asked])
 
 
 def _limited(draw: Draw, columns: Columns) -> Made:
     number = draw.randrange(1, len(columns[0][1]) + 1)
-    form = draw.choice(FORMS)
-    whole = _put(draw, columns, form, "a")
-    _put(draw, [(name, values[:number]) for name, values in columns], "parquet", "b")
+    form = draw.choice(TABLES)
+    whole = put(draw, columns, form, "a")
+    put(draw, [(name, values[:number]) for name, values in columns], "parquet", "b")
     asked = _asked(draw, columns)
-    return _two(["evaluate", whole, "--limit", str(number), *asked], ["evaluate", "b.parquet", *asked])
+    return two_calls(["evaluate", whole, "--limit", str(number), *asked], ["evaluate", "b.parquet", *asked])
 
 
 def _state(draw: Draw, columns: Columns) -> Made:
     """Return a state beside its rows."""
-    _put(draw, columns, "parquet", "a")
+    put(draw, columns, "parquet", "a")
     asked = _asked(draw, columns, _told_by_sample(columns))
     by_calcli(draw.folder, ["evaluate", "a.parquet", *asked, "--save-state", "a.calcli"])
-    return _two(
+    return two_calls(
         ["evaluate", "a.calcli", *_of_metrics(asked)], ["evaluate", "a.parquet", *asked], alike="state"
     )
 
@@ -181,7 +133,7 @@ def _of_metrics(asked: list[str]) -> list[str]:
 
 def _merged(draw: Draw, columns: Columns) -> Made:
     """Return the states of parts of a run, merged in any order, beside the state of the whole."""
-    _put(draw, columns, "parquet", "a")
+    put(draw, columns, "parquet", "a")
     asked = _asked(draw, columns)
     by_key = ["--key", "id"] if draw.chance(0.3) else []
     by_calcli(
@@ -190,7 +142,7 @@ def _merged(draw: Draw, columns: Columns) -> Made:
     )
     names = []
     for place, part in _parts(draw, columns):
-        _put(draw, part, "parquet", f"p{place}")
+        put(draw, part, "parquet", f"p{place}")
         numbered = by_key or ["--run", "r", "--first-row", str(place)]
         names.append(f"p{place}.calcli")
         by_calcli(
@@ -201,26 +153,28 @@ def _merged(draw: Draw, columns: Columns) -> Made:
     if draw.chance(0.3):
         draw.outputs.append("c.calcli")
     kept = asked[:2] + asked[-3:]
-    return _two(["evaluate", "b.calcli", *kept], ["evaluate", "a.calcli", *kept])
+    return two_calls(["evaluate", "b.calcli", *kept], ["evaluate", "a.calcli", *kept])
 
 
 def _compared(draw: Draw, columns: Columns) -> Made:
     """Return a comparison of states, or of rows that are known by a key, beside that of rows."""
-    _put(draw, columns, "parquet", "a")
-    _put(draw, other := rows.another(draw, columns), "parquet", "b")
+    put(draw, columns, "parquet", "a")
+    put(draw, other := rows.another(draw, columns), "parquet", "b")
     told = _told_by_sample([*columns, *other])
     asked = ["--metrics", _metrics(draw, told), "--format", "json", "-q"]
     names = ["a.parquet", "b.parquet"]
     for name in draw.sample(("a", "b"), draw.choice((1, 2))):
         by_calcli(draw.folder, ["evaluate", f"{name}.parquet", *asked, "--save-state", f"{name}.calcli"])
         names = [f"{name}.calcli" if one == f"{name}.parquet" else one for one in names]
-    return _two(["compare", *names, *asked], ["compare", "a.parquet", "b.parquet", *asked], alike="state")
+    return two_calls(
+        ["compare", *names, *asked], ["compare", "a.parquet", "b.parquet", *asked], alike="state"
+    )
 
 
 def _once_more(draw: Draw, columns: Columns) -> Made:
     """Return the same call once more."""
-    names = [_put(draw, columns, draw.choice(FORMS), "a")]
-    names.append(_put(draw, rows.another(draw, columns), "parquet", "b"))
+    names = [put(draw, columns, draw.choice(TABLES), "a")]
+    names.append(put(draw, rows.another(draw, columns), "parquet", "b"))
     command = draw.choice(("evaluate", "compare", "benchmark"))
     metrics = ["--metrics", expressions.metrics(draw), "--format", "json", "-q"]
     if command == "benchmark":
@@ -228,36 +182,36 @@ def _once_more(draw: Draw, columns: Columns) -> Made:
         called = [command, "--cal", names[0], "--test", names[1], *chosen, *metrics]
     else:
         called = [command, *names, *metrics]
-    return _two(called, called)
+    return two_calls(called, called)
 
 
 def _in_another_order(draw: Draw, columns: Columns) -> Made:
     """Return rows in another order; what is drawn or folded depends on it, scores do not."""
-    _put(draw, columns, "parquet", "a")
+    put(draw, columns, "parquet", "a")
     order = draw.arrays.permutation(len(columns[0][1]))
-    _put(draw, [(name, np.asarray(values)[order]) for name, values in columns], "parquet", "b")
+    put(draw, [(name, np.asarray(values)[order]) for name, values in columns], "parquet", "b")
     metrics = ",".join(draw.sample(ORDERLESS, 4))
     asked = ["--metrics", metrics, "--format", "json", "-q"]
     asked += draw.choice(([], ["--weights", "weight"], ["--costs", "balanced"], ["--cluster", "patient"]))
-    return _two(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="values")
+    return two_calls(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="values")
 
 
 def _sliced(draw: Draw, columns: Columns) -> Made:
     """Return a slice of a report beside the report of its rows."""
-    _put(draw, columns, "parquet", "a")
+    put(draw, columns, "parquet", "a")
     country = dict(columns)["country"]
     chosen = draw.choice(list(country))
     kept = np.asarray(country) == chosen
-    _put(draw, [(name, np.asarray(values)[kept]) for name, values in columns], "parquet", "b")
+    put(draw, [(name, np.asarray(values)[kept]) for name, values in columns], "parquet", "b")
     asked = ["--metrics", ",".join(draw.sample(ORDERLESS, 4)), "--format", "json", "-q", "--by", "country"]
-    return _two(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="slices")
+    return two_calls(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="slices")
 
 
 def _weighed(draw: Draw, columns: Columns) -> Made:
     """Return weights beside many times as much, or rows beside them and others without weight."""
     weights = draw.arrays.choice([0.5, 1.0, 3.0], len(columns[0][1]))
     columns = [(name, weights if name == "weight" else np.asarray(values)) for name, values in columns]
-    _put(draw, columns, "parquet", "a")
+    put(draw, columns, "parquet", "a")
     if draw.chance(0.5):
         factor = draw.choice((1e-9, 0.1, 7.0, 1e9))
         other = [(name, values * factor if name == "weight" else values) for name, values in columns]
@@ -267,9 +221,9 @@ def _weighed(draw: Draw, columns: Columns) -> Made:
         other = [
             (name, np.concatenate([values[:place], beside[name], values[place:]])) for name, values in columns
         ]
-    _put(draw, other, "parquet", "b")
+    put(draw, other, "parquet", "b")
     asked = ["--metrics", _metrics(draw, UNFITTED), "--weights", "weight", "--format", "json", "-q"]
-    return _two(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="values")
+    return two_calls(["evaluate", "a.parquet", *asked], ["evaluate", "b.parquet", *asked], alike="values")
 
 
 ORDERLESS = (
@@ -281,51 +235,3 @@ WAYS: tuple[Callable[[Draw, Columns], Made], ...] = (
     _forms, _beside_another, _folder, _limited, _state, _merged, _compared, _once_more,
     _in_another_order, _sliced, _weighed,
 )  # fmt: skip
-
-
-def disagreements(out: str, again: str | None, alike: str) -> Iterator[str]:
-    """Yield what two answers in JSON do not agree on, at most a few."""
-    if again is None:
-        if alike == "all":
-            yield "answered once, and not again"
-        return
-    first, second = (dict(_facts(json.loads(text), alike)) for text in (out, again))
-    near = SINGLE if alike == "state" else SAME
-    both = first.keys() & second.keys()
-    different = [name for name in both if not _agree(first[name], second[name], near)]
-    for name in sorted(different)[:3]:
-        yield f"differs: {name} is {first[name]!r}, and again {second[name]!r}"
-    if alike == "all" and (lone := sorted(first.keys() ^ second.keys())):
-        yield f"said once: {', '.join(lone[:3])}"
-
-
-def _facts(tree: Any, alike: str) -> Iterator[tuple[str, Any]]:
-    """Yield what is said of the last file, each with where it is said: numbers, or values alone."""
-    results = tree.get("results", [])
-    if results and "input" in results[0]:
-        last = results[-1]["input"]["path"]
-        results = [one for one in results if one["input"]["path"] == last]
-        tree = {str(one["slice"]): {"metrics": one["metrics"], "of": one["verdict"]} for one in results}
-    if alike == "slices":
-        tree.pop("None", None)
-    for name, value in _leaves(tree, ""):
-        if alike == "all" or name.rpartition("/")[2] in VALUES:
-            yield name, value
-
-
-def _leaves(tree: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(tree, dict):
-        for key, one in tree.items():
-            if key not in ABOUT:
-                yield from _leaves(one, f"{name}/{key}")
-    elif isinstance(tree, list):
-        for number, one in enumerate(tree):
-            yield from _leaves(one, f"{name}/{number}")
-    else:
-        yield name, tree
-
-
-def _agree(first: Any, second: Any, near: tuple[float, float]) -> bool:
-    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
-        return bool(np.isclose(first, second, *near))
-    return bool(first == second)

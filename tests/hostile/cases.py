@@ -32,7 +32,9 @@ class Case:
     again
         The arguments of another call behind it, which has to say the same.
     alike
-        What has to be the same: "all", or "values", those of a "state" or "slices", as far as both tell them.
+        How far: a name in `agreeing.LIKENESSES`.
+    found
+        What was wrong already while the files were made by calcli.
     """
 
     kind: str
@@ -42,6 +44,7 @@ class Case:
     outputs: list[str] = field(default_factory=list)
     again: list[str] = field(default_factory=list)
     alike: str = "all"
+    found: list[str] = field(default_factory=list)
 
 
 def make(seed: int, number: int, folder: Path, store: Store) -> Case:
@@ -53,7 +56,9 @@ def make(seed: int, number: int, folder: Path, store: Store) -> Case:
     command = made.command or draw.choice(READERS)
     if made.as_it_is:
         called = [text_of(text) for text in [command, *made.arguments]]
-        return Case(kind, called, made.stdin, made.environment, draw.outputs, made.again, made.alike)
+        return Case(
+            kind, called, made.stdin, made.environment, draw.outputs, made.again, made.alike, made.found
+        )
     arguments = [command, *call(draw, store, command, made), *made.arguments]
     arguments += options(draw, command, made.place, most=2) if draw.chance(0.4) else []
     stdin = ""

@@ -16,6 +16,7 @@ from tests.hostile.drawing import Draw
 from tests.hostile.made import Store
 from tests.hostile.options import options
 from tests.hostile.places import Made, Place, place_of, sound_place
+from tests.hostile.relations import relations
 
 ENDINGS = (".csv", ".npy", ".npz", ".parquet", ".jsonl", ".arrow", ".json")
 
@@ -289,6 +290,7 @@ KINDS: dict[str, Callable[[Draw, Store], Made]] = {
     "policies": _policies,
     "terminals": _terminals,
     "agreements": agreements,
+    "relations": relations,
     "folders of values": surroundings.folders_of_values,
     "pipes": surroundings.pipes,
     "keys": surroundings.keys,

@@ -39,7 +39,8 @@ class Made:
     """What a generator has made: the files to read, what is in them, and more arguments.
 
     Without a command any that reads predictions may be taken. What is not to be given more arguments is a
-    call as it is; only such a one has a call behind it, `again`, which has to say the same.
+    call as it is; only such a one has a call behind it, `again`, which has to say the same, and faults
+    that were `found` while its files were made by calcli.
     """
 
     place: Place
@@ -49,7 +50,13 @@ class Made:
     stdin: str = ""
     again: list[str] = field(default_factory=list)
     alike: str = "all"
+    found: list[str] = field(default_factory=list)
     as_it_is: bool = False
+
+
+def two_calls(first: list[str], again: list[str], alike: str = "all", found: Sequence[str] = ()) -> Made:
+    """Return two calls that have to say the same, and what their making found wrong already."""
+    return Made(Place([]), first[1:], first[0], again=again, alike=alike, found=list(found))
 
 
 def place_of(columns: tables.Columns, *names: str) -> Place:

@@ -11,11 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from calcli.cli.output import remark
 from calcli.core.language.errors import InputError
-from calcli.io import read
+from calcli.io import read, recalibrating
 from tests.hostile import hunting, running, verdicts
 from tests.hostile.cases import Case
+from tests.hostile.kinds import KINDS
 
 
 def _left() -> None:
@@ -77,6 +80,22 @@ PLANTS: dict[str, Callable[[], Any]] = {  # by a part of what the harness says o
 }
 
 
+def try_swapped() -> list[str]:
+    """Return what relations say of an `apply` that gives the scores of a class to another."""
+    recalibrate = recalibrating.recalibrate
+
+    def swapped(*given: Any) -> Any:
+        return np.roll(recalibrate(*given), 1, axis=1)
+
+    recalibrating.recalibrate = swapped
+    try:
+        place, kinds = list(KINDS).index("relations"), len(KINDS)
+        numbers = range(place, place + 20 * kinds, kinds)
+        return [verdict for one in hunting.hunt(0, numbers, 1) for verdict in one.verdicts]
+    finally:
+        recalibrating.recalibrate = recalibrate
+
+
 def try_all() -> dict[str, list[str]]:
     """Return what the harness says of each fault."""
     plants = list(PLANTS)
@@ -102,4 +121,4 @@ def try_all() -> dict[str, list[str]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(try_all()))
+    print(json.dumps({"swapped classes": try_swapped(), **try_all()}))

@@ -22,7 +22,7 @@ from tests.hostile.planted import PLANTS
 from tests.hostile.verdicts import clashes
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES, PARTS = 370, 5
+CASES, PARTS = 375, 5
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -45,6 +45,8 @@ def test_planted_faults_are_seen():
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found.pop("") == []
+    swapped = found.pop("swapped classes")
+    assert any("metrics/log_loss/value" in verdict for verdict in swapped), swapped
     assert found.keys() == PLANTS.keys()
     for told, verdicts in found.items():
         assert any(told in verdict for verdict in verdicts), f"{told}: {verdicts}"

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from calcli.core.language.metrics import METRICS
-from tests.hostile.agreements import disagreements
+from tests.hostile.agreeing import disagreements
 from tests.hostile.cases import Case
 from tests.hostile.running import MEGABYTES, SECONDS, Ended
 
@@ -35,9 +35,9 @@ def verdicts(case: Case, ended: Ended) -> list[str]:
     """Return what is wrong with the end of a case; nothing, if it is as promised."""
     if ended.status in (-6, -9, -11, 2) and MEMORY.search(ended.err):
         return [ABORTED + ended.err.strip().splitlines()[-1]]
-    told = [*_limits(ended), *_streams(case, ended), *_files(case, ended)]
+    told = [*case.found, *_limits(ended), *_streams(case, ended), *_files(case, ended)]
     told += clashes(case) if ended.status == 0 else []
-    if case.again and ended.status == 0:
+    if (case.again and ended.status == 0) or (case.alike == "itself" and ended.status in (0, 1)):
         told += disagreements(ended.out, ended.again, case.alike)
     return told
 
