@@ -16,6 +16,7 @@ from calcli.core.recalibrating.choosing import Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
 from calcli.report.findings import Warning
 from calcli.report.numbers import counted, number, percent, some, spread
+from calcli.report.reading import layout
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable
 from calcli.report.wording import NONE
 
@@ -112,7 +113,7 @@ def _what(fit: Fit) -> TextTable:
     if rows.of_answers:
         outcomes = ("answers", f"{percent(fit.priors[1])} are right")
     lines = [
-        ("read as", f"{origin.read_as}: {some(origin.taken)}"),
+        ("read as", layout(origin.read_as, origin.taken)),
         *(("doubt", doubt) for doubt in origin.doubts),
         ("rows", f"{rows.n_rows:,}{'' if rows.weights is None else ', weighted'}"),
         outcomes,

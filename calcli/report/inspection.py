@@ -8,6 +8,7 @@ from typing import Any
 
 from calcli.core.data.predictions import Predictions
 from calcli.report.numbers import some
+from calcli.report.reading import layout
 from calcli.report.shown import Column, Shown, TextTable
 
 NAMED = Column("", "left")
@@ -40,7 +41,7 @@ class InspectionReport(Shown):
 def _tables(one: Predictions) -> list[TextTable]:
     origin, scores = one.provenance, one.scores
     rows = [
-        ("read as", f"{origin.read_as}: {some(origin.taken)}"),
+        ("read as", layout(origin.read_as, origin.taken)),
         *(("doubt", doubt) for doubt in origin.doubts),
         ("rows", f"{one.n_rows:,}{origin.joined}"),
         ("outcomes" if one.of_answers else "classes", f"{one.n_classes:,}: {some(one.classes)}"),

@@ -37,12 +37,17 @@ def reading_table(read: Iterable[tuple[str, Sequence[str]]]) -> list[TextTable]:
     return [TextTable(READ, notes=notes)] if notes else []
 
 
+def layout(read_as: str, taken: Sequence[str]) -> str:
+    """Return the layout of a file, with the columns or arrays that are the scores; a state has none."""
+    return f"{read_as}: {some(taken)}" if taken else read_as
+
+
 def read_table(result: Result) -> TextTable:
     """Return how a file was read, and what is remarkable about its scores."""
     read = result.input
     weighted = ", weighted" if read.weighted else ""
     rows = [
-        ("read as", f"{read.read_as}: {some(read.taken)}"),
+        ("read as", layout(read.read_as, read.taken)),
         *(("doubt", doubt) for doubt in read.doubts),
         ("rows", f"{read.rows:,}{read.joined}{weighted}"),
         _outcomes(result),
