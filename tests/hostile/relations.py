@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.language.methods import METHODS
-from tests.hostile import datasets
+from tests.hostile import asking, byhand, datasets
+from tests.hostile.asking import JSON, QUICK
 from tests.hostile.datasets import Data, Way
 from tests.hostile.drawing import Draw
 from tests.hostile.made import Store, by_calcli
@@ -20,18 +21,6 @@ from tests.hostile.places import Made, two_calls
 from tests.hostile.reading import unlike_columns
 from tests.hostile.sidefiles import toml
 
-JSON = ["--format", "json", "-q"]
-QUICK = ["--draws", "99"]  # of tests
-SMOOTH = (  # what moves no more than scores do
-    "log_loss", "brier", "normalized_log_loss", "normalized_brier", "mean_confidence",
-)  # fmt: skip
-STEPPED = (  # what a tie moves, or a score on an edge of a bin
-    "accuracy", "auroc", "ece", "mce", "cw_ece", "ks", "ece:binning=equal-mass", "ece_l2", "mean_gap",
-    "ece:lens=class-wise", "ece:lens=within-top-2", "top1_brier", "bayes_risk", "normalized_bayes_risk",
-)  # fmt: skip
-HIGHER, UNDIRECTED = ("accuracy", "auroc"), ("mean_confidence", "mean_gap")
-OF_STATES = ("--by", "--clip", "--weights")  # options that go into states
-OF_TWO = ("cllr", "beta_score")
 SIMPLE = tuple(name for name, one in METHODS.items() if one.family != "wrapper" and name != "pool")
 OF_SUMS = tuple(  # methods that neither count rows nor deal them to folds
     name for name in SIMPLE if not {"folds", "min_rows"} & METHODS[name].arguments.keys()
@@ -49,49 +38,11 @@ def relations(draw: Draw, store: Store) -> Made:
     return made
 
 
-def _metrics(draw: Draw, of: Data, stepped: bool = True) -> list[str]:
-    """Return metrics asked for; none that ties upset where there are ties, or if it is not to be stepped."""
-    kept = [name for name in SMOOTH + STEPPED if name not in STEPPED or (stepped and not of.tied)]
-    kept += OF_TWO if len(of.names) == 2 else ()
-    return ["--metrics", ",".join(draw.sample(kept, 3))]
-
-
-def _asked(draw: Draw, of: Data, *names: str) -> list[str]:
-    """Return options that fit the rows, of these names."""
-    present = len(np.unique(of.labels)) == len(of.names)
-    known = [
-        ["--weights", "weight"],
-        ["--cluster", "patient"],
-        ["--by", draw.choice(("country", "age"))],
-        ["--clip", draw.choice(("1e-6", "0.01"))],
-        ["--costs", draw.choice(("balanced", "abstain:0.1", f"imbalanced:{of.names[-1]}:10"))],
-        *([["--priors", "uniform"]] if present else []),
-    ]
-    given = draw.some([one for one in known if not names or one[0] in names], 2)
-    return [text for one in given for text in one]
-
-
-def _without_cllr(asked: list[str]) -> list[str]:
-    """Return metrics without one that priors leave nothing of, if there are any."""
-    return [text.replace("cllr", "brier") for text in asked] if "--priors" in asked else asked
-
-
-def _of(names: tuple[str, ...], asked: list[str]) -> list[str]:
-    """Return those options that have one of these names."""
-    pairs = zip(asked[::2], asked[1::2], strict=True)
-    return [text for name, value in pairs if name in names for text in (name, value)]
-
-
-def _without(name: str, asked: list[str]) -> list[str]:
-    """Return options without that of this name."""
-    pairs = zip(asked[::2], asked[1::2], strict=True)
-    return [text for key, value in pairs if key != name for text in (key, value)]
-
-
 def _method(draw: Draw) -> tuple[str, bool]:
     """Return a method, and whether it keeps apart what is apart, so that bins and orders can be compared."""
     name = draw.choice(CONTINUOUS if draw.chance(0.5) else SIMPLE)
-    return name, name in CONTINUOUS
+    wrapper = draw.choice(("per-predicted-class", "preserve-top1", "reduced")) if draw.chance(0.2) else ""
+    return (f"{wrapper}:calibrator={name}", False) if wrapper else (name, name in CONTINUOUS)
 
 
 def _two_sets(draw: Draw) -> tuple[Data, Data]:
@@ -114,8 +65,8 @@ def _applied(draw: Draw) -> Made:
     cal, test = datasets.write(draw, fitted, ways[0], "a"), datasets.write(draw, other, ways[1], "b")
     method, apart = _method(draw)
     weighted = draw.choice(([], ["--weights", "weight"]))
-    asked = [*_asked(draw, other, "--priors", "--costs"), *_metrics(draw, other, apart)]
-    asked = _without_cllr(asked)
+    asked = [*asking.asked(draw, other, "--priors", "--costs"), *asking.metrics(draw, other, apart)]
+    asked = asking.without_cllr(asked)
     by_calcli(draw.folder, ["fit", cal, "-m", method, *weighted, "--folds", "0", "-o", "cal.json"])
     out = f"out.{draw.choice(datasets.TABLES)}"
     by_calcli(draw.folder, ["apply", "cal.json", test, "-o", out])
@@ -144,8 +95,10 @@ def _applied_to_parts(draw: Draw) -> Made:
     by_calcli(draw.folder, ["apply", "cal.json", whole, *read, *how, "-o", out])
     by_calcli(draw.folder, ["apply", "cal.json", "parts", *read, *how, "-o", "outs"])
     found = unlike_columns(draw.folder / whole, draw.folder / out)
-    asked = _without_cllr([*_asked(draw, other), *_metrics(draw, other, apart and not how), *JSON])
-    asked += _of(("--classes",), read)
+    asked = asking.without_cllr(
+        [*asking.asked(draw, other), *asking.metrics(draw, other, apart and not how), *JSON]
+    )
+    asked += asking.only(("--classes",), read)
     return two_calls(
         ["evaluate", "outs", "--concat", *asked], ["evaluate", out, *asked], "near values", found
     )
@@ -180,17 +133,19 @@ def _written_otherwise(draw: Draw) -> Made:
     ways = datasets.way(draw, of), datasets.way(draw, of)
     names = [datasets.write(draw, of, by, stem) for by, stem in zip(ways, "ab", strict=True)]
     exact = all(by.exact for by in ways)
-    asked = _without_cllr([*_asked(draw, of), *_metrics(draw, of, exact), *JSON])
+    asked = asking.without_cllr([*asking.asked(draw, of), *asking.metrics(draw, of, exact), *JSON])
     calls = [
         ["evaluate", name, *datasets.reading(of, by), *asked] for name, by in zip(names, ways, strict=True)
     ]
+    if exact and (ways[0].order or ()) == (ways[1].order or ()):
+        return two_calls(*calls)
     return two_calls(*calls, "same values" if exact else "near values")
 
 
 def _beside_itself(draw: Draw) -> Made:
     """A comparison of rows with themselves, in another way to write, or with their state."""
     of = datasets.data(draw)
-    asked = _without_cllr([*_asked(draw, of), *_metrics(draw, of)])
+    asked = asking.without_cllr([*asking.asked(draw, of), *asking.metrics(draw, of)])
     ways = [datasets.way(draw, of, named=True), datasets.way(draw, of, named=True)]
     ways = [replace(by, single=ways[0].single) for by in ways]
     names = [datasets.write(draw, of, by, stem) for by, stem in zip(ways, "ab", strict=True)]
@@ -205,19 +160,19 @@ def _beside_itself(draw: Draw) -> Made:
 def _passed_by_itself(draw: Draw) -> Made:
     """A check of rows against themselves, their state or report, by rules that let nothing get worse."""
     of = datasets.data(draw)
-    asked = _asked(draw, of)
+    asked = asking.asked(draw, of)
     baseline = draw.choice(("a", "b.calcli", "report.json"))
     if baseline == "b.calcli":
-        asked = _without("--weights", _of(OF_STATES, asked))
+        asked = asking.without("--weights", asking.only(asking.OF_STATES, asked))
     tested = baseline != "report.json"  # which has no rows to test a difference of errors with
-    metrics = _metrics(draw, of, tested)[1].replace("cllr", "brier")
+    metrics = asking.metrics(draw, of, tested)[1].replace("cllr", "brier")
     name = datasets.write(draw, of, datasets.way(draw, of, named=True), "a")
     draw.put("calcli.toml", _policy(metrics.split(","), dict(zip(asked[::2], asked[1::2], strict=True))))
     made = {"b.calcli": ["--save-state", "b.calcli"], "report.json": ["-o", "."]}.get(baseline)
     if made:
         by_calcli(draw.folder, ["evaluate", name, *asked, "--metrics", metrics, "-q", *made])
     baseline = baseline if made else name
-    weighted = _of(("--weights",), asked)
+    weighted = asking.only(("--weights",), asked)
     return two_calls(["check", name, "--baseline", baseline, *weighted, *JSON], [], "itself")
 
 
@@ -230,9 +185,9 @@ def _policy(metrics: list[str], options: dict[str, str]) -> str:
     if "--costs" in options:
         general["costs"] = [options["--costs"]]
     rules: list[dict[str, object]] = [
-        {"metric": metric, "max_decrease" if metric in HIGHER else "max_increase": 0.0}
+        {"metric": metric, "max_decrease" if metric in asking.HIGHER else "max_increase": 0.0}
         for metric in metrics
-        if metric not in UNDIRECTED
+        if metric not in asking.UNDIRECTED
     ]
     if by := options.get("--by"):
         rules += [{**rule, "slice": f"{by}=*"} for rule in rules]
@@ -245,7 +200,9 @@ def _turned(draw: Draw) -> Made:
     other = datasets.another(draw, of)
     ways = datasets.way(draw, of, named=True), datasets.way(draw, of, named=True)
     first, second = datasets.write(draw, of, ways[0], "a"), datasets.write(draw, other, ways[1], "b")
-    asked = _without_cllr([*_asked(draw, of), *_metrics(draw, of), *draw.choice(([], ["--key", "id"]))])
+    asked = asking.without_cllr(
+        [*asking.asked(draw, of), *asking.metrics(draw, of), *draw.choice(([], ["--key", "id"]))]
+    )
     asked += [*_in_order(of, *ways), *QUICK, *JSON]
     return two_calls(["compare", first, second, *asked], ["compare", second, first, *asked], "turned")
 
@@ -256,19 +213,19 @@ def _by_states(draw: Draw) -> Made:
     other = datasets.another(draw, of)
     by = replace(datasets.way(draw, of, named=True), single=False)
     names = [datasets.write(draw, one, by, stem) for one, stem in ((of, "a"), (other, "b"))]
-    metrics = [*_metrics(draw, of)[1].split(","), "log_loss"]  # by which comparisons rank
+    metrics = [*asking.metrics(draw, of)[1].split(","), "log_loss"]  # by which comparisons rank
     keyed = draw.choice(([], ["--key", "id"]))
-    options = _asked(draw, of, *OF_STATES)
+    options = asking.asked(draw, of, *asking.OF_STATES)
     asked = ["--metrics", ",".join(dict.fromkeys(metrics)), *options, *keyed]
     both = "--weights" in options or draw.chance(0.5)
     states = [name if n and not both else f"{'ab'[n]}.calcli" for n, name in enumerate(names)]
     for rows, name, state in zip((of, other), names, states, strict=True):
         if state != name:
             _state(draw, rows, by, name, state, asked)
-    given = _without("--weights", asked)
+    given = asking.without("--weights", asked)
     how = draw.choice(("evaluate", "compare", "check"))
     if how == "evaluate":
-        of_rows = _without("--key", asked)
+        of_rows = asking.without("--key", asked)
         return two_calls(
             ["evaluate", states[0], *asked[:2], *JSON], ["evaluate", names[0], *of_rows, *JSON], "state"
         )
@@ -276,7 +233,7 @@ def _by_states(draw: Draw) -> Made:
         shown = [*QUICK, *JSON]
         return two_calls(["compare", *states, *given, *shown], ["compare", *names, *asked, *shown], "state")
     draw.put("calcli.toml", _policy(metrics, dict(zip(asked[::2], asked[1::2], strict=True))))
-    beside = _of(("--weights", "--key"), asked)
+    beside = asking.only(("--weights", "--key"), asked)
     return two_calls(
         ["check", states[0], "--baseline", states[1], *keyed, *JSON],
         ["check", names[0], "--baseline", names[1], *beside, *JSON],
@@ -305,8 +262,8 @@ def _repeated(draw: Draw) -> Made:
     by = datasets.way(draw, of, named=True)
     first = datasets.write(draw, of, by, "a")
     second = datasets.write(draw, of.part(np.repeat(np.arange(len(times)), times)), by, "b")
-    asked = [*_asked(draw, of, "--by", "--clip", "--costs", "--priors"), *_metrics(draw, of)]
-    asked = [*_without_cllr(asked), *JSON]
+    asked = [*asking.asked(draw, of, "--by", "--clip", "--costs", "--priors"), *asking.metrics(draw, of)]
+    asked = [*asking.without_cllr(asked), *JSON]
     return two_calls(
         ["evaluate", first, "--weights", "weight", *asked], ["evaluate", second, *asked], "same values"
     )
@@ -318,13 +275,13 @@ def _fitted_to_repeated(draw: Draw) -> Made:
     by = datasets.way(draw, of, named=True)
     first = datasets.write(draw, of, by, "rows")
     second = datasets.write(draw, of.part(np.repeat(np.arange(len(times)), times)), by, "more")
-    method, metrics = draw.choice(OF_SUMS), _metrics(draw, of, False)
+    method, metrics = draw.choice(OF_SUMS), asking.metrics(draw, of, False)
     by_calcli(
-        draw.folder, ["fit", first, "--weights", "weight", "-m", method, "--folds", "0", "-o", "a.json"]
+        draw.folder, ["fit", first, "--weights", "weight", "-m", method, "--folds", "0", "-o", "cal_a.json"]
     )
-    by_calcli(draw.folder, ["fit", second, "-m", method, "--folds", "0", "-o", "b.json"])
+    by_calcli(draw.folder, ["fit", second, "-m", method, "--folds", "0", "-o", "cal_b.json"])
     for cal in "ab":
-        by_calcli(draw.folder, ["apply", f"{cal}.json", first, "-o", f"{cal}.{by.form}"])
+        by_calcli(draw.folder, ["apply", f"cal_{cal}.json", first, "-o", f"{cal}.{by.form}"])
     calls = [["evaluate", f"{cal}.{by.form}", *metrics, *JSON] for cal in "ab"]
     return two_calls(*calls, "near values")
 
@@ -340,5 +297,5 @@ def _counted(draw: Draw) -> tuple[Data, np.ndarray]:
 
 RELATIONS: tuple[Callable[[Draw], Made], ...] = (
     _applied, _applied_to_parts, _told_by_the_fit, _written_otherwise, _beside_itself, _passed_by_itself,
-    _turned, _by_states, _repeated, _fitted_to_repeated,
+    _turned, _by_states, _repeated, _fitted_to_repeated, byhand.by_hand, byhand.by_hand,
 )  # fmt: skip
